@@ -1,0 +1,151 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// One folder is one target is one module. ARCHITECTURE.md says what each is for and which arrows may exist.
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioExtras = Target.Dependency.product(name: "NIOExtras", package: "swift-nio-extras")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+
+func room(_ name: String, in folder: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: "\(folder)/\(name)", exclude: excluded(name), swiftSettings: settings)
+}
+
+func command(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: settings)
+}
+
+func unitTests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: [.init(stringLiteral: name)] + dependencies,
+        path: "Tests/Unit/\(name)Tests", swiftSettings: settings)
+}
+
+func suite(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings)
+}
+
+/// Pages that lie beside the sources of a target.
+func excluded(_ name: String) -> [String] { [] }
+
+let package = Package(
+    name: "hato",
+    platforms: [.macOS(.v26)],
+    products: [
+        .library(name: "HatoModel", targets: ["HatoModel"]),
+        .library(name: "HatoRPC", targets: ["HatoRPC"]),
+        .library(name: "HatoTesting", targets: ["HatoTesting"]),
+        .executable(name: "hato-auth", targets: ["hato-auth"]),
+        .executable(name: "hato-messages", targets: ["hato-messages"]),
+        .executable(name: "hato-notifier", targets: ["hato-notifier"]),
+        .executable(name: "hato-dev", targets: ["hato-dev"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(
+            url: "https://github.com/apple/swift-configuration", from: "1.4.0",
+            traits: ["JSON", "YAML", "CommandLineArguments"]),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    ],
+    targets: [
+        // What can be said, and how it is said.
+        room("HatoModel", in: "Shared"),
+        room("HatoRPC", in: "Shared", ["HatoModel", nioCore, nioPosix, nioSSL, logging]),
+        room("HatoTesting", in: "Shared", ["HatoModel", "HatoRPC"]),
+
+        // What services share.
+        room("HatoRules", in: "Shared", ["HatoModel"]),
+        room("HatoStorage", in: "Shared"),
+        .systemLibrary(
+            name: "CRocksDB", path: "Shared/CRocksDB", pkgConfig: "rocksdb", providers: [.apt(["librocksdb-dev"])]),
+        room("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB"]),
+        room("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
+        room(
+            "HatoRuntime", in: "Shared",
+            ["HatoModel", "HatoRPC", lifecycle, configuration, logging, metrics, nioCore, nioPosix, nioHTTP1]),
+        room("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
+
+        // The services.
+        room("HatoTree", in: "Services/Messages", ["HatoModel", "HatoRules", crypto]),
+        room(
+            "HatoMessages", in: "Services/Messages",
+            [
+                "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
+                logging, metrics, lifecycle,
+            ]),
+        room(
+            "HatoAuth", in: "Services/Auth",
+            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging, metrics, lifecycle]),
+        room("HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto]),
+        room(
+            "HatoNotifier", in: "Services/Notifier",
+            [
+                "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
+                logging, metrics, lifecycle,
+            ]),
+
+        // The operators' commands.
+        command(
+            "hato-auth", in: "Services/Auth",
+            ["HatoAuth", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser]),
+        command(
+            "hato-messages", in: "Services/Messages",
+            [
+                "HatoMessages", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser,
+                nioExtras,
+            ]),
+        command(
+            "hato-notifier", in: "Services/Notifier",
+            ["HatoNotifier", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser]),
+        command(
+            "hato-dev", in: "Services/Dev",
+            [
+                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB",
+                "HatoRuntime", argumentParser,
+            ]),
+
+        // Tests.
+        unitTests(of: "HatoModel"),
+        unitTests(of: "HatoRPC", ["HatoModel", nioCore, nioPosix, nioSSL, logging]),
+        unitTests(of: "HatoStorage", ["HatoRocksDB"]),
+        unitTests(of: "HatoRules", ["HatoModel"]),
+        unitTests(of: "HatoTree", ["HatoModel", "HatoRules"]),
+        unitTests(of: "HatoIdentity", ["HatoModel", crypto]),
+        unitTests(of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
+        unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto]),
+        unitTests(of: "HatoPush", ["HatoModel", crypto]),
+        unitTests(of: "HatoNotifier", ["HatoModel", "HatoRPC", "HatoStorage", "HatoPush", "HatoIdentity"]),
+        unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC"]),
+        unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),
+        suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"]),
+        suite("Integration", ["HatoModel", "HatoRPC", "HatoTesting"]),
+        suite("Fault", ["HatoModel", "HatoRPC", "HatoTesting"]),
+        suite("Tidy", ["HatoModel"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,105 @@
+/// One JSON value (RFC 8259) as this system holds it: numbers are IEEE doubles, objects keep the order of their members.
+///
+/// Equality of objects ignores the order of members; equality of numbers is that of doubles.
+public enum JSONValue: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object(JSONObject)
+}
+
+/// The members of a JSON object, in the order they were written; names are unique.
+///
+/// Look-up is linear: objects of requests are small, and what is large (a node of the tree) is walked, not searched.
+public struct JSONObject: Sendable {
+    public struct Member: Sendable, Hashable {
+        public var name: String
+        public var value: JSONValue
+
+        public init(_ name: String, _ value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    public private(set) var members: [Member]
+
+    public init() { members = [] }
+
+    /// Takes members whose names are known to be unique (the parser has checked, or a sorted source made them so).
+    public init(uniqueMembers: [Member]) { members = uniqueMembers }
+
+    public var isEmpty: Bool { members.isEmpty }
+    public var count: Int { members.count }
+
+    public subscript(name: String) -> JSONValue? {
+        get {
+            for member in members where member.name == name { return member.value }
+            return nil
+        }
+        set {
+            let index = members.firstIndex { $0.name == name }
+            switch (index, newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
+            case (nil, let value?): members.append(Member(name, value))
+            case (nil, nil): break
+            }
+        }
+    }
+
+    public mutating func append(_ name: String, _ value: JSONValue) {
+        members.append(Member(name, value))
+    }
+}
+
+extension JSONObject: Hashable {
+    public static func == (left: JSONObject, right: JSONObject) -> Bool {
+        if left.members == right.members { return true }
+        guard left.count == right.count else { return false }
+        return left.sortedByName == right.sortedByName
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(sortedByName)
+    }
+
+    private var sortedByName: [Member] { members.sorted { $0.name < $1.name } }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self.init()
+        for (name, value) in elements { self[name] = value }
+    }
+}
+
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(nilLiteral: ()) { self = .null }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int) { self = .number(Double(value)) }
+    public init(floatLiteral value: Double) { self = .number(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        var object = JSONObject()
+        for (name, value) in elements { object[name] = value }
+        self = .object(object)
+    }
+}
+
+extension JSONValue {
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+    public var number: Double? { if case .number(let value) = self { value } else { nil } }
+    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+    public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
+    public var isNull: Bool { if case .null = self { true } else { false } }
+
+    /// The member `name`, or nil when this is no object or has no such member.
+    public subscript(name: String) -> JSONValue? { object?[name] }
+}

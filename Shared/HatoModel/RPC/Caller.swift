@@ -1,0 +1,34 @@
+/// Who is asking, as proven by a credential (protocol §2).
+public enum Caller: Sendable, Hashable {
+    case nobody
+    case user(User)
+    /// Holder of the administrator key; passes every rule.
+    case administrator
+
+    /// A signed-in user, as the claims of the ID token say.
+    public struct User: Sendable, Hashable {
+        public var uid: String
+        /// All claims of the token: what rules see as `auth.token`.
+        public var claims: JSONObject
+        /// When the token ends, in milliseconds since 1970; nil for a user an administrator speaks as.
+        public var expiresAt: Int64?
+
+        public init(uid: String, claims: JSONObject = [:], expiresAt: Int64? = nil) {
+            self.uid = uid
+            self.claims = claims
+            self.expiresAt = expiresAt
+        }
+    }
+
+    public var uid: String? { if case .user(let user) = self { user.uid } else { nil } }
+    public var isAdministrator: Bool { self == .administrator }
+}
+
+/// Turns the `auth` of a call into a caller. A service gives its RPC server one.
+public protocol Authenticator: Sendable {
+    /// Answers at once when the credential is the administrator key or a token verified before; nil when it takes `authenticate`.
+    /// Called on the event loop for every call that carries `auth`: a look-up, never a computation.
+    func remembered(_ credential: String) -> Caller?
+    /// Verifies a credential, fetching keys if it must. Throws `RPCError` (unauthenticated, or unavailable and retryable).
+    func authenticate(_ credential: String) async throws -> Caller
+}

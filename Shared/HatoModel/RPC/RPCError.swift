@@ -1,0 +1,105 @@
+/// A JSON-RPC error as it stands on the wire (protocol §3): code, message for people, and `data` with a stable `reason`.
+public struct RPCError: Error, Sendable, Hashable {
+    public struct Code: Sendable, Hashable, RawRepresentable {
+        public var rawValue: Int
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        public static let parseError = Code(rawValue: -32700)
+        public static let invalidRequest = Code(rawValue: -32600)
+        public static let methodNotFound = Code(rawValue: -32601)
+        public static let invalidParams = Code(rawValue: -32602)
+        public static let internalError = Code(rawValue: -32603)
+        public static let unauthenticated = Code(rawValue: -32001)
+        public static let permissionDenied = Code(rawValue: -32002)
+        public static let notFound = Code(rawValue: -32003)
+        public static let alreadyExists = Code(rawValue: -32004)
+        public static let failedPrecondition = Code(rawValue: -32005)
+        public static let resourceExhausted = Code(rawValue: -32006)
+        public static let unavailable = Code(rawValue: -32007)
+        public static let invalidArgument = Code(rawValue: -32008)
+    }
+
+    public var code: Code
+    public var message: String
+    /// Everything under `data`: `reason` and `retryable` first, then what the code adds (`parameter`, `path`, `etag` …).
+    public var data: JSONObject
+
+    public init(_ code: Code, reason: String, _ message: String, retryable: Bool = false, data: JSONObject = [:]) {
+        self.code = code
+        self.message = message
+        var all: JSONObject = ["reason": .string(reason), "retryable": .bool(retryable)]
+        for member in data.members { all[member.name] = member.value }
+        self.data = all
+    }
+
+    /// An error as it was received.
+    public init(received code: Code, message: String, data: JSONObject) {
+        self.code = code
+        self.message = message
+        self.data = data
+    }
+
+    public var reason: String? { data["reason"]?.string }
+    public var isRetryable: Bool { data["retryable"]?.bool ?? false }
+}
+
+extension RPCError {
+    /// -32602: a parameter is missing, unknown or of the wrong JSON type.
+    public static func invalidParams(_ parameter: String, _ message: String, reason: String = "invalid_params") -> RPCError {
+        RPCError(.invalidParams, reason: reason, message, data: ["parameter": .string(parameter)])
+    }
+
+    /// -32008: the parameter has the right type, but what it says is wrong. Say what would be right, with an example.
+    public static func invalidArgument(_ parameter: String, reason: String, _ message: String) -> RPCError {
+        RPCError(.invalidArgument, reason: reason, message, data: ["parameter": .string(parameter)])
+    }
+
+    public static func unauthenticated(reason: String, _ message: String) -> RPCError {
+        RPCError(.unauthenticated, reason: reason, message)
+    }
+
+    /// -32002; `path` is where the rules said no, nil when the access level of the method did.
+    public static func permissionDenied(path: String? = nil, _ message: String = "Permission denied") -> RPCError {
+        RPCError(
+            .permissionDenied, reason: "permission_denied", message, data: path.map { ["path": .string($0)] } ?? [:])
+    }
+
+    public static func notFound(reason: String, _ message: String) -> RPCError {
+        RPCError(.notFound, reason: reason, message)
+    }
+
+    public static func alreadyExists(reason: String, _ message: String) -> RPCError {
+        RPCError(.alreadyExists, reason: reason, message)
+    }
+
+    public static func failedPrecondition(reason: String, _ message: String, data: JSONObject = [:]) -> RPCError {
+        RPCError(.failedPrecondition, reason: reason, message, data: data)
+    }
+
+    /// -32006; `retryAfterMs` tells when the same call may succeed, nil when it never will.
+    public static func resourceExhausted(reason: String, _ message: String, retryAfterMs: Int? = nil) -> RPCError {
+        RPCError(
+            .resourceExhausted, reason: reason, message, retryable: retryAfterMs != nil,
+            data: retryAfterMs.map { ["retryAfterMs": .number(Double($0))] } ?? [:])
+    }
+
+    public static func unavailable(reason: String, _ message: String) -> RPCError {
+        RPCError(.unavailable, reason: reason, message, retryable: true)
+    }
+
+    /// -32603: never carries what went wrong inside; that goes to the log.
+    public static let internalError = RPCError(
+        .internalError, reason: "internal", "Internal error; the service's log has the details")
+}
+
+/// What a value type throws from `init(from:)` when the text has the right JSON type but a wrong content; decoding of
+/// params turns it into `invalid_argument` with the name of the parameter.
+public struct ArgumentError: Error, Sendable, Hashable {
+    public var reason: String
+    public var message: String
+
+    public init(reason: String, _ message: String) {
+        self.reason = reason
+        self.message = message
+    }
+}

@@ -1,0 +1,69 @@
+/// A method, declared once: its name, params, result, who may call it, whether it writes, and one example.
+///
+/// Server, client, command line and the OpenRPC document all come from this declaration. The conforming type is the
+/// params: its stored properties are the parameters by name, optional ones are optional parameters. Nest it in the
+/// namespace of its service (`Messages.Push` is `messages.push`; a test holds type and wire name together) and synthesise
+/// `Codable`, or override `decode` and `encode` by hand where a measurement asks for it.
+public protocol RPCRequest: Codable, Sendable {
+    associatedtype Result: Codable & Sendable
+
+    /// The name on the wire, e.g. `messages.push`.
+    static var method: String { get }
+    /// One sentence for people, without a full stop at the end.
+    static var summary: String { get }
+    static var access: Access { get }
+    static var effect: Effect { get }
+    /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
+    static var isSlow: Bool { get }
+    static var example: RPCExample<Self> { get }
+
+    /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the parameter.
+    static func decode(_ params: JSONObject) throws -> Self
+    /// Writes a result as one JSON value.
+    static func encode(_ result: Result, into writer: inout JSONWriter) throws
+}
+
+extension RPCRequest {
+    public static var isSlow: Bool { false }
+}
+
+/// What a server sends unasked: a JSON-RPC notification from server to client.
+public protocol RPCNotification: Codable, Sendable {
+    static var method: String { get }
+    static var summary: String { get }
+    static var example: Self { get }
+}
+
+/// Who may call a method; checked before its params are decoded.
+public enum Access: String, Sendable, Codable, CaseIterable {
+    /// Anybody, signed in or not.
+    case anyone
+    /// A user with a valid ID token, or an administrator.
+    case signedIn
+    /// Anybody; the security rules decide about the path.
+    case rules
+    /// Only the holder of the administrator key.
+    case administrator
+}
+
+/// Whether a method changes state; decides its order on a connection.
+public enum Effect: String, Sendable, Codable, CaseIterable {
+    case read
+    case write
+}
+
+/// One worked call of a method, for the documents and for the test that every example decodes.
+public struct RPCExample<Request: RPCRequest>: Sendable {
+    public var request: Request
+    public var result: Request.Result
+
+    public init(_ request: Request, _ result: Request.Result) {
+        self.request = request
+        self.result = result
+    }
+}
+
+/// The result `{}`.
+public struct Empty: Codable, Sendable, Hashable {
+    public init() {}
+}
