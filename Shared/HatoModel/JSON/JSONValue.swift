@@ -1,7 +1,9 @@
 /// One JSON value (RFC 8259) as this system holds it: numbers are IEEE doubles, objects keep the order of their members.
 ///
-/// Equality of objects ignores the order of members; equality of numbers is that of doubles.
-public enum JSONValue: Sendable, Hashable {
+/// Equality of objects ignores the order of members; equality of numbers is that of doubles; equality of strings and names
+/// is that of their characters, without the Unicode normalisation of Swift's own (two keys of the tree that differ only in how
+/// an accent is composed are two keys).
+public enum JSONValue: Sendable {
     case null
     case bool(Bool)
     case number(Double)
@@ -14,7 +16,7 @@ public enum JSONValue: Sendable, Hashable {
 ///
 /// Look-up is linear: objects of requests are small, and what is large (a node of the tree) is walked, not searched.
 public struct JSONObject: Sendable {
-    public struct Member: Sendable, Hashable {
+    public struct Member: Sendable {
         public var name: String
         public var value: JSONValue
 
@@ -36,11 +38,11 @@ public struct JSONObject: Sendable {
 
     public subscript(name: String) -> JSONValue? {
         get {
-            for member in members where member.name == name { return member.value }
+            for member in members where isSameName(member.name, name) { return member.value }
             return nil
         }
         set {
-            let index = members.firstIndex { $0.name == name }
+            let index = members.firstIndex { isSameName($0.name, name) }
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
@@ -55,18 +57,58 @@ public struct JSONObject: Sendable {
     }
 }
 
-extension JSONObject: Hashable {
-    public static func == (left: JSONObject, right: JSONObject) -> Bool {
-        if left.members == right.members { return true }
-        guard left.count == right.count else { return false }
-        return left.sortedByName == right.sortedByName
+extension JSONValue: Hashable {
+    public static func == (left: JSONValue, right: JSONValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): isSameName(left, right)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(sortedByName)
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let bool): hasher.combine(bool)
+        case .number(let number): hasher.combine(number)
+        case .string(let string): hasher.combine(JSONName(string))
+        case .array(let elements): hasher.combine(elements)
+        case .object(let object): hasher.combine(object)
+        }
+    }
+}
+
+extension JSONObject.Member: Hashable {
+    public static func == (left: Self, right: Self) -> Bool {
+        isSameName(left.name, right.name) && left.value == right.value
     }
 
-    private var sortedByName: [Member] { members.sorted { $0.name < $1.name } }
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(JSONName(name))
+        hasher.combine(value)
+    }
+}
+
+extension JSONObject: Hashable {
+    public static func == (left: JSONObject, right: JSONObject) -> Bool {
+        guard left.count == right.count else { return false }
+        return left.members == right.members || left.sortedByName == right.sortedByName
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        // A sum, so that the order of members does not matter.
+        var sum = 0
+        for member in members { sum &+= member.hashValue }
+        hasher.combine(sum)
+    }
+
+    private var sortedByName: [Member] {
+        members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {

@@ -1,5 +1,233 @@
 /// Writes JSON texts into bytes, without white space, members in the order they are written.
+///
+/// Commas are set by the writer: `beginObject`, `member`, a value, …, `endObject`. Nothing checks that the calls make one
+/// valid text; the doc comments say what may follow what. Numbers are written as §4 of the architecture says: integral ones
+/// below 2^53 without fraction, others in the shortest form that reads back; -0 is 0. Only what RFC 8259 wants escaped is.
 public struct JSONWriter: Sendable {
     public private(set) var bytes: [UInt8] = []
+    /// Whether something stands before the next value or name that must be parted from it.
+    private var needsComma = false
+
     public init() {}
+
+    public init(capacity: Int) { bytes.reserveCapacity(capacity) }
+
+    public var count: Int { bytes.count }
+
+    /// Begins anew in the same memory.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        needsComma = false
+    }
+
+    /// Takes back everything after the first `count` bytes, which must end where a value may begin or has ended.
+    public mutating func truncate(to count: Int, valueFollows: Bool) {
+        bytes.removeLast(bytes.count - count)
+        needsComma = !valueFollows
+    }
+
+    // MARK: Structure
+
+    @inline(__always)
+    public mutating func beginObject() {
+        separate()
+        bytes.append(UInt8(ascii: "{"))
+        needsComma = false
+    }
+
+    @inline(__always)
+    public mutating func endObject() {
+        bytes.append(UInt8(ascii: "}"))
+        needsComma = true
+    }
+
+    @inline(__always)
+    public mutating func beginArray() {
+        separate()
+        bytes.append(UInt8(ascii: "["))
+        needsComma = false
+    }
+
+    @inline(__always)
+    public mutating func endArray() {
+        bytes.append(UInt8(ascii: "]"))
+        needsComma = true
+    }
+
+    /// The name of a member; its value follows.
+    public mutating func member(_ name: String) {
+        write(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    // MARK: Values
+
+    public mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: writeNull()
+        case .bool(let bool): write(bool)
+        case .number(let number): write(number)
+        case .string(let string): write(string)
+        case .array(let elements):
+            beginArray()
+            for element in elements { write(element) }
+            endArray()
+        case .object(let object): write(object)
+        }
+    }
+
+    public mutating func write(_ object: JSONObject) {
+        beginObject()
+        for item in object.members {
+            member(item.name)
+            write(item.value)
+        }
+        endObject()
+    }
+
+    public mutating func writeNull() {
+        separate()
+        append("null")
+        needsComma = true
+    }
+
+    public mutating func write(_ bool: Bool) {
+        separate()
+        append(bool ? "true" : "false")
+        needsComma = true
+    }
+
+    /// A number that is no number (infinite or NaN), which nothing read from JSON can be, is written as null.
+    public mutating func write(_ number: Double) {
+        let integer = Int64(exactly: number)
+        if let integer, integer.magnitude < 1 << 53 {
+            write(integer)
+            return
+        }
+        separate()
+        needsComma = true
+        guard number.isFinite else {
+            append("null")
+            return
+        }
+        let text = number.description
+        append(text.hasSuffix(".0") ? text.dropLast(2) : Substring(text))
+    }
+
+    public mutating func write(_ integer: Int) { write(Int64(integer)) }
+
+    public mutating func write(_ integer: UInt64) {
+        separate()
+        appendDigits(integer)
+        needsComma = true
+    }
+
+    public mutating func write(_ integer: Int64) {
+        separate()
+        if integer < 0 { bytes.append(UInt8(ascii: "-")) }
+        appendDigits(integer.magnitude)
+        needsComma = true
+    }
+
+    public mutating func write(_ string: String) {
+        separate()
+        needsComma = true
+        bytes.append(UInt8(ascii: "\""))
+        if string.utf8.contains(where: { escapes[Int($0)] != 0 }) {
+            appendEscaped(string)
+        } else {
+            bytes.append(contentsOf: string.utf8)
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    // MARK: Raw
+
+    /// A whole value that is JSON already.
+    public mutating func write(encoded: EncodedJSON) {
+        separate()
+        bytes.append(contentsOf: encoded.bytes)
+        needsComma = true
+    }
+
+    /// A whole value that is JSON already: the bytes of `source` in `range`.
+    public mutating func write(encoded source: Span<UInt8>, _ range: Range<Int>) {
+        separate()
+        for index in range { bytes.append(source[index]) }
+        needsComma = true
+    }
+
+    /// One or more members that are JSON already, without braces (`"version":1,"events":[]`).
+    public mutating func write(encodedMembers: EncodedJSON) {
+        guard !encodedMembers.bytes.isEmpty else { return }
+        separate()
+        bytes.append(contentsOf: encodedMembers.bytes)
+        needsComma = true
+    }
+
+    /// Bytes that no rule of this type touches: no comma before them, none thought of after them.
+    @inline(__always)
+    public mutating func appendRaw(_ raw: UInt8) { bytes.append(raw) }
+
+    public mutating func appendRaw(_ raw: String) { append(raw) }
+
+    public mutating func appendRaw(_ raw: some Collection<UInt8>) { bytes.append(contentsOf: raw) }
+
+    // MARK: Small steps
+
+    @inline(__always)
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    @inline(__always)
+    private mutating func append(_ text: some StringProtocol) { bytes.append(contentsOf: text.utf8) }
+
+    private mutating func appendDigits(_ value: UInt64) {
+        if value < 10 {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value))
+            return
+        }
+        var divisor: UInt64 = 10
+        while value / divisor >= 10 { divisor *= 10 }
+        var rest = value
+        while divisor > 0 {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest / divisor))
+            rest %= divisor
+            divisor /= 10
+        }
+    }
+
+    private mutating func appendEscaped(_ string: String) {
+        for byte in string.utf8 {
+            switch escapes[Int(byte)] {
+            case 0: bytes.append(byte)
+            case UInt8(ascii: "u"):
+                append("\\u00")
+                bytes.append(hexDigits[Int(byte >> 4)])
+                bytes.append(hexDigits[Int(byte & 15)])
+            case let letter:
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(letter)
+            }
+        }
+    }
+}
+
+private let hexDigits = Array("0123456789abcdef".utf8)
+
+/// What follows the backslash when a byte is written in a string; 0 for bytes that stand for themselves.
+private let escapes: [UInt8] = (0..<256).map { byte in
+    switch UInt8(byte) {
+    case UInt8(ascii: "\""): UInt8(ascii: "\"")
+    case UInt8(ascii: "\\"): UInt8(ascii: "\\")
+    case 0x08: UInt8(ascii: "b")
+    case 0x0C: UInt8(ascii: "f")
+    case 0x0A: UInt8(ascii: "n")
+    case 0x0D: UInt8(ascii: "r")
+    case 0x09: UInt8(ascii: "t")
+    case 0..<0x20: UInt8(ascii: "u")
+    default: 0
+    }
 }

@@ -1,0 +1,28 @@
+/// Why a text is not the JSON this system reads, and where.
+///
+/// The position is the offset of the byte at which reading stopped, counted from the start of the bytes given.
+public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
+    public enum Reason: String, Sendable, Hashable, CaseIterable {
+        case endedEarly = "the text ends in the middle of a value"
+        case unexpectedByte = "no JSON value can go on like this"
+        case trailingBytes = "something follows the value"
+        case badNumber = "a number is not written as RFC 8259 says"
+        case numberTooLarge = "a number is larger than a double can hold"
+        case badEscape = "an escape sequence that JSON does not know"
+        case unpairedSurrogate = "half of a surrogate pair"
+        case controlCharacter = "a control character must be escaped inside a string"
+        case badUTF8 = "bytes that are not UTF-8"
+        case duplicateMember = "the same member name twice in one object"
+        case tooDeep = "arrays and objects are nested too deeply"
+    }
+
+    public var reason: Reason
+    public var position: Int
+
+    public init(_ reason: Reason, at position: Int) {
+        self.reason = reason
+        self.position = position
+    }
+
+    public var description: String { "\(reason.rawValue) (byte \(position))" }
+}

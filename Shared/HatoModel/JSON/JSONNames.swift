@@ -1,0 +1,58 @@
+/// Equality of member names: by their bytes. Swift's own would take a letter with an accent and the same letter composed of
+/// two characters for one name.
+@inline(__always)
+func isSameName(_ left: String, _ right: String) -> Bool {
+    guard left.utf8.count == right.utf8.count else { return false }
+    return left.utf8.elementsEqual(right.utf8)
+}
+
+/// The member names seen in one object: searched one by one while they are few, hashed when they are many.
+struct JSONNameSet: Sendable {
+    private static let linearMax = 16
+    private var few: [String] = []
+    private var many: Set<JSONName> = []
+
+    /// False when the name was there.
+    mutating func insert(_ name: String) -> Bool {
+        if many.isEmpty {
+            for other in few where isSameName(other, name) { return false }
+            few.append(name)
+            if few.count > Self.linearMax { many = Set(few.map(JSONName.init)) }
+            return true
+        }
+        return many.insert(JSONName(name)).inserted
+    }
+
+    /// The same where `members` hold all names inserted before, so that small objects need no list of their own.
+    @inline(__always)
+    mutating func insert(_ name: String, among members: [JSONObject.Member]) -> Bool {
+        if members.count <= Self.linearMax {
+            for member in members where isSameName(member.name, name) { return false }
+            return true
+        }
+        if many.isEmpty { many = Set(members.map { JSONName($0.name) }) }
+        return many.insert(JSONName(name)).inserted
+    }
+}
+
+/// A member name that is equal to another when their bytes are.
+struct JSONName: Hashable, Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (left: JSONName, right: JSONName) -> Bool { isSameName(left.text, right.text) }
+
+    func hash(into hasher: inout Hasher) {
+        // Eight bytes at a time: the hasher costs the same for one byte as for eight.
+        var word: UInt64 = 0
+        var count = 0
+        for byte in text.utf8 {
+            word = word << 8 | UInt64(byte)
+            count += 1
+            if count & 7 == 0 { hasher.combine(word) }
+        }
+        hasher.combine(word)
+        hasher.combine(count)
+    }
+}

@@ -1,0 +1,243 @@
+/// Reads a JSON text from left to right, value by value: the parts a caller needs, in one pass, all of it validated.
+///
+/// The scanner is only a position; the bytes are handed to each call and must be the same for all of them. After an error
+/// the scanner is of no more use. A JSON-RPC envelope is read like this:
+/// ```swift
+/// var scanner = JSONScanner()
+/// guard try scanner.kind(bytes) == .object else { … }
+/// var members = try scanner.beginObject(bytes)
+/// while let name = try scanner.nextMember(bytes, &members) {
+///     switch name {
+///     case "method": method = try scanner.string(bytes)
+///     case "id": idKind = try scanner.kind(bytes); idRange = try scanner.skip(bytes)
+///     case "params": params = try scanner.object(bytes)
+///     default: _ = try scanner.skip(bytes)
+///     }
+/// }
+/// try scanner.end(bytes)
+/// ```
+public struct JSONScanner: Sendable {
+    /// The offset of the next byte to be read.
+    public internal(set) var position: Int
+    let depthMax: Int
+    var depth = 0
+
+    /// What the next value is, told by its first byte.
+    public enum Kind: Sendable, Hashable {
+        case null, bool, number, string, array, object
+    }
+
+    /// Where a caller stands among the members of an object, or the elements of an array.
+    public struct Cursor: Sendable {
+        var isFirst = true
+        var names = JSONNameSet()
+    }
+
+    /// A scanner that begins at `position`.
+    public init(at position: Int = 0, depth: Int = JSONParser.depthDefault) {
+        self.position = position
+        depthMax = depth
+    }
+
+    // MARK: One value
+
+    /// What the next value is. Skips white space; the value itself is still to be read.
+    public mutating func kind(_ bytes: Span<UInt8>) throws(JSONError) -> Kind {
+        switch nextByte(bytes) {
+        case UInt8(ascii: "{"): return .object
+        case UInt8(ascii: "["): return .array
+        case UInt8(ascii: "\""): return .string
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .bool
+        case UInt8(ascii: "n"): return .null
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number
+        default: throw unexpected(bytes)
+        }
+    }
+
+    /// The next value, whole.
+    public mutating func value(_ bytes: Span<UInt8>) throws(JSONError) -> JSONValue {
+        switch nextByte(bytes) {
+        case UInt8(ascii: "\""): return .string(try readString(bytes))
+        case UInt8(ascii: "{"): return .object(try object(bytes))
+        case UInt8(ascii: "["): return .array(try array(bytes))
+        case UInt8(ascii: "t"):
+            try literal("true", bytes)
+            return .bool(true)
+        case UInt8(ascii: "f"):
+            try literal("false", bytes)
+            return .bool(false)
+        case UInt8(ascii: "n"):
+            try literal("null", bytes)
+            return .null
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try readNumber(bytes))
+        default: throw unexpected(bytes)
+        }
+    }
+
+    /// The next value, which must be a string.
+    public mutating func string(_ bytes: Span<UInt8>) throws(JSONError) -> String {
+        guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
+        return try readString(bytes)
+    }
+
+    /// The next value, which must be a number.
+    public mutating func number(_ bytes: Span<UInt8>) throws(JSONError) -> Double {
+        guard try kind(bytes) == .number else { throw unexpected(bytes) }
+        return try readNumber(bytes)
+    }
+
+    /// The next value, which must be an object, with everything in it.
+    public mutating func object(_ bytes: Span<UInt8>) throws(JSONError) -> JSONObject {
+        guard nextByte(bytes) == UInt8(ascii: "{") else { throw unexpected(bytes) }
+        try descend()
+        var members: [JSONObject.Member] = []
+        if nextByte(bytes) == UInt8(ascii: "}") {
+            ascend()
+            return JSONObject()
+        }
+        members.reserveCapacity(4)
+        var names = JSONNameSet()
+        while true {
+            guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
+            let start = position
+            let name = try readString(bytes)
+            guard names.insert(name, among: members) else { throw JSONError(.duplicateMember, at: start) }
+            guard nextByte(bytes) == UInt8(ascii: ":") else { throw unexpected(bytes) }
+            position += 1
+            members.append(JSONObject.Member(name, try value(bytes)))
+            switch nextByte(bytes) {
+            case UInt8(ascii: ","): position += 1
+            case UInt8(ascii: "}"):
+                ascend()
+                return JSONObject(uniqueMembers: members)
+            default: throw unexpected(bytes)
+            }
+        }
+    }
+
+    /// The next value, which must be an array, with everything in it.
+    public mutating func array(_ bytes: Span<UInt8>) throws(JSONError) -> [JSONValue] {
+        guard nextByte(bytes) == UInt8(ascii: "[") else { throw unexpected(bytes) }
+        try descend()
+        var elements: [JSONValue] = []
+        if nextByte(bytes) == UInt8(ascii: "]") {
+            ascend()
+            return elements
+        }
+        while true {
+            elements.append(try value(bytes))
+            switch nextByte(bytes) {
+            case UInt8(ascii: ","): position += 1
+            case UInt8(ascii: "]"):
+                ascend()
+                return elements
+            default: throw unexpected(bytes)
+            }
+        }
+    }
+
+    /// Passes over the next value, validated like any other, and tells where it stands (without the white space around it).
+    public mutating func skip(_ bytes: Span<UInt8>) throws(JSONError) -> Range<Int> {
+        _ = nextByte(bytes)
+        let start = position
+        _ = try value(bytes)
+        return start..<position
+    }
+
+    // MARK: Piece by piece
+
+    /// Enters the next value, which must be an object.
+    public mutating func beginObject(_ bytes: Span<UInt8>) throws(JSONError) -> Cursor {
+        guard nextByte(bytes) == UInt8(ascii: "{") else { throw unexpected(bytes) }
+        try descend()
+        return Cursor()
+    }
+
+    /// The name of the next member, whose value must be read before the next call; nil when the object ends here.
+    public mutating func nextMember(_ bytes: Span<UInt8>, _ cursor: inout Cursor) throws(JSONError) -> String? {
+        guard try hasNext(bytes, &cursor, closing: UInt8(ascii: "}")) else { return nil }
+        guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
+        let start = position
+        let name = try readString(bytes)
+        guard cursor.names.insert(name) else { throw JSONError(.duplicateMember, at: start) }
+        guard nextByte(bytes) == UInt8(ascii: ":") else { throw unexpected(bytes) }
+        position += 1
+        return name
+    }
+
+    /// Enters the next value, which must be an array.
+    public mutating func beginArray(_ bytes: Span<UInt8>) throws(JSONError) -> Cursor {
+        guard nextByte(bytes) == UInt8(ascii: "[") else { throw unexpected(bytes) }
+        try descend()
+        return Cursor()
+    }
+
+    /// Whether another element follows, which must be read before the next call.
+    public mutating func nextElement(_ bytes: Span<UInt8>, _ cursor: inout Cursor) throws(JSONError) -> Bool {
+        try hasNext(bytes, &cursor, closing: UInt8(ascii: "]"))
+    }
+
+    /// Makes sure that nothing but white space is left.
+    public mutating func end(_ bytes: Span<UInt8>) throws(JSONError) {
+        _ = nextByte(bytes)
+        guard position == bytes.count else { throw JSONError(.trailingBytes, at: position) }
+    }
+
+    private mutating func hasNext(
+        _ bytes: Span<UInt8>, _ cursor: inout Cursor, closing: UInt8
+    ) throws(JSONError) -> Bool {
+        let byte = nextByte(bytes)
+        if byte == closing {
+            ascend()
+            return false
+        }
+        if cursor.isFirst {
+            cursor.isFirst = false
+            return true
+        }
+        guard byte == UInt8(ascii: ",") else { throw unexpected(bytes) }
+        position += 1
+        return true
+    }
+
+    // MARK: Small steps
+
+    /// The next byte that is not white space, not yet passed; 0, which is no byte of JSON, at the end.
+    @inline(__always)
+    mutating func nextByte(_ bytes: Span<UInt8>) -> UInt8 {
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte > UInt8(ascii: " ") { return byte }
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return 0 }
+            position += 1
+        }
+        return 0
+    }
+
+    /// Passes the opening bracket.
+    @inline(__always)
+    private mutating func descend() throws(JSONError) {
+        guard depth < depthMax else { throw JSONError(.tooDeep, at: position) }
+        depth += 1
+        position += 1
+    }
+
+    /// Passes the closing bracket.
+    @inline(__always)
+    private mutating func ascend() {
+        depth -= 1
+        position += 1
+    }
+
+    private mutating func literal(_ word: StaticString, _ bytes: Span<UInt8>) throws(JSONError) {
+        for expected in word.description.utf8 {
+            guard position < bytes.count else { throw JSONError(.endedEarly, at: position) }
+            guard bytes[position] == expected else { throw unexpected(bytes) }
+            position += 1
+        }
+    }
+
+    func unexpected(_ bytes: Span<UInt8>) -> JSONError {
+        JSONError(position < bytes.count ? .unexpectedByte : .endedEarly, at: position)
+    }
+}

@@ -1,0 +1,34 @@
+extension RPCError {
+    /// The error object of a response: `{"code","message","data"}`.
+    public func write(into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("code")
+        writer.write(code.rawValue)
+        writer.member("message")
+        writer.write(message)
+        if !data.isEmpty {
+            writer.member("data")
+            writer.write(data)
+        }
+        writer.endObject()
+    }
+
+    public var json: JSONValue {
+        var object: JSONObject = ["code": .number(Double(code.rawValue)), "message": .string(message)]
+        if !data.isEmpty { object["data"] = .object(data) }
+        return .object(object)
+    }
+
+    /// Reads the error object of a response, as any JSON-RPC peer may have written it: nil when it has no integral code.
+    /// Data that is no object stands under `data.value`.
+    public init?(json: JSONValue) {
+        guard let number = json["code"]?.number, let code = Int(exactly: number) else { return nil }
+        let data: JSONObject =
+            switch json["data"] {
+            case .object(let object)?: object
+            case nil, .null?: [:]
+            case let other?: ["value": other]
+            }
+        self.init(received: Code(rawValue: code), message: json["message"]?.string ?? "", data: data)
+    }
+}
