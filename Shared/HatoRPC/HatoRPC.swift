@@ -1,1 +1,7 @@
-// placeholder, replaced by the first slice of this target
+// Carries the model's requests as lines over TCP.
+//
+// Wire/    the lines themselves: framing, envelopes, limits, TLS; knows neither server nor client.
+// Server/  `RPCServer` serves an `RPCRouter`; one plain channel handler per connection, one mailbox per event loop.
+// Client/  `RPCClient` calls it: pipelined, with time limits, reconnecting, subscriptions as `AsyncSequence`.
+//
+// No type of SwiftNIO stands in the public interface: services, commands and tests above this module never import it.

@@ -1,0 +1,34 @@
+public import HatoModel
+
+/// What a method knows about the request beside its params.
+public struct RPCContext: Sendable {
+    /// Who asks: by the `auth` (and `as`) of the call, else the identity of the connection.
+    public var caller: Caller
+    public var connection: RPCConnection
+    /// Whether `caller` came with this call and not from `session.authenticate`.
+    public var isCallCredential: Bool
+    /// The request this belongs to, as the order of its connection counts it.
+    let sequence: UInt64
+
+    /// A name for a listener that this request opens, unique on its connection.
+    ///
+    /// Notifications to it wait until the answer of this request is written, so that the peer knows the name when the
+    /// first one comes.
+    public func openSubscription() -> String { connection.openSubscription(by: sequence) }
+
+    /// Tells when the identity that this request was made with changes or ends (protocol §2); for a listener that it opens.
+    /// While the watch lives, the connection does not count as idle. Callbacks come on the connection's event loop.
+    public func watchIdentity(_ change: @escaping @Sendable (RPCIdentityChange) -> Void) -> RPCWatch {
+        connection.watchIdentity(of: caller, isCallCredential: isCallCredential, change)
+    }
+}
+
+/// What happened to the identity a listener was opened with.
+public enum RPCIdentityChange: Sendable, Hashable {
+    /// The same user authenticated again: nothing to check, its rights last longer. Carries the newer claims.
+    case extended(Caller)
+    /// The connection now speaks for somebody else (or nobody): rights must be evaluated again, as this caller.
+    case replaced(Caller)
+    /// The token ended: the listener must be cancelled with reason `token_expired`.
+    case expired
+}

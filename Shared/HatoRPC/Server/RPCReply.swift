@@ -1,0 +1,18 @@
+public import HatoModel
+
+/// The answer of one request in order: called once, from any thread.
+///
+/// Only the first call counts. A reply that is let go without one answers -32603, so that no peer waits for ever.
+public struct RPCReply<Request: RPCRequest>: Sendable {
+    let pending: PendingReply
+
+    public func succeed(_ result: Request.Result) {
+        pending.succeed { writer throws in try Request.encode(result, into: &writer) }
+    }
+
+    /// Answers with a result that is already JSON text.
+    public func succeed(encoded result: EncodedJSON) { pending.succeed(result) }
+
+    /// Answers with an error: `RPCError`, `RPCErrorConvertible`, or anything else, which is logged and answers -32603.
+    public func fail(_ error: any Error) { pending.fail(error) }
+}

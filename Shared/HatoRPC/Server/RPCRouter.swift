@@ -1,0 +1,81 @@
+public import HatoModel
+
+/// Which body answers which method.
+public struct RPCRouter: Sendable {
+    private(set) var methods: [String: RPCMethod] = [:]
+
+    public init() {}
+
+    /// A cold method: starts when every earlier request of its connection is answered (slow ones excepted); later
+    /// requests of its connection start after it, unless it is slow itself.
+    public mutating func handle<Request: RPCRequest>(
+        _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext) async throws -> Request.Result
+    ) {
+        let start: RPCMethod.Cold = { params, context, pending in
+            do {
+                let result = try await body(try Request.decode(params), context)
+                pending.succeed { writer throws in try Request.encode(result, into: &writer) }
+            } catch {
+                pending.fail(error)
+            }
+        }
+        add(Request.self, .cold(start))
+    }
+
+    /// A hot method: called on the event loop in order of arrival, also while earlier ones are not answered yet. Never blocks.
+    public mutating func handleInOrder<Request: RPCRequest>(
+        _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext, RPCReply<Request>) -> Void
+    ) {
+        let start: RPCMethod.Hot = { params, context, pending in
+            do {
+                body(try Request.decode(params), context, RPCReply(pending: pending))
+            } catch {
+                pending.fail(error)
+            }
+        }
+        add(Request.self, .hot(start))
+    }
+
+    /// Throws when a declared method has no handler, naming it.
+    public func verify(declared: [any RPCRequest.Type]) throws(RPCServerError) {
+        let missing = declared.map { $0.method }.filter { methods[$0] == nil }
+        guard missing.isEmpty else { throw .methodsWithoutHandler(missing.sorted()) }
+    }
+
+    private mutating func add<Request: RPCRequest>(_: Request.Type, _ start: RPCMethod.Start) {
+        precondition(methods[Request.method] == nil, "\(Request.method) has two handlers")
+        methods[Request.method] = RPCMethod(
+            name: Request.method, access: Request.access, isSlow: Request.isSlow, start: start)
+    }
+}
+
+/// One entry of the router, its types forgotten.
+struct RPCMethod: Sendable {
+    typealias Hot = @Sendable (JSONObject, RPCContext, PendingReply) -> Void
+    typealias Cold = @Sendable (JSONObject, RPCContext, PendingReply) async -> Void
+
+    enum Start: Sendable {
+        case hot(Hot)
+        case cold(Cold)
+    }
+
+    var name: String
+    var access: Access
+    var isSlow: Bool
+    var start: Start
+}
+
+/// Why a server does not start.
+public enum RPCServerError: Error, Sendable, Hashable, CustomStringConvertible {
+    case methodsWithoutHandler([String])
+    case cannotListen(host: String, port: Int, reason: String)
+    case badTLS(file: String, reason: String)
+
+    public var description: String {
+        switch self {
+        case .methodsWithoutHandler(let names): "declared methods without a handler: \(names.joined(separator: ", "))"
+        case .cannotListen(let host, let port, let reason): "cannot listen on \(host):\(port): \(reason)"
+        case .badTLS(let file, let reason): "TLS: \(file): \(reason)"
+        }
+    }
+}

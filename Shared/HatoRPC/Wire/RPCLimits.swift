@@ -1,0 +1,39 @@
+/// Every limit of the wire, by name (protocol §1); a service makes each a setting.
+public struct RPCLimits: Sendable, Hashable {
+    /// One line, without its end. Longer: -32600 `line_too_long`, then the connection closes.
+    public var lineBytesMax = 16 << 20
+    /// One line as long as its connection has not shown a valid credential.
+    public var unauthenticatedLineBytesMax = 64 << 10
+    /// Arrays and objects inside each other, the envelope included.
+    public var nestingMax = 64
+    /// Entries of one batch.
+    public var batchEntriesMax = 1_000
+    /// Requests of one connection that are being worked on; above, the server stops reading from it.
+    public var requestsInFlightMax = 1_024
+    /// Bytes of requests of one connection that are not answered yet; above, the server stops reading from it.
+    public var connectionBytesInFlightMax = 32 << 20
+    /// The same over all connections, with the answers that peers have not taken yet.
+    public var processBytesInFlightMax = 512 << 20
+    /// One answer; larger ones become resource_exhausted `too_big`.
+    public var responseBytesMax = 16 << 20
+    /// Answers that one peer has not taken yet; above, its next requests wait.
+    public var unsentResponseBytesMax = 1 << 20
+    /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false.
+    public var unsentNotificationBytesMax = 1 << 20
+    /// Connections in all; further ones are closed at once.
+    public var connectionsMax = 16_384
+    /// Connections from one address; further ones are closed at once.
+    public var connectionsPerAddressMax = 4_096
+    /// A connection without traffic and without holds (`RPCConnection.beginHold`) is closed after this time.
+    public var idleSecondsMax = 600
+    /// A TLS handshake that takes longer closes the connection.
+    public var handshakeSecondsMax = 10
+    /// How long a connection may hold an unfinished line while `processBytesInFlightMax` is reached.
+    public var stalledLineSecondsMax = 10
+    /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
+    public var keepAliveIdleSeconds = 20
+    public var keepAliveIntervalSeconds = 10
+    public var keepAliveProbes = 4
+
+    public init() {}
+}
