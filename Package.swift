@@ -20,12 +20,15 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 
 func room(_ name: String, in folder: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, path: "\(folder)/\(name)", exclude: excluded(name), swiftSettings: settings)
+    .target(
+        name: name, dependencies: dependencies, path: "\(folder)/\(name)", exclude: excluded(name),
+        swiftSettings: settings)
 }
 
 func command(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -67,9 +70,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(
-            url: "https://github.com/apple/swift-configuration", from: "1.4.0",
-            traits: ["JSON", "YAML", "CommandLineArguments"]),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
@@ -87,7 +88,7 @@ let package = Package(
         room("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         room(
             "HatoRuntime", in: "Shared",
-            ["HatoModel", "HatoRPC", lifecycle, configuration, logging, metrics, nioCore, nioPosix, nioHTTP1]),
+            ["HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
         room("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
 
         // The services.
@@ -136,11 +137,12 @@ let package = Package(
         unitTests(of: "HatoRules", ["HatoModel"]),
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules"]),
         unitTests(of: "HatoIdentity", ["HatoModel", crypto]),
-        unitTests(of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
+        unitTests(
+            of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
         unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto]),
         unitTests(of: "HatoPush", ["HatoModel", crypto]),
         unitTests(of: "HatoNotifier", ["HatoModel", "HatoRPC", "HatoStorage", "HatoPush", "HatoIdentity"]),
-        unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC"]),
+        unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoTesting"]),

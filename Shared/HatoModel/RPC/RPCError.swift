@@ -45,7 +45,9 @@ public struct RPCError: Error, Sendable, Hashable {
 
 extension RPCError {
     /// -32602: a parameter is missing, unknown or of the wrong JSON type.
-    public static func invalidParams(_ parameter: String, _ message: String, reason: String = "invalid_params") -> RPCError {
+    public static func invalidParams(_ parameter: String, _ message: String, reason: String = "invalid_params")
+        -> RPCError
+    {
         RPCError(.invalidParams, reason: reason, message, data: ["parameter": .string(parameter)])
     }
 

@@ -1,0 +1,59 @@
+# Hato's commands. `make run` and `make test` set up what they need; both say what is missing if something is.
+
+SWIFT ?= swift
+DATA ?= ./hato-data
+SWIFT_FLAGS = --explicit-target-dependency-import-check error
+DEBIAN_PACKAGES = librocksdb-dev libssl-dev zlib1g-dev
+
+.PHONY: run test setup build bench check format interop-test compose-test secrets methods clean
+
+run: setup ## build everything and start the three services on the embedded store
+	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-dev
+	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-auth
+	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-messages
+	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-notifier
+	@echo "Binaries: $$($(SWIFT) build -c release --show-bin-path)"
+	@echo "Data:     $(DATA) (delete the folder to start anew)"
+	@echo "Next:     open a second terminal and paste the session of README.md. Stop with control-C."
+	exec "$$($(SWIFT) build -c release --show-bin-path)/hato-dev" --data "$(DATA)"
+
+test: setup ## run all tests
+	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
+	$(SWIFT) test --skip-build
+
+build: setup
+	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
+
+setup: ## install what is missing, or say the exact command
+	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is missing: see https://www.swift.org/install"; exit 1; }
+	@missing=""; for p in $(DEBIAN_PACKAGES); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then \
+	  if ! command -v apt-get >/dev/null; then echo "missing C libraries: RocksDB, OpenSSL and zlib with their headers"; exit 1; \
+	  elif [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
+	  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo apt-get update -qq && sudo apt-get install -y -qq --no-install-recommends $$missing; \
+	  else echo "missing packages; run: sudo apt-get install$$missing"; exit 1; fi; fi
+
+check: ## formatting and the rules of the repository itself
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Services Shared Tests Benchmarks
+	$(SWIFT) test --filter Tidy
+
+format:
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks
+
+bench: setup ## the table of speed and memory, release build
+	$(SWIFT) run -c release --package-path Benchmarks hato-bench
+
+interop-test: ## clients from elsewhere, in a virtual environment of their own
+	@./Tests/Interop/run
+
+compose-test: ## the compose file, for real, with docker compose or podman-compose
+	@./Tests/Compose/run
+
+secrets: ## the administrator key that the services of compose.yaml share
+	@./scripts/make-secrets
+
+methods: ## write each service's METHODS.md from the declared methods
+	HATO_WRITE_METHODS=1 $(SWIFT) test --filter Tidy.MethodPages
+
+clean:
+	rm -rf .build Benchmarks/.build .venv-interop

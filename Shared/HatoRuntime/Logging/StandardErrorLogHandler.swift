@@ -1,0 +1,71 @@
+import FoundationEssentials
+import HatoModel
+public import Logging
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Writes each log entry as one line to standard error, as text for people or as JSON for collectors.
+///
+/// One `write` per line, so that lines of several threads never mix.
+public struct StandardErrorLogHandler: LogHandler {
+    public enum Format: String, Sendable {
+        case text
+        case json
+    }
+
+    public var logLevel: Logger.Level
+    public var metadata: Logger.Metadata = [:]
+    public var metadataProvider: Logger.MetadataProvider?
+    private let label: String
+    private let format: Format
+
+    public init(label: String, format: Format, level: Logger.Level) {
+        self.label = label
+        self.format = format
+        logLevel = level
+    }
+
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    public func log(event: LogEvent) {
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+        if let given = event.metadata { all.merge(given) { $1 } }
+        let line = line(event.level, event.message.description, all, now: Date())
+        Array(line.utf8).withUnsafeBytes { bytes in
+            // A log that cannot be written must not stop the service, and there is nobody left to tell.
+            _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, now: Date) -> String {
+        let time = now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        let pairs = metadata.sorted { $0.key < $1.key }
+        switch format {
+        case .text:
+            let tail = pairs.map { " \($0.key)=\($0.value)" }.joined()
+            let entry = "\(time) \(level) \(label): \(message)\(tail)"
+            // By scalar: a carriage return and a line feed are one character to a String.
+            let escaped = entry.unicodeScalars.map { $0 == "\n" ? "\\n" : $0 == "\r" ? "\\r" : String($0) }
+            return escaped.joined() + "\n"
+        case .json:
+            var object: JSONObject = [
+                "time": .string(time), "level": .string(level.rawValue), "label": .string(label),
+                "message": .string(message),
+            ]
+            for (key, value) in pairs where object[key] == nil { object[key] = .string("\(value)") }
+            var writer = JSONWriter()
+            writer.write(.object(object))
+            return String(decoding: writer.bytes, as: UTF8.self) + "\n"
+        }
+    }
+}

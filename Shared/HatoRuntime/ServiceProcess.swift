@@ -1,0 +1,163 @@
+import Foundation
+public import HatoModel
+public import Logging
+import Metrics
+import Synchronization
+import UnixSignals
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A service that has started: what the process must know to announce and to stop it.
+public protocol RunningService: Sendable {
+    /// What the ready line says besides `ready` and `pid`, e.g. `{"service":"messages","listening":"127.0.0.1:7702"}`.
+    var announcement: JSONObject { get }
+    /// Stops accepting, finishes what was accepted, closes; returns at the latest after `grace`.
+    func shutdown(grace: Duration) async
+}
+
+/// Makes a service a well-behaved process: settings, log, metrics, the ready line, signals and exit codes (protocol §8).
+public struct ServiceProcess: Sendable {
+    /// What a service gets when it starts.
+    public struct Start: Sendable {
+        public var settings: Settings
+        public var logger: Logger
+        /// The metrics of the process in Prometheus text format, for `service.metrics`.
+        public var metricsText: @Sendable () -> String
+    }
+
+    /// Name on the wire, e.g. `messages`.
+    public var service: String
+    public var declared: [Setting]
+
+    public init(service: String, declared: [Setting]) {
+        self.service = service
+        self.declared = declared
+    }
+
+    public var resolver: SettingsResolver { SettingsResolver(service: service, declared: declared) }
+
+    /// Runs the service until a signal stops it; returns the exit code of protocol §8.
+    ///
+    /// `start` throws `SettingsError` for what is wrong with the settings (exit code 78); every other error is an
+    /// I/O error (74) or, for what nobody foresaw, internal (70).
+    public func run(
+        _ arguments: [String], start: @Sendable (Start) async throws -> any RunningService
+    ) async -> Int32 {
+        if arguments.contains("--help") || arguments.contains("-h") {
+            print("Settings (flag; environment variable):\n\(resolver.help)")
+            return 0
+        }
+        do {
+            let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
+            return try await run(settings, start: start)
+        } catch let error as SettingsError {
+            complain("\(error)")
+            return 78
+        } catch let error as RPCError {
+            complain(error.message)
+            return 70
+        } catch {
+            complain("\(error)")
+            return 74
+        }
+    }
+
+    private func run(
+        _ settings: Settings, start: @Sendable (Start) async throws -> any RunningService
+    ) async throws -> Int32 {
+        let logger = Self.logger(service, settings)
+        let registry = PrometheusRegistry()
+        MetricsSystem.bootstrap(registry)
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let running = try await start(Start(settings: settings, logger: logger, metricsText: { registry.text() }))
+        let metrics = try await endpoint(settings, registry)
+        warnAboutOpenDoor(settings, logger)
+        announce(running, metrics?.port)
+        await stopped(by: signals, or: settings.flag("exit-with-stdin"))
+        logger.info("stopping")
+        let grace = Duration.seconds(settings.integer("grace-seconds"))
+        await Self.orEnded(bySecondOf: signals) { await running.shutdown(grace: grace) }
+        await metrics?.stop()
+        return 0
+    }
+
+    private func endpoint(_ settings: Settings, _ registry: PrometheusRegistry) async throws -> MetricsEndpoint? {
+        guard settings.text("metrics-port") != nil else { return nil }
+        return try await MetricsEndpoint(host: settings["host"], port: settings.integer("metrics-port")) {
+            registry.text()
+        }
+    }
+
+    /// Returns at the first signal, or when standard input ends if the process lives only as long as who started it.
+    private func stopped(by signals: UnixSignalsSequence, or endsWithInput: Bool) async {
+        await withTaskGroup { group in
+            group.addTask { for await _ in signals { return } }
+            if endsWithInput { group.addTask { await Self.inputEnded() } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Waits for the end of standard input on a thread of its own: `read` blocks, and a cancelled wait must not hold the process.
+    private static func inputEnded() async {
+        let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
+        Thread.detachNewThread {
+            var byte: UInt8 = 0
+            while read(STDIN_FILENO, &byte, 1) > 0 {}
+            continuation.finish()
+        }
+        for await _ in ended {}
+    }
+
+    /// Ends the process at once when a second signal comes while `work` runs.
+    static func orEnded(bySecondOf signals: UnixSignalsSequence, work: @Sendable () async -> Void) async {
+        let watch = Task {
+            for await _ in signals { exit(130) }
+        }
+        await work()
+        watch.cancel()
+    }
+
+    private func announce(_ running: any RunningService, _ metricsPort: Int?) {
+        var line: JSONObject = ["ready": true]
+        for member in running.announcement.members { line[member.name] = member.value }
+        line["pid"] = .number(Double(getpid()))
+        if let metricsPort { line["metricsPort"] = .number(Double(metricsPort)) }
+        ReadyLine.print(line)
+    }
+
+    private func warnAboutOpenDoor(_ settings: Settings, _ logger: Logger) {
+        let host = settings["host"]
+        guard !["127.0.0.1", "::1", "localhost"].contains(host), settings.text("tls-certificate") == nil else { return }
+        logger.warning("listening beyond loopback without TLS: tokens travel in the clear", metadata: ["host": "\(host)"])
+    }
+
+    /// The log of a service, as its settings say.
+    static func logger(_ service: String, _ settings: Settings) -> Logger {
+        let level = Logger.Level(rawValue: settings["log-level"]) ?? .info
+        let format = StandardErrorLogHandler.Format(rawValue: settings["log-format"]) ?? .text
+        return Logger(label: "hato.\(service)") { StandardErrorLogHandler(label: $0, format: format, level: level) }
+    }
+
+    private func complain(_ text: String) {
+        let line = Array("hato-\(service): \(text)\n".utf8)
+        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+}
+
+/// The one line on standard output that says a process is ready.
+public enum ReadyLine {
+    public static func print(_ object: JSONObject) {
+        var writer = JSONWriter()
+        writer.write(.object(object))
+        let line = writer.bytes + [UInt8(ascii: "\n")]
+        // Straight to the descriptor: a pipe's buffer of the C library would keep the line from whoever waits for it.
+        _ = line.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+    }
+}

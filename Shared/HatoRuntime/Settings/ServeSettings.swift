@@ -1,0 +1,74 @@
+public import Logging
+
+/// The settings every `serve` has (protocol §8).
+public enum ServeSettings {
+    public static func declared(defaultPort: Int) -> [Setting] {
+        [
+            Setting("data", .file, required: true, help: "the folder that holds everything the service keeps"),
+            Setting("host", .text, default: "127.0.0.1", help: "the address to listen on"),
+            Setting(
+                "port", .integer(0...65535), default: String(defaultPort),
+                help: "the port to listen on; 0 takes any free one"),
+            Setting(
+                "project", .text, default: "hato", shared: true, help: "the project's id: issuer and audience of tokens"
+            ),
+            Setting(
+                "admin-key-file", .file, shared: true,
+                help: "file with the administrator key, one of 32 bytes or more a line"),
+            Setting("tls-certificate", .file, shared: true, help: "certificate chain in PEM; turns TLS on"),
+            Setting("tls-key", .file, shared: true, help: "private key of the certificate in PEM"),
+            Setting(
+                "tls-client-ca", .file, shared: true,
+                help: "certificates in PEM that clients must be signed by (mutual TLS)"),
+            Setting("metrics-port", .integer(0...65535), help: "port for Prometheus over HTTP; off unless set"),
+            Setting(
+                "log-level", .choice(Logger.Level.allCases.map(\.rawValue)), default: "info", shared: true,
+                help: "the least important level that is logged"),
+            Setting(
+                "log-format", .choice(["text", "json"]), default: "text", shared: true,
+                help: "how a log line looks on stderr"),
+            Setting(
+                "backup-dir", .file, shared: true, help: "the only folder backups are written under; off unless set"),
+            Setting(
+                "grace-seconds", .integer(0...3600), default: "10", shared: true,
+                help: "how long stopping may take to finish what was accepted"),
+            exitWithStandardInput,
+        ] + fromWhere
+    }
+
+    /// For whoever starts a service as a child and must not leave it behind, such as a test suite.
+    public static let exitWithStandardInput = Setting(
+        "exit-with-stdin", .flag, default: "false", help: "stop when standard input ends")
+
+    /// Settings about settings: they choose the file and its section.
+    public static let fromWhere = [
+        Setting("config", .file, shared: true, help: "a settings file in YAML or JSON"),
+        Setting(
+            "environment", .choice(SettingsFile.environments), default: "development", shared: true,
+            help: "the section of the settings file"),
+    ]
+}
+
+extension SettingsResolver {
+    /// Resolves a start: reads the settings file if flags or environment name one. Throws `SettingsError`.
+    public func resolve(arguments: [String], environment: [String: String]) throws -> Settings {
+        let flags = try flags(of: arguments)
+        let first = try SettingsResolver(service: service, declared: ServeSettings.fromWhere)
+            .resolve(flags: flags, environment: environment.filter { isAboutFile($0.key) })
+        let file = try first.text("config").map { try SettingsFile(path: $0, environment: first["environment"]) }
+        return try resolve(flags: flags, environment: environment, file: file)
+    }
+
+    private func isAboutFile(_ variable: String) -> Bool {
+        ServeSettings.fromWhere.contains { variables(of: $0).contains(variable) }
+    }
+
+    /// The list of settings for `--help`.
+    public var help: String {
+        declared.map { setting in
+            let flag = "--\(setting.name)" + (setting.placeholder.map { " \($0)" } ?? "")
+            let preset = setting.defaultValue.map { " (default: \($0))" } ?? (setting.isRequired ? " (required)" : "")
+            return "  \(flag)\n        \(setting.help)\(preset); \(variables(of: setting).joined(separator: ", "))"
+        }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,105 @@
+/// One setting of a service, declared once: flag, environment variable, key of the settings file, default and help
+/// all come from here.
+///
+/// `port` of the service `messages` is the flag `--port`, the variable `HATO_MESSAGES_PORT` and the key `port` in a file.
+/// A setting that is the same for every service of an installation (`isShared`) is also read from `HATO_PORT`-like
+/// variables without the service's name.
+public struct Setting: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+        case text
+        /// A whole number within the range.
+        case integer(ClosedRange<Int>)
+        /// `true` or `false`; the bare flag means true.
+        case flag
+        case choice([String])
+        /// A path in the file system; empty is refused.
+        case file
+        /// `HOST:PORT`, an IPv6 host in brackets.
+        case address
+    }
+
+    public var name: String
+    public var kind: Kind
+    /// What holds when nobody says anything; nil makes the setting optional, or required when `isRequired`.
+    public var defaultValue: String?
+    public var isRequired: Bool
+    /// Never printed: `config` and `service.config` show `***`.
+    public var isSecret: Bool
+    public var isShared: Bool
+    /// One line for people.
+    public var help: String
+
+    public init(
+        _ name: String, _ kind: Kind, default defaultValue: String? = nil, required isRequired: Bool = false,
+        secret isSecret: Bool = false, shared isShared: Bool = false, help: String
+    ) {
+        self.name = name
+        self.kind = kind
+        self.defaultValue = defaultValue
+        self.isRequired = isRequired
+        self.isSecret = isSecret
+        self.isShared = isShared
+        self.help = help
+    }
+
+    /// Says what is wrong with `value`, or nil when it is right.
+    func problem(with value: String) -> String? {
+        switch kind {
+        case .text:
+            return nil
+        case .file:
+            return value.isEmpty ? "is empty; give a path" : nil
+        case .integer(let range):
+            guard let number = Int(value) else {
+                return "is no whole number; give one from \(range.lowerBound) to \(range.upperBound)"
+            }
+            return range.contains(number)
+                ? nil : "is out of range; give a number from \(range.lowerBound) to \(range.upperBound)"
+        case .flag:
+            return value == "true" || value == "false" ? nil : "is neither true nor false"
+        case .choice(let choices):
+            return choices.contains(value) ? nil : "is none of \(choices.joined(separator: ", "))"
+        case .address:
+            return ServiceAddress(value) == nil ? "is no HOST:PORT, such as 127.0.0.1:7701 or [::1]:7701" : nil
+        }
+    }
+
+    /// What the help calls the value, nil for a flag.
+    var placeholder: String? {
+        switch kind {
+        case .text: "TEXT"
+        case .integer: "N"
+        case .flag: nil
+        case .choice(let choices): choices.joined(separator: "|")
+        case .file: "PATH"
+        case .address: "HOST:PORT"
+        }
+    }
+}
+
+/// A host and a port, written `HOST:PORT`.
+public struct ServiceAddress: Sendable, Hashable, CustomStringConvertible {
+    public var host: String
+    public var port: Int
+
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Nil when `text` is not `HOST:PORT` with a port from 0 to 65535; an IPv6 host stands in brackets.
+    public init?(_ text: String) {
+        guard let colon = text.lastIndex(of: ":") else { return nil }
+        guard let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port) else { return nil }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return nil
+        }
+        guard !host.isEmpty else { return nil }
+        self.init(host: String(host), port: port)
+    }
+
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

@@ -1,0 +1,57 @@
+/// The effective settings of one start: each declared setting with its value and where that came from.
+public struct Settings: Sendable {
+    public enum Source: Sendable, Hashable, CustomStringConvertible {
+        case flag
+        case environment(variable: String)
+        case file(path: String, key: String)
+        case defaultValue
+
+        public var description: String {
+            switch self {
+            case .flag: "flag"
+            case .environment(let variable): "environment variable \(variable)"
+            case .file(let path, let key): "\(key) in \(path)"
+            case .defaultValue: "default"
+            }
+        }
+    }
+
+    public struct Entry: Sendable {
+        public var setting: Setting
+        public var value: String?
+        public var source: Source
+    }
+
+    /// In the order of declaration.
+    public var entries: [Entry]
+
+    init(entries: [Entry]) { self.entries = entries }
+
+    private func entry(_ name: String) -> Entry? { entries.first { $0.setting.name == name } }
+
+    /// The text of a setting; nil when it has neither a value nor a default.
+    public func text(_ name: String) -> String? { entry(name)?.value }
+
+    /// The text of a setting that declares a default or is required. Resolving has made sure that it is there.
+    public subscript(name: String) -> String { entry(name)?.value ?? "" }
+
+    /// The number of an integer setting that declares a default. Resolving has checked it.
+    public func integer(_ name: String) -> Int { entry(name)?.value.flatMap { Int($0) } ?? 0 }
+
+    public func flag(_ name: String) -> Bool { entry(name)?.value == "true" }
+
+    public func address(_ name: String) -> ServiceAddress? { entry(name)?.value.flatMap { ServiceAddress($0) } }
+
+    /// Name, value and source of everything, secrets hidden: what `config` and `service.config` show.
+    public var shown: [(name: String, value: String?, source: String)] {
+        entries.map { entry in
+            (entry.setting.name, entry.setting.isSecret && entry.value != nil ? "***" : entry.value, "\(entry.source)")
+        }
+    }
+}
+
+/// A wrong or unknown setting; stops the start with exit code 78.
+public struct SettingsError: Error, Sendable, Hashable, CustomStringConvertible {
+    public var description: String
+    public init(_ description: String) { self.description = description }
+}

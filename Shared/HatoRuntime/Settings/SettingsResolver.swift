@@ -1,0 +1,118 @@
+/// Decides the effective settings from flags, then environment, then a file, then defaults; pure.
+///
+/// What nobody declared is refused with its name and source: a typo must not be silent.
+public struct SettingsResolver: Sendable {
+    /// The service's name on the wire, e.g. `messages`: part of its environment variables.
+    public var service: String
+    public var declared: [Setting]
+
+    public init(service: String, declared: [Setting]) {
+        self.service = service
+        self.declared = declared
+    }
+
+    /// Flags as `--name value`, `--name=value`, or `--name` for a flag. Throws `SettingsError`.
+    public func flags(of arguments: [String]) throws -> [String: String] {
+        var found: [String: String] = [:]
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("--"), argument.count > 2 else {
+                throw SettingsError("'\(argument)' is no setting; settings are written --name value")
+            }
+            var name = String(argument.dropFirst(2))
+            var value: String?
+            if let equals = name.firstIndex(of: "=") {
+                value = String(name[name.index(after: equals)...])
+                name = String(name[..<equals])
+            }
+            guard let setting = declared.first(where: { $0.name == name }) else {
+                throw SettingsError("unknown flag --\(name)\(suggestion(for: name))")
+            }
+            if value == nil, setting.kind == .flag {
+                if let next = rest.first, next == "true" || next == "false" {
+                    value = rest.popFirst()
+                } else {
+                    value = "true"
+                }
+            }
+            guard let value = value ?? rest.popFirst() else {
+                throw SettingsError("--\(name) needs a value (\(setting.placeholder ?? ""))")
+            }
+            guard found.updateValue(value, forKey: name) == nil else { throw SettingsError("--\(name) is given twice") }
+        }
+        return found
+    }
+
+    /// `file` holds the keys of the settings file, already chosen for the environment. Throws `SettingsError`.
+    public func resolve(
+        flags: [String: String], environment: [String: String], file: SettingsFile? = nil
+    ) throws -> Settings {
+        try refuseUnknown(environment: environment)
+        for key in (file?.values.keys.sorted() ?? []) where !declared.contains(where: { $0.name == key }) {
+            throw SettingsError("unknown setting '\(key)' in \(file?.path ?? "")\(suggestion(for: key))")
+        }
+        return Settings(entries: try declared.map { try entry(for: $0, flags, environment, file) })
+    }
+
+    private func entry(
+        for setting: Setting, _ flags: [String: String], _ environment: [String: String], _ file: SettingsFile?
+    ) throws -> Settings.Entry {
+        var entry = Settings.Entry(setting: setting, value: setting.defaultValue, source: .defaultValue)
+        if let value = flags[setting.name] {
+            entry.value = value
+            entry.source = .flag
+        } else if let variable = variables(of: setting).first(where: { environment[$0] != nil }) {
+            entry.value = environment[variable]
+            entry.source = .environment(variable: variable)
+        } else if let file, let value = file.values[setting.name] {
+            entry.value = value
+            entry.source = .file(path: file.path, key: setting.name)
+        }
+        if let value = entry.value, entry.source != .defaultValue, let problem = setting.problem(with: value) {
+            let shown = setting.isSecret ? "the value" : "'\(value)'"
+            throw SettingsError("setting \(setting.name) (\(entry.source)): \(shown) \(problem)")
+        }
+        if entry.value == nil, setting.isRequired {
+            throw SettingsError(
+                "setting \(setting.name) is missing: give --\(setting.name) or \(variables(of: setting)[0]) (\(setting.help))"
+            )
+        }
+        return entry
+    }
+
+    /// The variables that can set it, the most specific first.
+    func variables(of setting: Setting) -> [String] {
+        let name = setting.name.uppercased().replacing("-", with: "_")
+        let own = "HATO_\(service.uppercased())_\(name)"
+        return setting.isShared ? [own, "HATO_\(name)"] : [own]
+    }
+
+    private func refuseUnknown(environment: [String: String]) throws {
+        let prefix = "HATO_\(service.uppercased())_"
+        let known = Set(declared.flatMap { variables(of: $0) })
+        for variable in environment.keys.sorted() where variable.hasPrefix(prefix) && !known.contains(variable) {
+            throw SettingsError("unknown environment variable \(variable)")
+        }
+    }
+
+    /// The declared name that is nearest to a mistyped one, if one is near.
+    private func suggestion(for name: String) -> String {
+        let near = declared.map(\.name).filter { $0.hasPrefix(name) || name.hasPrefix($0) || distance($0, name) <= 2 }
+        return near.first.map { "; did you mean \($0)?" } ?? ""
+    }
+
+    private func distance(_ left: String, _ right: String) -> Int {
+        let right = Array(right)
+        var row = Array(0...right.count)
+        for (i, a) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, b) in right.enumerated() {
+                let substitution = diagonal + (a == b ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substitution, row[j] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

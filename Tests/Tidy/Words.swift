@@ -1,0 +1,64 @@
+import Testing
+
+/// The words of the house: names that say nothing are not used, and what is unfinished has a name.
+@Suite struct Words {
+    private let repository = Repository()
+    private let emptyNames = ["Manager", "Helper", "Util", "Utils", "Common", "Base", "Core", "Engine", "Processor", "Info"]
+
+    @Test func noTypeHasANameThatSaysNothing() throws {
+        for path in repository.allSwift {
+            let file = SourceFile(path: path, text: try repository.text(path))
+            for line in file.lines {
+                guard let match = line.firstMatch(of: #/\b(struct|class|enum|actor|protocol|typealias)\s+(\w+)/#) else { continue }
+                for word in words(of: String(match.2)) {
+                    #expect(!emptyNames.contains(word), "\(path): \(match.2)")
+                }
+            }
+        }
+    }
+
+    @Test func noFileHasANameThatSaysNothing() {
+        for path in repository.allSwift {
+            let name = path.split(separator: "/").last.map(String.init) ?? ""
+            for word in words(of: String(name.dropLast(6))) {
+                #expect(!emptyNames.contains(word), "\(path)")
+            }
+        }
+    }
+
+    @Test func nothingUnfinishedAndNothingThatMayCrash() throws {
+        // Put together so that this file does not find itself.
+        let words = ["TO" + "DO", "FIX" + "ME", "try" + "!", "fatal" + "Error("]
+        for path in repository.sources {
+            let text = try repository.text(path)
+            for word in words where text.contains(word) { Issue.record("\(path) has \(word)") }
+        }
+    }
+
+    @Test func theProjectSpeaksOfItselfAlone() throws {
+        let words = ["/wo" + "rk/", "shared/" + "spec", "shared/" + "design", "shared/" + "notes", "shared/" + "data"]
+        let texts = repository.allSwift + repository.files(ending: ".md") + repository.files(ending: ".yaml") + ["Makefile", "Dockerfile"]
+        for path in texts {
+            let text = try repository.text(path)
+            for word in words where text.contains(word) { Issue.record("\(path) mentions \(word)") }
+        }
+    }
+
+    @Test func testsNeverSleepToWait() throws {
+        let words = ["Task.sl" + "eep", "usl" + "eep(", "Thread.sl" + "eep"]
+        for path in repository.files(ending: ".swift", under: "Tests/Unit") {
+            let text = try repository.text(path)
+            for word in words where text.contains(word) { Issue.record("\(path) has \(word)") }
+        }
+    }
+
+    /// The words of a camel-case name.
+    private func words(of name: String) -> [String] {
+        var words: [String] = []
+        for character in name {
+            if character.isUppercase || words.isEmpty { words.append("") }
+            words[words.count - 1].append(character)
+        }
+        return words
+    }
+}

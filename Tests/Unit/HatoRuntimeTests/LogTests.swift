@@ -1,0 +1,25 @@
+import FoundationEssentials
+import HatoModel
+import Logging
+import Testing
+
+@testable import HatoRuntime
+
+@Suite struct LogTests {
+    private let time = Date(timeIntervalSince1970: 1_700_000_000)
+
+    @Test func aTextLineIsOneLine() {
+        let handler = StandardErrorLogHandler(label: "hato.auth", format: .text, level: .info)
+        let line = handler.line(.warning, "two\nlines", ["b": "2", "a": "1"], now: time)
+        #expect(line == "2023-11-14T22:13:20.000Z warning hato.auth: two\\nlines a=1 b=2\n")
+    }
+
+    @Test func aJSONLineKeepsItsOwnFields() throws {
+        let handler = StandardErrorLogHandler(label: "hato.auth", format: .json, level: .info)
+        let line = handler.line(.info, "\"quoted\"", ["level": "forged", "uid": "u"], now: time)
+        let value = try JSONParser.parse(Array(line.utf8.dropLast()).span)
+        #expect(value["level"] == "info")
+        #expect(value["uid"] == "u")
+        #expect(value["message"] == "\"quoted\"")
+    }
+}
