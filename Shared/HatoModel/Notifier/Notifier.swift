@@ -1,0 +1,18 @@
+/// What can be said to the notifier (protocol §6): devices, triggers, sending, and what became of it.
+///
+/// Times are milliseconds since 1970. Declared here is what the service does in full; platforms other than `webhook`,
+/// categories, types, badges and preferences join when they are served.
+public enum Notifier {
+    public enum Devices {}
+    public enum Triggers {}
+    public enum Dead {}
+
+    public static let methods: [any RPCRequest.Type] = [
+        Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
+        Triggers.Set.self, Triggers.List.self, Triggers.Remove.self, Triggers.Test.self,
+        Send.self, Status.self, Stats.self, Follow.self, Unfollow.self,
+        Dead.List.self, Dead.Replay.self, Dead.Drop.self,
+    ]
+
+    public static let notifications: [any RPCNotification.Type] = [Event.self]
+}
