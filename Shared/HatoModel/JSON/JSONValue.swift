@@ -142,6 +142,13 @@ extension JSONValue {
     public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
     public var isNull: Bool { if case .null = self { true } else { false } }
 
+    /// This value as a JSON text.
+    public var encoded: [UInt8] {
+        var writer = JSONWriter()
+        writer.write(self)
+        return writer.bytes
+    }
+
     /// The member `name`, or nil when this is no object or has no such member.
     public subscript(name: String) -> JSONValue? { object?[name] }
 }

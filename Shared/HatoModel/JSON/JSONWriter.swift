@@ -145,9 +145,9 @@ public struct JSONWriter: Sendable {
     // MARK: Raw
 
     /// A whole value that is JSON already.
-    public mutating func write(encoded: EncodedJSON) {
+    public mutating func write(encoded: [UInt8]) {
         separate()
-        bytes.append(contentsOf: encoded.bytes)
+        bytes.append(contentsOf: encoded)
         needsComma = true
     }
 
@@ -159,10 +159,10 @@ public struct JSONWriter: Sendable {
     }
 
     /// One or more members that are JSON already, without braces (`"version":1,"events":[]`).
-    public mutating func write(encodedMembers: EncodedJSON) {
-        guard !encodedMembers.bytes.isEmpty else { return }
+    public mutating func write(encodedMembers: [UInt8]) {
+        guard !encodedMembers.isEmpty else { return }
         separate()
-        bytes.append(contentsOf: encodedMembers.bytes)
+        bytes.append(contentsOf: encodedMembers)
         needsComma = true
     }
 

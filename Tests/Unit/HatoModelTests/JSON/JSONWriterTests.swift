@@ -2,7 +2,7 @@ import HatoModel
 import Testing
 
 @Suite struct JSONWriterTests {
-    private func text(_ value: JSONValue) -> String { EncodedJSON(value).text }
+    private func text(_ value: JSONValue) -> String { String(decoding: value.encoded, as: UTF8.self) }
 
     @Test(arguments: [
         (0, "0"), (-0.0, "0"), (1, "1"), (-1, "-1"), (9, "9"), (10, "10"), (1_234_567_890, "1234567890"),
@@ -34,9 +34,9 @@ import Testing
         writer.endArray()
         writer.member("b")
         writer.write(true)
-        writer.write(encodedMembers: EncodedJSON(bytes: Array(#""c":1,"d":2"#.utf8)))
+        writer.write(encodedMembers: Array(#""c":1,"d":2"#.utf8))
         writer.member("e")
-        writer.write(encoded: EncodedJSON(["x"]))
+        writer.write(encoded: Array(#"["x"]"#.utf8))
         writer.endObject()
         #expect(String(decoding: writer.bytes, as: UTF8.self) == #"{"a":[1,{},[],null],"b":true,"c":1,"d":2,"e":["x"]}"#)
     }
