@@ -22,9 +22,20 @@ public protocol RunningService: Sendable {
 }
 
 /// Makes a service a well-behaved process: settings, log, metrics, the ready line, signals and exit codes (protocol §8).
+///
+/// An executable's `serve` is three lines: declare the settings, open the store, start the service.
+/// ```swift
+/// let process = ServiceProcess(service: "messages", declared: ServeSettings.declared(defaultPort: 7702) + [...])
+/// let code = await process.run(arguments) { start in
+///     let store = try RocksDBStore.open(folder: start.settings["data"])
+///     return try await MessagesService.start(try start.serverConfiguration(version: "0.1.0"), store, start.logger)
+/// }
+/// ```
 public struct ServiceProcess: Sendable {
     /// What a service gets when it starts.
     public struct Start: Sendable {
+        /// Name on the wire, e.g. `messages`.
+        public var service: String
         public var settings: Settings
         public var logger: Logger
         /// The metrics of the process in Prometheus text format, for `service.metrics`.
@@ -41,6 +52,19 @@ public struct ServiceProcess: Sendable {
     }
 
     public var resolver: SettingsResolver { SettingsResolver(service: service, declared: declared) }
+
+    /// Prints the effective settings as one JSON object, secrets hidden; returns the exit code.
+    public func showSettings(_ arguments: [String]) -> Int32 {
+        do {
+            let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
+            guard let object = settings.shownAsJSON.object else { return 0 }
+            OutputLine.print(object)
+            return 0
+        } catch {
+            complain("\(error)")
+            return 78
+        }
+    }
 
     /// Runs the service until a signal stops it; returns the exit code of protocol §8.
     ///
@@ -75,7 +99,8 @@ public struct ServiceProcess: Sendable {
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let running = try await start(Start(settings: settings, logger: logger, metricsText: { registry.text() }))
+        let running = try await start(
+            Start(service: service, settings: settings, logger: logger, metricsText: { registry.text() }))
         let metrics = try await endpoint(settings, registry)
         warnAboutOpenDoor(settings, logger)
         announce(running, metrics?.port)
@@ -129,13 +154,14 @@ public struct ServiceProcess: Sendable {
         for member in running.announcement.members { line[member.name] = member.value }
         line["pid"] = .number(Double(getpid()))
         if let metricsPort { line["metricsPort"] = .number(Double(metricsPort)) }
-        ReadyLine.print(line)
+        OutputLine.print(line)
     }
 
     private func warnAboutOpenDoor(_ settings: Settings, _ logger: Logger) {
         let host = settings["host"]
         guard !["127.0.0.1", "::1", "localhost"].contains(host), settings.text("tls-certificate") == nil else { return }
-        logger.warning("listening beyond loopback without TLS: tokens travel in the clear", metadata: ["host": "\(host)"])
+        logger.warning(
+            "listening beyond loopback without TLS: tokens travel in the clear", metadata: ["host": "\(host)"])
     }
 
     /// The log of a service, as its settings say.
@@ -151,8 +177,8 @@ public struct ServiceProcess: Sendable {
     }
 }
 
-/// The one line on standard output that says a process is ready.
-public enum ReadyLine {
+/// One line of JSON on standard output.
+public enum OutputLine {
     public static func print(_ object: JSONObject) {
         var writer = JSONWriter()
         writer.write(.object(object))

@@ -25,7 +25,8 @@ import Testing
             "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
         ],
         "Services/Auth/hato-auth": [
-            "HatoAuth", "HatoCommand", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime", "HatoStorage",
+            "HatoAuth", "HatoCommand", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
+            "HatoStorage",
         ],
         "Services/Messages/hato-messages": [
             "HatoCommand", "HatoIdentity", "HatoMessages", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
@@ -56,7 +57,8 @@ import Testing
         for path in repository.sources {
             let folder = path.split(separator: "/").prefix(path.hasPrefix("Shared/") ? 2 : 3).joined(separator: "/")
             let target = folder.split(separator: "/").last.map(String.init) ?? ""
-            let allowed = try #require(Self.allowed[folder], "\(folder) is a room without a line in the table of arrows")
+            let allowed = try #require(
+                Self.allowed[folder], "\(folder) is a room without a line in the table of arrows")
             for module in SourceFile(path: path, text: try repository.text(path)).imports {
                 if module.hasPrefix("Hato") || module == "CRocksDB" {
                     #expect(allowed.contains(module), "\(path) imports \(module)")

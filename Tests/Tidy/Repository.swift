@@ -5,7 +5,8 @@ struct Repository {
     let root: URL
 
     init(filePath: String = #filePath) {
-        root = URL(filePath: filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        root = URL(filePath: filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
     }
 
     /// Paths relative to the root of all files with this ending, build folders and hidden ones left out.
@@ -23,7 +24,9 @@ struct Repository {
     }
 
     var sources: [String] { files(ending: ".swift", under: "Shared") + files(ending: ".swift", under: "Services") }
-    var allSwift: [String] { sources + files(ending: ".swift", under: "Tests") + files(ending: ".swift", under: "Benchmarks") }
+    var allSwift: [String] {
+        sources + files(ending: ".swift", under: "Tests") + files(ending: ".swift", under: "Benchmarks")
+    }
 }
 
 /// A Swift file with its comments and the contents of its strings blanked, so that what is left can be counted.
@@ -42,7 +45,9 @@ struct SourceFile {
     var imports: [String] {
         lines.compactMap { line in
             let words = line.split(separator: " ").map(String.init)
-            guard let at = words.firstIndex(of: "import"), words[..<at].allSatisfy({ Self.importModifiers.contains($0) }) else {
+            guard let at = words.firstIndex(of: "import"),
+                words[..<at].allSatisfy({ Self.importModifiers.contains($0) })
+            else {
                 return nil
             }
             return words.dropFirst(at + 1).last?.split(separator: ".").first.map(String.init)
@@ -63,7 +68,9 @@ struct SourceFile {
     /// Functions and initialisers that have a body, with their lengths and numbers of parameters.
     var functions: [Function] {
         lines.indices.compactMap { start in
-            guard let match = lines[start].firstMatch(of: #/(^|\s)(func\s+\S|init[?<(]|subscript[<(])/#) else { return nil }
+            guard let match = lines[start].firstMatch(of: #/(^|\s)(func\s+\S|init[?<(]|subscript[<(])/#) else {
+                return nil
+            }
             return function(at: start, from: match.range.lowerBound)
         }
     }
@@ -98,14 +105,17 @@ struct SourceFile {
                     depth -= 1
                     if depth < 0 { return nil }
                     if depth == 0 {
-                        return Function(line: start + 1, signature: lines[start], codeLines: code, parameters: parameters)
+                        return Function(
+                            line: start + 1, signature: lines[start], codeLines: code, parameters: parameters)
                     }
                 default:
                     if !listDone && parentheses > 0 && !character.isWhitespace { sawParameter = true }
                 }
             }
             // A requirement of a protocol has no body: what follows is another declaration.
-            if depth == 0, listDone, index + 1 < lines.count, lines[index + 1].contains(#/^\s*(public |static |mutating |private )*(func|var|let|init|case)\b/#) {
+            if depth == 0, listDone, index + 1 < lines.count,
+                lines[index + 1].contains(#/^\s*(public |static |mutating |private )*(func|var|let|init|case)\b/#)
+            {
                 return nil
             }
         }

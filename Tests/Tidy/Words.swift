@@ -3,13 +3,17 @@ import Testing
 /// The words of the house: names that say nothing are not used, and what is unfinished has a name.
 @Suite struct Words {
     private let repository = Repository()
-    private let emptyNames = ["Manager", "Helper", "Util", "Utils", "Common", "Base", "Core", "Engine", "Processor", "Info"]
+    private let emptyNames = [
+        "Manager", "Helper", "Util", "Utils", "Common", "Base", "Core", "Engine", "Processor", "Info",
+    ]
 
     @Test func noTypeHasANameThatSaysNothing() throws {
         for path in repository.allSwift {
             let file = SourceFile(path: path, text: try repository.text(path))
             for line in file.lines {
-                guard let match = line.firstMatch(of: #/\b(struct|class|enum|actor|protocol|typealias)\s+(\w+)/#) else { continue }
+                guard let match = line.firstMatch(of: #/\b(struct|class|enum|actor|protocol|typealias)\s+(\w+)/#) else {
+                    continue
+                }
                 for word in words(of: String(match.2)) {
                     #expect(!emptyNames.contains(word), "\(path): \(match.2)")
                 }
@@ -37,7 +41,10 @@ import Testing
 
     @Test func theProjectSpeaksOfItselfAlone() throws {
         let words = ["/wo" + "rk/", "shared/" + "spec", "shared/" + "design", "shared/" + "notes", "shared/" + "data"]
-        let texts = repository.allSwift + repository.files(ending: ".md") + repository.files(ending: ".yaml") + ["Makefile", "Dockerfile"]
+        let texts =
+            repository.allSwift + repository.files(ending: ".md") + repository.files(ending: ".yaml") + [
+                "Makefile", "Dockerfile",
+            ]
         for path in texts {
             let text = try repository.text(path)
             for word in words where text.contains(word) { Issue.record("\(path) mentions \(word)") }

@@ -1,4 +1,4 @@
-public import Logging
+import Logging
 
 /// The settings every `serve` has (protocol §8).
 public enum ServeSettings {
@@ -33,7 +33,7 @@ public enum ServeSettings {
                 "grace-seconds", .integer(0...3600), default: "10", shared: true,
                 help: "how long stopping may take to finish what was accepted"),
             exitWithStandardInput,
-        ] + fromWhere
+        ] + wire + fromWhere
     }
 
     /// For whoever starts a service as a child and must not leave it behind, such as a test suite.

@@ -45,8 +45,14 @@ import Testing
         (["--prot", "1"], "unknown flag --prot; did you mean port?"),
         (["--data"], "--data needs a value (PATH)"),
         (["--port", "x", "--data", "d"], "setting port (flag): 'x' is no whole number; give one from 0 to 65535"),
-        (["--port", "70000", "--data", "d"], "setting port (flag): '70000' is out of range; give a number from 0 to 65535"),
-        (["--auth", "nowhere", "--data", "d"], "setting auth (flag): 'nowhere' is no HOST:PORT, such as 127.0.0.1:7701 or [::1]:7701"),
+        (
+            ["--port", "70000", "--data", "d"],
+            "setting port (flag): '70000' is out of range; give a number from 0 to 65535"
+        ),
+        (
+            ["--auth", "nowhere", "--data", "d"],
+            "setting auth (flag): 'nowhere' is no HOST:PORT, such as 127.0.0.1:7701 or [::1]:7701"
+        ),
         (["--data", "d", "--data", "e"], "--data is given twice"),
         (["stray"], "'stray' is no setting; settings are written --name value"),
         ([], "setting data is missing: give --data or HATO_MESSAGES_DATA (data)"),
@@ -62,7 +68,11 @@ import Testing
         #expect(throws: SettingsError("unknown setting 'prot' in hato.yaml; did you mean port?")) {
             try resolve(["--data", "d"], file: ["prot": "1"])
         }
-        #expect(throws: SettingsError("setting port (environment variable HATO_MESSAGES_PORT): 'no' is no whole number; give one from 0 to 65535")) {
+        #expect(
+            throws: SettingsError(
+                "setting port (environment variable HATO_MESSAGES_PORT): 'no' is no whole number; give one from 0 to 65535"
+            )
+        ) {
             try resolve(["--data", "d"], ["HATO_MESSAGES_PORT": "no"])
         }
     }

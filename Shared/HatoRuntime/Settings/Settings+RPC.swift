@@ -1,0 +1,134 @@
+import Foundation
+public import HatoModel
+public import HatoRPC
+
+extension ServeSettings {
+    /// A limit of the wire and the setting that changes it.
+    private struct Limit: Sendable {
+        var name: String
+        var field: @Sendable (inout RPCLimits, Int?) -> Int
+        var help: String
+    }
+
+    /// Reads a limit, after writing it when a value is given.
+    private static func limit(_ name: String, _ path: any WritableKeyPath<RPCLimits, Int> & Sendable, _ help: String)
+        -> Limit
+    {
+        Limit(
+            name: name,
+            field: { limits, value in
+                if let value { limits[keyPath: path] = value }
+                return limits[keyPath: path]
+            }, help: help)
+    }
+
+    private static let rpcLimits: [Limit] = [
+        limit("line-bytes-max", \.lineBytesMax, "longest line, in bytes"),
+        limit(
+            "unauthenticated-line-bytes-max", \.unauthenticatedLineBytesMax,
+            "longest line before a credential was shown"),
+        limit("nesting-max", \.nestingMax, "arrays and objects inside each other"),
+        limit("batch-entries-max", \.batchEntriesMax, "entries of one batch"),
+        limit("requests-in-flight-max", \.requestsInFlightMax, "requests of one connection worked on at a time"),
+        limit(
+            "connection-bytes-in-flight-max", \.connectionBytesInFlightMax,
+            "bytes of unanswered requests of one connection"),
+        limit("process-bytes-in-flight-max", \.processBytesInFlightMax, "the same over all connections"),
+        limit("response-bytes-max", \.responseBytesMax, "largest answer, in bytes"),
+        limit("unsent-response-bytes-max", \.unsentResponseBytesMax, "answers a peer has not taken, in bytes"),
+        limit(
+            "unsent-notification-bytes-max", \.unsentNotificationBytesMax,
+            "notifications a peer has not taken, in bytes"),
+        limit("connections-max", \.connectionsMax, "connections in all"),
+        limit("connections-per-address-max", \.connectionsPerAddressMax, "connections from one address"),
+        limit("idle-seconds-max", \.idleSecondsMax, "seconds without traffic before a connection is closed"),
+        limit("handshake-seconds-max", \.handshakeSecondsMax, "seconds a TLS handshake may take"),
+        limit("keep-alive-idle-seconds", \.keepAliveIdleSeconds, "seconds of silence before TCP asks the peer"),
+        limit("keep-alive-interval-seconds", \.keepAliveIntervalSeconds, "seconds between TCP's questions"),
+        limit("keep-alive-probes", \.keepAliveProbes, "questions without an answer that end a connection"),
+    ]
+
+    /// The limits of the wire (protocol §1) and the number of event loops, as settings.
+    public static var wire: [Setting] {
+        var limits = RPCLimits()
+        let loops = Setting("event-loops", .integer(1...256), default: "2", help: "threads that serve connections")
+        return [loops]
+            + rpcLimits.map { limit in
+                Setting(
+                    limit.name, .integer(1...(1 << 40)), default: String(limit.field(&limits, nil)), help: limit.help)
+            }
+    }
+
+    /// For services that call others: where a peer is, and TLS on the way to it.
+    public static func peer(_ service: String, defaultPort: Int) -> Setting {
+        Setting(service, .address, default: "127.0.0.1:\(defaultPort)", help: "where \(service) listens")
+    }
+
+    /// TLS on links to peers.
+    public static let peerTLS = [
+        Setting("peer-tls", .flag, default: "false", shared: true, help: "use TLS on links to other services"),
+        Setting(
+            "peer-tls-ca", .file, shared: true,
+            help: "authorities in PEM that peers must be signed by; the system's unless set"),
+        Setting("peer-tls-certificate", .file, shared: true, help: "certificate in PEM to show to peers"),
+        Setting("peer-tls-key", .file, shared: true, help: "private key of that certificate in PEM"),
+    ]
+
+    static func limits(_ settings: Settings) -> RPCLimits {
+        var limits = RPCLimits()
+        for limit in rpcLimits where settings.text(limit.name) != nil {
+            _ = limit.field(&limits, settings.integer(limit.name))
+        }
+        return limits
+    }
+}
+
+extension ServiceProcess.Start {
+    /// How the service's server listens, as the settings say. Throws `SettingsError` when half of TLS is given.
+    public func serverConfiguration(version: String) throws -> RPCServerConfiguration {
+        var configuration = RPCServerConfiguration(service: service, version: version)
+        configuration.host = settings["host"]
+        configuration.port = settings.integer("port")
+        configuration.limits = ServeSettings.limits(settings)
+        configuration.loops = max(1, settings.integer("event-loops"))
+        configuration.metrics = { [metricsText] in metricsText() }
+        configuration.settings = { [settings] in settings.shownAsJSON }
+        switch (settings.text("tls-certificate"), settings.text("tls-key")) {
+        case (let certificate?, let key?):
+            configuration.tls = RPCServerTLS(
+                certificateFile: certificate, keyFile: key, clientAuthorityFile: settings.text("tls-client-ca"))
+        case (nil, nil):
+            guard settings.text("tls-client-ca") == nil else {
+                throw SettingsError("tls-client-ca needs tls-certificate and tls-key")
+            }
+        default:
+            throw SettingsError("tls-certificate and tls-key go together: one is missing")
+        }
+        return configuration
+    }
+
+    /// A link to the peer at the address setting `name`. Throws `SettingsError` when the setting is missing.
+    public func clientConfiguration(to name: String) throws -> RPCClientConfiguration {
+        guard let address = settings.address(name) else {
+            throw SettingsError("setting \(name) is missing: give --\(name) HOST:PORT")
+        }
+        var configuration = RPCClientConfiguration(host: address.host, port: address.port)
+        if settings.flag("peer-tls") {
+            configuration.tls = RPCClientTLS(
+                authorityFile: settings.text("peer-tls-ca"), certificateFile: settings.text("peer-tls-certificate"),
+                keyFile: settings.text("peer-tls-key"))
+        }
+        return configuration
+    }
+}
+
+extension Settings {
+    /// `{"port":{"value":"7702","source":"default"},…}`, secrets hidden.
+    public var shownAsJSON: JSONValue {
+        var object = JSONObject()
+        for (name, value, source) in shown {
+            object.append(name, ["value": value.map { .string($0) } ?? .null, "source": .string(source)])
+        }
+        return .object(object)
+    }
+}
