@@ -1,0 +1,69 @@
+import Crypto
+
+/// The keys that make a caller an administrator: every line of the file is one, so that keys can be changed without a pause.
+///
+/// Only digests are kept, and a credential is compared with all of them in constant time.
+public struct AdministratorKeys: Sendable {
+    /// Shorter keys are refused: a key is chosen once, and guessing must be hopeless (protocol §2).
+    public static let keyBytesMin = 32
+
+    private let digests: [SHA256Digest]
+    /// What the operator should know though it does not stop the start.
+    public let warnings: [String]
+
+    /// No key at all: nobody is an administrator.
+    public static let none = AdministratorKeys(digests: [], warnings: [])
+
+    /// Keys from memory, for tests and for a service that has just made one. Nil when a key is too short.
+    public init?(keys: [String]) {
+        guard keys.allSatisfy({ $0.utf8.count >= Self.keyBytesMin }) else { return nil }
+        self.init(digests: keys.map { SHA256.hash(data: Array($0.utf8)) }, warnings: [])
+    }
+
+    /// Reads `path`: a key a line, blank lines and white space around keys do not count. The file must not be writable by
+    /// others; being readable by them is worth a warning only, since secrets mounted into containers are.
+    public init(file path: String) throws(SecretFileError) {
+        let (bytes, mode) = try SecretFile.read(path)
+        guard mode & 0o022 == 0 else {
+            throw SecretFileError(path: path, problem: "others may write this file; chmod go-w it")
+        }
+        var digests: [SHA256Digest] = []
+        for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+            let key = Self.trimmed(line)
+            if key.isEmpty { continue }
+            guard key.count >= Self.keyBytesMin else {
+                throw SecretFileError(
+                    path: path,
+                    problem: "the key on line \(index + 1) has \(key.count) bytes, at least \(Self.keyBytesMin) are needed")
+            }
+            digests.append(SHA256.hash(data: Array(key)))
+        }
+        guard !digests.isEmpty else { throw SecretFileError(path: path, problem: "holds no key") }
+        let isReadable = mode & 0o044 != 0
+        self.init(digests: digests, warnings: isReadable ? ["\(path) can be read by other users; chmod 600 it"] : [])
+    }
+
+    private init(digests: [SHA256Digest], warnings: [String]) {
+        self.digests = digests
+        self.warnings = warnings
+    }
+
+    public var isEmpty: Bool { digests.isEmpty }
+
+    public func contains(_ credential: String) -> Bool { contains(SHA256.hash(data: Array(credential.utf8))) }
+
+    /// Looks at every key, whichever matches: the time tells nothing.
+    func contains(_ digest: SHA256Digest) -> Bool {
+        var isFound = false
+        for key in digests where key == digest { isFound = true }
+        return isFound
+    }
+
+    private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+        var line = line
+        while let first = line.first, isSpace(first) { line.removeFirst() }
+        while let last = line.last, isSpace(last) { line.removeLast() }
+        return line
+    }
+}

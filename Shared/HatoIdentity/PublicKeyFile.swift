@@ -1,0 +1,22 @@
+import HatoModel
+
+/// The public keys of auth on disk, so that a service starts while auth is down: `{"keys":[JWK…]}`, mode 0600, since
+/// whoever can write it decides who is trusted.
+struct PublicKeyFile {
+    let path: String
+
+    /// Nil when there is none, or none that can be used: then the keys are fetched.
+    func read() -> [VerificationKey]? {
+        guard let (bytes, mode) = try? SecretFile.read(path), mode & 0o022 == 0,
+            case .object(let object)? = try? JSONParser.parse(bytes),
+            let result = try? JSONCoding.decode(Auth.Keys.Result.self, from: object)
+        else { return nil }
+        let keys = result.keys.compactMap { VerificationKey($0) }
+        return keys.isEmpty ? nil : keys
+    }
+
+    func write(_ keys: [Auth.JWK]) throws {
+        let value = try JSONCoding.encode(Auth.Keys.Result(keys: keys))
+        try SecretFile.replace(path, with: value.encoded)
+    }
+}

@@ -1,0 +1,219 @@
+public import HatoModel
+import Crypto
+import Synchronization
+
+/// Proves who is calling.
+///
+/// Knows the administrator keys and verifies ID tokens with the public keys of auth (protocol §2). The keys come from
+/// `fetchKeys`, are kept on disk, and are asked for again when a token names an unknown key, at most once a minute and by one
+/// asker at a time. A verified token is remembered until it expires.
+///
+/// `remembered` is called on event loops: a hash and a look-up under a lock that nobody holds while doing more than that.
+public final class ServiceAuthenticator: Authenticator {
+    /// Whether tokens can be verified.
+    public enum Health: Sendable, Hashable {
+        case ready
+        /// No keys came yet; says what went wrong last.
+        case degraded(String)
+    }
+
+    private struct State {
+        var verifier: TokenVerifier
+        var tokens: RememberedTokens
+        /// Users whose earlier tokens are refused: uid to the first second that is good again.
+        var refusals: [String: Int64] = [:]
+        var fetch = KeyFetchStateMachine()
+        var flight: Task<Void, any Error>?
+        var lastProblem = "the public keys of auth have not come yet"
+
+        func isRefused(_ token: VerifiedToken) -> Bool {
+            guard !refusals.isEmpty, let second = refusals[token.uid] else { return false }
+            return token.issuedAt < second
+        }
+    }
+
+    private let configuration: IdentityConfiguration
+    private let administratorKeys: AdministratorKeys
+    private let now: @Sendable () -> Int64
+    private let fetchKeys: @Sendable () async throws -> [Auth.JWK]
+    private let state: Mutex<State>
+
+    /// Takes keys from the file at once when there is one. `now` in milliseconds since 1970.
+    public init(
+        configuration: IdentityConfiguration, administratorKeys: AdministratorKeys,
+        now: @escaping @Sendable () -> Int64 = TimeOfDay.milliseconds,
+        fetchKeys: @escaping @Sendable () async throws -> [Auth.JWK]
+    ) {
+        self.configuration = configuration
+        self.administratorKeys = administratorKeys
+        self.now = now
+        self.fetchKeys = fetchKeys
+        let kept = configuration.keysFile.flatMap { PublicKeyFile(path: $0).read() } ?? []
+        state = Mutex(
+            State(
+                verifier: TokenVerifier(configuration: configuration, keys: kept),
+                tokens: RememberedTokens(countMax: configuration.rememberedTokensMax)))
+    }
+
+    public var health: Health {
+        state.withLock { $0.verifier.keys.isEmpty ? .degraded($0.lastProblem) : .ready }
+    }
+
+    /// Fetches the keys until they come, then every `refreshInterval`, until the task is cancelled.
+    public func run() async {
+        var pause = Duration.milliseconds(250)
+        while !Task.isCancelled {
+            do {
+                try await fetch()
+                pause = configuration.refreshInterval
+            } catch {
+                pause = min(max(pause * 2, .milliseconds(250)), .seconds(15))
+            }
+            try? await Task.sleep(for: pause)
+        }
+    }
+
+    // MARK: Authenticator
+
+    public func remembered(_ credential: String) -> Caller? {
+        let digest = Self.digest(credential)
+        if administratorKeys.contains(digest) { return .administrator }
+        let now = now()
+        return state.withLock { state in
+            guard let token = state.tokens.token(digest, now: now), !state.isRefused(token) else { return nil }
+            return .user(token.caller)
+        }
+    }
+
+    public func authenticate(_ credential: String) async throws -> Caller {
+        if let caller = remembered(credential) { return caller }
+        do {
+            return .user(try verify(credential).caller)
+        } catch TokenError.unknownKey(let kid) where !kid.isEmpty {
+            guard try await refetch() else { throw TokenError.unknownKey(kid).rpcError }
+        } catch {
+            throw error.rpcError
+        }
+        do {
+            return .user(try verify(credential).caller)
+        } catch {
+            throw error.rpcError
+        }
+    }
+
+    /// Verifies an ID token with the keys that are here, and remembers it.
+    public func verify(_ idToken: String) throws(TokenError) -> VerifiedToken {
+        let now = now()
+        let verifier = state.withLock { $0.verifier }
+        let token = try verifier.verify(idToken, now: now)
+        let digest = Self.digest(idToken)
+        let isRefused = state.withLock { state in
+            if state.isRefused(token) { return true }
+            state.tokens.insert(token, digest, now: now)
+            return false
+        }
+        if isRefused { throw .revoked }
+        return token
+    }
+
+    // MARK: What auth tells
+
+    /// Keys that came by themselves: auth rotated them, or this is auth.
+    public func replaceKeys(_ keys: [Auth.JWK]) {
+        let usable = keys.compactMap { VerificationKey($0) }
+        guard !usable.isEmpty else { return }
+        state.withLock { state in
+            guard !state.verifier.has(exactly: usable) else { return }
+            state.verifier.replaceKeys(usable)
+            // A token of a key that is gone must be verified anew, and fail.
+            state.tokens = RememberedTokens(countMax: configuration.rememberedTokensMax)
+        }
+    }
+
+    /// Refuses this user's tokens issued before `second` (since 1970): the account was disabled, deleted or its sessions ended.
+    public func refuse(uid: String, issuedBefore second: Int64) {
+        state.withLock { $0.refusals[uid] = max($0.refusals[uid] ?? 0, second) }
+    }
+
+    /// Takes a refusal back (the account is enabled again).
+    public func allow(uid: String) {
+        state.withLock { $0.refusals[uid] = nil }
+    }
+
+    // MARK: Keys
+
+    /// Asks for keys because a token named an unknown one. False when they were asked for a moment ago: the token is wrong.
+    private func refetch() async throws -> Bool {
+        let now = now()
+        let decision = state.withLock { $0.fetch.keyWasMissed(now: now, configuration) }
+        switch decision {
+        case .refuse: return false
+        case .unavailable: throw unavailable
+        case .fetch:
+            do {
+                try await fetch()
+                return true
+            } catch {
+                throw unavailable
+            }
+        }
+    }
+
+    private var unavailable: RPCError {
+        .unavailable(reason: "auth_unavailable", "The keys to verify this ID token cannot be fetched from auth now; try again")
+    }
+
+    /// One fetch for all who want one now. The task is unstructured because nobody who waits for it may cancel it for the others;
+    /// it ends with the answer of `fetchKeys`.
+    private func fetch() async throws {
+        let flight = state.withLock { state in
+            if let flight = state.flight { return flight }
+            state.fetch.fetchStarted(now: now())
+            let flight = Task { try await self.fetchOnce() }
+            state.flight = flight
+            return flight
+        }
+        try await flight.value
+    }
+
+    private func fetchOnce() async throws {
+        do {
+            let keys = try await fetchKeys()
+            guard keys.contains(where: { VerificationKey($0) != nil }) else { throw NoUsableKey() }
+            replaceKeys(keys)
+            keep(keys)
+            state.withLock { state in
+                state.flight = nil
+                state.fetch.fetchEnded(isSuccess: true)
+            }
+        } catch {
+            state.withLock { state in
+                state.flight = nil
+                state.fetch.fetchEnded(isSuccess: false)
+                state.lastProblem = "the public keys of auth could not be fetched: \(error)"
+            }
+            throw error
+        }
+    }
+
+    private func keep(_ keys: [Auth.JWK]) {
+        guard let path = configuration.keysFile else { return }
+        do {
+            try PublicKeyFile(path: path).write(keys)
+        } catch {
+            // The service works on; it only would not start while auth is down.
+            state.withLock { $0.lastProblem = "the public keys of auth could not be kept: \(error)" }
+        }
+    }
+
+    private static func digest(_ credential: String) -> SHA256Digest {
+        var hasher = SHA256()
+        var credential = credential
+        credential.withUTF8 { hasher.update(bufferPointer: UnsafeRawBufferPointer($0)) }
+        return hasher.finalize()
+    }
+
+    private struct NoUsableKey: Error, CustomStringConvertible {
+        var description: String { "auth answered without an ES256 key" }
+    }
+}

@@ -1,0 +1,67 @@
+public import HatoModel
+import Crypto
+
+/// A key pair that signs ID tokens: ES256 (ECDSA on P-256 with SHA-256), named by its `kid`.
+public struct SigningKey: Sendable {
+    public let kid: String
+    private let key: P256.Signing.PrivateKey
+
+    public init(kid: String) {
+        self.kid = kid
+        key = P256.Signing.PrivateKey()
+    }
+
+    /// Nil when the bytes are no private key.
+    public init?(kid: String, rawRepresentation: [UInt8]) {
+        guard let key = try? P256.Signing.PrivateKey(rawRepresentation: rawRepresentation) else { return nil }
+        self.kid = kid
+        self.key = key
+    }
+
+    /// Secret: 32 bytes.
+    public var rawRepresentation: [UInt8] { Array(key.rawRepresentation) }
+
+    public var verificationKey: VerificationKey { VerificationKey(kid: kid, key: key.publicKey) }
+
+    /// A JWT with these claims. 14 µs.
+    public func sign(_ claims: JSONObject) throws -> String {
+        let header: JSONObject = ["alg": "ES256", "kid": .string(kid), "typ": "JWT"]
+        let input =
+            Base64URL.encode(JSONValue.object(header).encoded) + "."
+            + Base64URL.encode(JSONValue.object(claims).encoded)
+        let signature = try key.signature(for: Array(input.utf8))
+        return "\(input).\(Base64URL.encode(signature.rawRepresentation))"
+    }
+}
+
+/// A public key that verifies ID tokens.
+public struct VerificationKey: Sendable {
+    public let kid: String
+    private let key: P256.Signing.PublicKey
+
+    init(kid: String, key: P256.Signing.PublicKey) {
+        self.kid = kid
+        self.key = key
+    }
+
+    /// Nil when the JWK is not a public ES256 key: nothing else is ever trusted.
+    public init?(_ jwk: Auth.JWK) {
+        guard jwk.kty == "EC", jwk.crv == "P-256", jwk.alg == "ES256", jwk.use == "sig", !jwk.kid.isEmpty,
+            let x = Base64URL.decode(jwk.x.utf8), x.count == 32,
+            let y = Base64URL.decode(jwk.y.utf8), y.count == 32,
+            let key = try? P256.Signing.PublicKey(rawRepresentation: x + y)
+        else { return nil }
+        self.init(kid: jwk.kid, key: key)
+    }
+
+    public var jwk: Auth.JWK {
+        let point = Array(key.rawRepresentation)
+        return Auth.JWK(kid: kid, x: Base64URL.encode(point[..<32]), y: Base64URL.encode(point[32...]))
+    }
+
+    /// 35 µs.
+    func isValid(_ signature: [UInt8], of input: [UInt8]) -> Bool {
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
+        return key.isValidSignature(signature, for: input)
+    }
+}

@@ -1,0 +1,94 @@
+public import HatoModel
+
+/// What a verified ID token says.
+public struct VerifiedToken: Sendable, Hashable {
+    public var uid: String
+    public var claims: JSONObject
+    /// Seconds since 1970.
+    public var issuedAt: Int64
+    public var expiresAt: Int64
+
+    public var caller: Caller.User { Caller.User(uid: uid, claims: claims, expiresAt: expiresAt * 1000) }
+}
+
+/// Decides whether an ID token is genuine and valid now. A value: no clock, no network.
+///
+/// The algorithm is pinned to the key, a key is found by `kid` only, and nothing in the token can choose another way: `none`,
+/// HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
+public struct TokenVerifier: Sendable {
+    private let configuration: IdentityConfiguration
+    public private(set) var keys: [String: VerificationKey]
+
+    public init(configuration: IdentityConfiguration, keys: [VerificationKey] = []) {
+        self.configuration = configuration
+        self.keys = [:]
+        replaceKeys(keys)
+    }
+
+    public mutating func replaceKeys(_ keys: [VerificationKey]) {
+        self.keys = Dictionary(keys.map { ($0.kid, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    func has(exactly others: [VerificationKey]) -> Bool {
+        others.count == keys.count && others.allSatisfy { keys[$0.kid]?.jwk == $0.jwk }
+    }
+
+    /// `now` in milliseconds since 1970. Throws `unknownKey` before anything in the payload is looked at.
+    public func verify(_ token: String, now: Int64) throws(TokenError) -> VerifiedToken {
+        let parts = try SignedParts(token, bytesMax: configuration.tokenBytesMax)
+        guard let key = keys[parts.kid] else { throw .unknownKey(parts.kid) }
+        guard key.isValid(parts.signature, of: parts.signedInput) else { throw .badSignature }
+        return try check(parts.claims(), now: now)
+    }
+
+    private func check(_ claims: JSONObject, now: Int64) throws(TokenError) -> VerifiedToken {
+        guard claims["iss"]?.string == configuration.issuer else { throw .wrongIssuer }
+        guard claims["aud"]?.string == configuration.project else { throw .wrongAudience }
+        guard let uid = claims["sub"]?.string, (1...128).contains(uid.unicodeScalars.count) else { throw .badClaim("sub") }
+        let issuedAt = try seconds("iat", in: claims)
+        let expiresAt = try seconds("exp", in: claims)
+        let latest = now / 1000 + configuration.leewaySeconds
+        guard issuedAt <= latest else { throw .notYetValid }
+        if claims["nbf"] != nil {
+            guard try seconds("nbf", in: claims) <= latest else { throw .notYetValid }
+        }
+        guard now < expiresAt * 1000 else { throw .expired }
+        return VerifiedToken(uid: uid, claims: claims, issuedAt: issuedAt, expiresAt: expiresAt)
+    }
+
+    private func seconds(_ name: String, in claims: JSONObject) throws(TokenError) -> Int64 {
+        // Beyond the year 9999 nothing is a time, and what follows may multiply by 1,000.
+        guard let number = claims[name]?.number, number >= 0, number < 253_402_300_800 else { throw .badClaim(name) }
+        return Int64(number)
+    }
+}
+
+/// A JWT taken apart (RFC 7515 §5.2), its signature not yet checked.
+struct SignedParts {
+    var kid: String
+    var signedInput: [UInt8]
+    var signature: [UInt8]
+    private var payload: ArraySlice<UInt8>
+
+    init(_ token: String, bytesMax: Int) throws(TokenError) {
+        guard token.utf8.count <= bytesMax else { throw .malformed }
+        let bytes = Array(token.utf8)
+        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let headerBytes = Base64URL.decode(parts[0]), let signature = Base64URL.decode(parts[2]),
+            case .object(let header)? = try? JSONParser.parse(headerBytes, depth: 4)
+        else { throw .malformed }
+        guard header["alg"]?.string == "ES256" else { throw .unsupportedAlgorithm }
+        guard let kid = header["kid"]?.string, !kid.isEmpty else { throw .unknownKey("") }
+        guard header["crit"] == nil, header["typ"] == nil || header["typ"]?.string == "JWT" else { throw .malformed }
+        self.kid = kid
+        self.signature = signature
+        signedInput = Array(bytes[..<parts[1].endIndex])
+        payload = parts[1]
+    }
+
+    func claims() throws(TokenError) -> JSONObject {
+        guard let bytes = Base64URL.decode(payload), case .object(let claims)? = try? JSONParser.parse(bytes, depth: 16)
+        else { throw .malformed }
+        return claims
+    }
+}
