@@ -1,0 +1,86 @@
+/// The name of a child in the tree: 1 to 768 bytes of UTF-8 without `. # $ / [ ]` and control characters (spec
+/// realtime-database §1).
+///
+/// Keys are equal when their bytes are (no Unicode normalisation, unlike `String`) and ordered by `KeyOrder`.
+public struct TreeKey: Sendable {
+    public let text: String
+
+    /// Throws an error that names the key and says what would be right.
+    public init(_ text: String) throws(ArgumentError) {
+        if let problem = TreeKey.problem(text) {
+            throw ArgumentError(
+                reason: "invalid_key",
+                "The key \(TreeKey.quoted(text)) \(problem); a key is 1 to \(TreeLimits.keyBytesMax) bytes of UTF-8 "
+                    + "without . # $ / [ ] and control characters, such as \"message-1\"")
+        }
+        self.text = text
+    }
+
+    /// Takes a text that is known to be a key: read back from rows, or made by this program.
+    package init(unchecked text: String) { self.text = text }
+
+    public init(_ key: PushKey) { text = key.text }
+
+    /// The key of an array's element.
+    public init(index: Int) { text = String(index) }
+
+    /// What is wrong with `text` as a key, as the end of a sentence; nil when nothing is.
+    public static func problem(_ text: String) -> String? {
+        let bytes = text.utf8.span
+        if bytes.isEmpty { return "is empty" }
+        if bytes.count > TreeLimits.keyBytesMax { return "has \(bytes.count) bytes" }
+        for index in bytes.indices {
+            switch bytes[index] {
+            case 0..<0x20, 0x7F: return "contains a control character"
+            case UInt8(ascii: "."), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "/"), UInt8(ascii: "["),
+                UInt8(ascii: "]"):
+                return "contains \"\(Character(Unicode.Scalar(bytes[index])))\""
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    /// `text` in quotation marks, cut to a readable length, for messages.
+    static func quoted(_ text: String) -> String {
+        let shown = text.unicodeScalars.count > 80 ? String(text.unicodeScalars.prefix(80)) + "…" : text
+        return "\"\(shown)\""
+    }
+}
+
+extension TreeKey: Hashable {
+    public static func == (left: TreeKey, right: TreeKey) -> Bool { left.text.hasSameBytes(as: right.text) }
+
+    public func hash(into hasher: inout Hasher) {
+        text.utf8.span.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+}
+
+extension TreeKey: Comparable {
+    public static func < (left: TreeKey, right: TreeKey) -> Bool { KeyOrder.compare(left.text, right.text) < 0 }
+}
+
+extension TreeKey: CustomStringConvertible {
+    public var description: String { text }
+}
+
+extension TreeKey: Codable {
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
+extension String {
+    /// Whether both texts are the same bytes; `==` would also call canonically equivalent ones equal.
+    package func hasSameBytes(as other: String) -> Bool {
+        let (left, right) = (utf8.span, other.utf8.span)
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
+    }
+}

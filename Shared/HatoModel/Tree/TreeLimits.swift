@@ -1,0 +1,9 @@
+/// The limits of the tree's shape (spec realtime-database §1); they hold for every database and are no settings.
+public enum TreeLimits {
+    /// Keys from the root to the deepest value.
+    public static let depthMax = 32
+    /// Bytes of one key in UTF-8.
+    public static let keyBytesMax = 768
+    /// Bytes of one string value, or of one priority, in UTF-8.
+    public static let stringBytesMax = 10 * 1024 * 1024
+}

@@ -1,0 +1,180 @@
+extension TreeNode {
+    /// The node that a JSON value from outside means (spec realtime-database §2): empties vanish, arrays become objects, `.value`
+    /// and `.priority` take effect, wrong keys and values are refused with the place they stand at, and so are server values.
+    ///
+    /// - Parameter path: Where the value will stand: for messages, and for the limit of depth.
+    /// - Throws: `ArgumentError`.
+    public init(json: JSONValue, at path: TreePath = .root) throws {
+        try self.init(json: json, at: path, serverValues: NoServerValues())
+    }
+
+    /// The same, with server values, each of which gets the number that the source says.
+    ///
+    /// - Throws: `ArgumentError`, or what the source throws.
+    public init(json: JSONValue, at path: TreePath, serverValues: some ServerValueSource) throws {
+        var normalizer = NodeNormalizer(path: path, source: serverValues)
+        self = try normalizer.node(json)
+    }
+}
+
+extension TreePriority {
+    /// The priority that a JSON value at `path` (which ends in `.priority`) means; nil for null.
+    public static func normalized(
+        json: JSONValue, at path: TreePath, serverValues: some ServerValueSource
+    ) throws -> TreePriority? {
+        try NodeNormalizer(path: path.node, source: serverValues).priority(json)
+    }
+}
+
+/// Gives server values their numbers while a written value is read.
+public protocol ServerValueSource {
+    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double
+}
+
+/// Where only plain data may stand.
+private struct NoServerValues: ServerValueSource {
+    func number(for _: ServerValue, at _: ServerValuePlace) throws -> Double {
+        throw ArgumentError(reason: "invalid_server_value", "Server values may only stand in what is written")
+    }
+}
+
+/// Walks a JSON value once, knowing at which keys it is.
+private struct NodeNormalizer<Source: ServerValueSource> {
+    let path: TreePath
+    let source: Source
+    /// From the written node to the one being read.
+    private var keys: [TreeKey] = []
+
+    init(path: TreePath, source: Source) {
+        self.path = path
+        self.source = source
+    }
+
+    mutating func node(_ json: JSONValue) throws -> TreeNode {
+        switch json {
+        case .null: return .empty
+        case .bool, .number, .string: return .leaf(try leaf(json))
+        case .array(let elements): return try array(elements)
+        case .object(let object): return try self.object(object)
+        }
+    }
+
+    private mutating func array(_ elements: [JSONValue]) throws -> TreeNode {
+        var children: [TreeChild] = []
+        for (index, element) in elements.enumerated() where !element.isNull {
+            try append(TreeKey(index: index), element, to: &children)
+        }
+        return .object(unsorted: children)
+    }
+
+    private mutating func object(_ object: JSONObject) throws -> TreeNode {
+        var children: [TreeChild] = []
+        children.reserveCapacity(object.count)
+        var priority: TreePriority?
+        var value: TreeLeaf?
+        var hasChildren = false
+        for member in object.members {
+            guard member.name.utf8.first == UInt8(ascii: ".") else {
+                hasChildren = true
+                try append(key(member.name), member.value, to: &children)
+                continue
+            }
+            switch member.name {
+            case ".priority": priority = try self.priority(member.value)
+            case ".value" where member.value.isNull: continue
+            case ".value" where value == nil: value = try leaf(member.value)
+            case ".sv" where value == nil: value = .number(try resolved(member.value, isPriority: false))
+            default: throw reserved(member.name)
+            }
+        }
+        guard let value else { return .object(unsorted: children, priority: priority) }
+        guard !hasChildren else {
+            throw failure("invalid_value", "an object with \".value\" or \".sv\" may hold only \".priority\" beside it")
+        }
+        return .leaf(value, priority: priority)
+    }
+
+    private mutating func append(
+        _ key: TreeKey, _ json: JSONValue, to children: inout [TreeChild]
+    ) throws {
+        guard path.depth + keys.count < TreeLimits.depthMax else {
+            throw failure("too_deep", "\(TreeLimits.depthMax) keys are the deepest a tree may be")
+        }
+        keys.append(key)
+        let node = try node(json)
+        keys.removeLast()
+        if !node.isEmpty { children.append(TreeChild(key: key, node: node)) }
+    }
+
+    private func key(_ name: String) throws -> TreeKey {
+        do {
+            return try TreeKey(name)
+        } catch {
+            throw ArgumentError(reason: error.reason, "\(error.message) (at \(place))")
+        }
+    }
+
+    /// A primitive, or an object that holds nothing but `.sv`.
+    private func leaf(_ json: JSONValue) throws -> TreeLeaf {
+        switch json {
+        case .bool(let value): return .bool(value)
+        case .number(let value): return .number(try finite(value))
+        case .string(let value): return .string(try bounded(value))
+        case .object(let object) where object.count == 1:
+            guard let server = object[".sv"] else { fallthrough }
+            return .number(try resolved(server, isPriority: false))
+        case .null, .array, .object:
+            throw failure("invalid_value", "\".value\" must be a boolean, a number or a string")
+        }
+    }
+
+    func priority(_ json: JSONValue) throws -> TreePriority? {
+        switch json {
+        case .null: return nil
+        case .number(let value): return .number(try finite(value))
+        case .string(let value): return .string(try bounded(value))
+        case .object(let object) where object.count == 1:
+            guard let server = object[".sv"] else { fallthrough }
+            return .number(try resolved(server, isPriority: true))
+        case .bool, .array, .object:
+            throw failure("invalid_priority", "a priority must be a number, a string or null")
+        }
+    }
+
+    private func resolved(_ json: JSONValue, isPriority: Bool) throws -> Double {
+        let server: ServerValue
+        do {
+            server = try ServerValue(json: json)
+        } catch {
+            throw failure(error.reason, error.message)
+        }
+        return try finite(source.number(for: server, at: ServerValuePlace(keys: keys, isPriority: isPriority)))
+    }
+
+    /// Stores -0 as 0; a sum may have left the range of doubles.
+    private func finite(_ value: Double) throws(ArgumentError) -> Double {
+        guard value.isFinite else { throw failure("invalid_value", "a number must be finite") }
+        return value == 0 ? 0 : value
+    }
+
+    private func bounded(_ value: String) throws(ArgumentError) -> String {
+        guard value.utf8.count <= TreeLimits.stringBytesMax else {
+            throw failure(
+                "string_too_long",
+                "a string has \(value.utf8.count) bytes; \(TreeLimits.stringBytesMax) are allowed")
+        }
+        return value
+    }
+
+    private func reserved(_ name: String) -> ArgumentError {
+        failure(
+            "invalid_key",
+            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and one of \".value\" and \".sv\" may")
+    }
+
+    private func failure(_ reason: String, _ message: String) -> ArgumentError {
+        ArgumentError(reason: reason, "At \(place): \(message)")
+    }
+
+    private var place: String { TreeKey.quoted(TreePath(uncheckedKeys: path.keys + keys).text) }
+}

@@ -1,0 +1,153 @@
+/// A place in the tree: the keys from the root, e.g. `/chats/c1/messages`.
+///
+/// As text, keys are separated by slashes; empty segments are dropped, so `//a///b/` is `/a/b` and `""` is the root. The last
+/// segment may be `.priority`: such a path means the priority of the node above it, and `isPriority` is true.
+public struct TreePath: Sendable, Hashable {
+    /// The keys of the node; for `/a/.priority` these are `["a"]`.
+    public private(set) var keys: [TreeKey]
+    public private(set) var isPriority: Bool
+
+    public static let root = TreePath(uncheckedKeys: [])
+
+    /// Throws an error that names the wrong key and says what would be right.
+    public init(_ text: String) throws(ArgumentError) {
+        var keys: [TreeKey] = []
+        var isPriority = false
+        var start = text.utf8.startIndex
+        let end = text.utf8.endIndex
+        while start < end {
+            let stop = text.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? end
+            if start < stop {
+                if isPriority { throw TreePath.misplacedPriority(text) }
+                let segment = String(text[start..<stop])
+                if segment == TreePath.prioritySegment {
+                    isPriority = true
+                } else {
+                    keys.append(try TreePath.key(segment, of: text))
+                }
+            }
+            start = stop < end ? text.utf8.index(after: stop) : end
+        }
+        try self.init(checkingDepthOf: keys, isPriority: isPriority)
+    }
+
+    public init(keys: [TreeKey]) throws(ArgumentError) {
+        try self.init(checkingDepthOf: keys, isPriority: false)
+    }
+
+    /// Takes keys whose number is known to be in bounds.
+    package init(uncheckedKeys keys: [TreeKey], isPriority: Bool = false) {
+        self.keys = keys
+        self.isPriority = isPriority
+    }
+
+    private init(checkingDepthOf keys: [TreeKey], isPriority: Bool) throws(ArgumentError) {
+        guard keys.count <= TreeLimits.depthMax else {
+            throw ArgumentError(
+                reason: "too_deep", "The path has \(keys.count) keys; \(TreeLimits.depthMax) is the deepest a tree may be")
+        }
+        self.init(uncheckedKeys: keys, isPriority: isPriority)
+    }
+
+    private static let prioritySegment = ".priority"
+
+    private static func key(_ segment: String, of text: String) throws(ArgumentError) -> TreeKey {
+        do {
+            return try TreeKey(segment)
+        } catch {
+            throw ArgumentError(reason: error.reason, "\(error.message) (in the path \(TreeKey.quoted(text)))")
+        }
+    }
+
+    private static func misplacedPriority(_ text: String) -> ArgumentError {
+        ArgumentError(
+            reason: "invalid_path",
+            "\".priority\" may only stand at the end of a path, such as \"/a/.priority\"; the path is \(TreeKey.quoted(text))")
+    }
+}
+
+extension TreePath {
+    public var isRoot: Bool { keys.isEmpty && !isPriority }
+
+    /// The number of keys.
+    public var depth: Int { keys.count }
+
+    public var lastKey: TreeKey? { keys.last }
+
+    /// `/a/b`; the root is `/`.
+    public var text: String {
+        guard !isRoot else { return "/" }
+        var text = ""
+        for key in keys {
+            text += "/"
+            text += key.text
+        }
+        if isPriority { text += "/.priority" }
+        return text
+    }
+
+    /// The node whose priority this path means, or the path itself.
+    public var node: TreePath { TreePath(uncheckedKeys: keys) }
+
+    /// The node above; nil for the root.
+    public var parent: TreePath? {
+        if isPriority { return node }
+        return keys.isEmpty ? nil : TreePath(uncheckedKeys: Array(keys.dropLast()))
+    }
+
+    /// The first `depth` keys.
+    public func prefix(_ depth: Int) -> TreePath { TreePath(uncheckedKeys: Array(keys.prefix(depth))) }
+
+    /// The child `key` of this node; throws when that is deeper than a tree may be.
+    public func child(_ key: TreeKey) throws(ArgumentError) -> TreePath {
+        try TreePath(keys: keys + [key])
+    }
+
+    /// The place that `other`, seen from this node, means.
+    public func appending(_ other: TreePath) throws(ArgumentError) -> TreePath {
+        try TreePath(checkingDepthOf: keys + other.keys, isPriority: other.isPriority)
+    }
+
+    /// Whether `other` is this place or lies below it.
+    public func isAtOrAbove(_ other: TreePath) -> Bool {
+        if isPriority { return self == other }
+        return keys.count <= other.keys.count && sharedDepth(with: other) == keys.count
+    }
+
+    /// How many leading keys both paths have in common.
+    public func sharedDepth(with other: TreePath) -> Int {
+        let limit = min(keys.count, other.keys.count)
+        var depth = 0
+        while depth < limit, keys[depth] == other.keys[depth] { depth += 1 }
+        return depth
+    }
+
+    /// This path as seen from `ancestor`; nil when `ancestor` does not lie at or above it.
+    public func relative(to ancestor: TreePath) -> TreePath? {
+        guard ancestor.isAtOrAbove(self) else { return nil }
+        return TreePath(uncheckedKeys: Array(keys.dropFirst(ancestor.keys.count)), isPriority: isPriority)
+    }
+
+    /// Refuses a path that ends in `.priority`, for operations on nodes.
+    public func requireNode() throws(ArgumentError) {
+        guard isPriority else { return }
+        throw ArgumentError(
+            reason: "invalid_path",
+            "The path \(TreeKey.quoted(text)) means a priority; only set, update, remove and get may name one")
+    }
+}
+
+extension TreePath: CustomStringConvertible {
+    public var description: String { text }
+}
+
+extension TreePath: Codable {
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
