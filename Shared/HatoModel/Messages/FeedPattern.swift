@@ -1,0 +1,139 @@
+/// A pattern of paths such as `/chats/{chat}/messages/{id}`: names in braces stand for any one key.
+///
+/// Followers and triggers say with it what they want to see; `IndexDefinition` says with it where its collections are.
+public struct FeedPattern: Sendable, Hashable {
+    public enum Segment: Sendable, Hashable {
+        case key(TreeKey)
+        /// Any one key, known by this name.
+        case any(String)
+    }
+
+    public let segments: [Segment]
+
+    public init(segments: [Segment]) { self.segments = segments }
+
+    /// How a path stands to a pattern. Parameters are in the order of the pattern.
+    public enum Match: Sendable, Hashable {
+        /// The path is a node that the pattern means.
+        case exact([Parameter])
+        /// The path is inside a node that the pattern means, which is the first `depth` keys of it.
+        case below([Parameter], depth: Int)
+        /// Nodes that the pattern means may be inside the path; the parameters that the path settles.
+        case above([Parameter])
+    }
+
+    public struct Parameter: Sendable, Hashable {
+        public var name: String
+        public var key: TreeKey
+
+        public init(_ name: String, _ key: TreeKey) {
+            self.name = name
+            self.key = key
+        }
+    }
+
+    /// Nil when neither the path, nor anything above or below it, is meant.
+    public func match(_ path: TreePath) -> Match? {
+        var parameters: [Parameter] = []
+        for (segment, key) in zip(segments, path.keys) {
+            switch segment {
+            case .key(let name):
+                guard name == key else { return nil }
+            case .any(let name):
+                parameters.append(Parameter(name, key))
+            }
+        }
+        if path.keys.count == segments.count { return .exact(parameters) }
+        if path.keys.count > segments.count { return .below(parameters, depth: segments.count) }
+        return .above(parameters)
+    }
+
+    /// Where the first name in braces stands; everything above it is fixed.
+    public var fixedPrefix: [TreeKey] {
+        var keys: [TreeKey] = []
+        for segment in segments {
+            guard case .key(let key) = segment else { break }
+            keys.append(key)
+        }
+        return keys
+    }
+}
+
+extension FeedPattern {
+    private static let example = "/chats/{chat}/messages/{id}"
+
+    /// Reads a pattern; throws `ArgumentError`.
+    public init(_ text: String) throws(ArgumentError) {
+        guard text.hasPrefix("/") else { throw Self.error("A pattern begins with /") }
+        var segments: [Segment] = []
+        var names: Set<String> = []
+        for part in text.split(separator: "/", omittingEmptySubsequences: true) {
+            if part.first == "{" || part.last == "}" {
+                let name = part.dropFirst().dropLast()
+                guard part.first == "{", part.last == "}", Self.isName(name) else {
+                    throw Self.error("\"\(part)\" is no name in braces: letters, digits and _, not beginning with a digit")
+                }
+                guard names.insert(String(name)).inserted else {
+                    throw Self.error("The name {\(name)} stands twice")
+                }
+                segments.append(.any(String(name)))
+            } else {
+                guard let key = try? TreeKey(String(part)) else { throw Self.error("\"\(part)\" is no key") }
+                segments.append(.key(key))
+            }
+        }
+        guard segments.count <= TreeLimits.depthMax else {
+            throw Self.error("A pattern has at most \(TreeLimits.depthMax) keys")
+        }
+        self.init(segments: segments)
+    }
+
+    private static func error(_ message: String) -> ArgumentError {
+        ArgumentError(reason: "invalid_pattern", "\(message), e.g. \(example)")
+    }
+
+    private static func isName(_ text: Substring) -> Bool {
+        guard let first = text.unicodeScalars.first, !("0"..."9").contains(first) else { return false }
+        return text.unicodeScalars.allSatisfy {
+            switch $0 {
+            case "a"..."z", "A"..."Z", "0"..."9", "_": true
+            default: false
+            }
+        }
+    }
+}
+
+extension FeedPattern: ExpressibleByStringLiteral {
+    /// For patterns that stand in a program; a wrong one is a programmer's error.
+    public init(stringLiteral text: String) {
+        do {
+            try self.init(text)
+        } catch {
+            preconditionFailure(error.message)
+        }
+    }
+}
+
+extension FeedPattern: CustomStringConvertible {
+    /// As written, e.g. `/chats/{chat}/messages/{id}`.
+    public var description: String {
+        if segments.isEmpty { return "/" }
+        return segments.map {
+            switch $0 {
+            case .key(let key): "/\(key)"
+            case .any(let name): "/{\(name)}"
+            }
+        }.joined()
+    }
+}
+
+extension FeedPattern: Codable {
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -1,0 +1,253 @@
+/// The written form of a query (protocol §5), read with Firebase's own words for what is wrong (spec §4.5).
+extension TreeQuery {
+    /// Reads a query; throws `ArgumentError` that says what is wrong and shows what would be right.
+    public init(_ json: JSONValue) throws(ArgumentError) {
+        guard case .object(let object) = json else {
+            throw Self.error("invalid_query", example: #"{"orderBy": "date", "limitToLast": 50}"#, "A query must be an object")
+        }
+        for member in object.members where !Self.memberNames.contains(member.name) {
+            throw Self.error(
+                "unknown_query_parameter", example: #"{"orderBy": "date", "limitToLast": 50}"#,
+                "A query has no parameter \"\(member.name)\"")
+        }
+        // A null parameter is an absent one, except that null is a legal bound.
+        guard let orderBy = object["orderBy"], !orderBy.isNull else {
+            guard object.isEmpty else {
+                throw Self.error(
+                    "orderBy must be defined when other query parameters are defined",
+                    example: #"{"orderBy": "$key", "limitToLast": 50}"#)
+            }
+            self.init()
+            return
+        }
+        self.init(order: try Order(orderBy))
+        try readBounds(object)
+        limit = try Self.limit(object)
+    }
+
+    private static let memberNames: Set<String> = [
+        "orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
+    ]
+
+    private static func error(_ reason: String, example: String, _ message: String? = nil) -> ArgumentError {
+        ArgumentError(reason: reason, "\(message ?? reason), e.g. \(example)")
+    }
+
+    private mutating func readBounds(_ object: JSONObject) throws(ArgumentError) {
+        let names = ["startAt", "startAfter", "endAt", "endBefore"].filter { object[$0] != nil }
+        if let equal = object["equalTo"] {
+            guard names.isEmpty else {
+                throw Self.error(
+                    "equalTo cannot be specified in addition to startAfter, startAt, endAt, or endBefore",
+                    example: #"{"orderBy": "date", "equalTo": 5}"#)
+            }
+            let bound = try Bound(equal, "equalTo", order)
+            start = bound.cutBefore
+            end = bound.cutAfter
+            return
+        }
+        guard !(names.contains("startAt") && names.contains("startAfter")) else {
+            throw Self.error(
+                "Only one of startAt and startAfter may be specified", example: #"{"orderBy": "date", "startAfter": 5}"#)
+        }
+        guard !(names.contains("endAt") && names.contains("endBefore")) else {
+            throw Self.error(
+                "Only one of endAt and endBefore may be specified", example: #"{"orderBy": "date", "endBefore": 5}"#)
+        }
+        if let value = object["startAt"] { start = try Bound(value, "startAt", order).cutBefore }
+        if let value = object["startAfter"] { start = try Bound(value, "startAfter", order).cutAfter }
+        if let value = object["endAt"] { end = try Bound(value, "endAt", order).cutAfter }
+        if let value = object["endBefore"] { end = try Bound(value, "endBefore", order).cutBefore }
+    }
+
+    private static func limit(_ object: JSONObject) throws(ArgumentError) -> Limit? {
+        let first = try count(object, "limitToFirst")
+        let last = try count(object, "limitToLast")
+        switch (first, last) {
+        case (nil, nil): return nil
+        case (let count?, nil): return .first(count)
+        case (nil, let count?): return .last(count)
+        case (_?, _?):
+            throw error(
+                "Only one of limitToFirst and limitToLast may be specified",
+                example: #"{"orderBy": "date", "limitToLast": 50}"#)
+        }
+    }
+
+    private static func count(_ object: JSONObject, _ name: String) throws(ArgumentError) -> Int? {
+        guard let value = object[name] else { return nil }
+        guard let number = value.number, let count = Int(exactly: number) else {
+            throw error("\(name) must be an integer", example: #"{"orderBy": "date", "\#(name)": 50}"#)
+        }
+        guard count > 0 else {
+            throw error("\(name) must be positive", example: #"{"orderBy": "date", "\#(name)": 50}"#)
+        }
+        return count
+    }
+
+    /// A bound as written: a value, perhaps with the key that settles ties.
+    private struct Bound {
+        var value: SortValue
+        var key: String?
+
+        init(_ json: JSONValue, _ name: String, _ order: Order) throws(ArgumentError) {
+            var primitive = json
+            if case .object(let object) = json {
+                guard let value = object["value"], object.members.allSatisfy({ $0.name == "value" || $0.name == "key" }) else {
+                    throw TreeQuery.error(
+                        "Constraint index field must be a JSON primitive",
+                        example: #"{"orderBy": "date", "\#(name)": {"value": 5, "key": "k"}}"#)
+                }
+                primitive = value
+                if let key = object["key"], !key.isNull {
+                    guard let text = key.string else {
+                        throw TreeQuery.error(
+                            "Constraint key must be a string",
+                            example: #"{"orderBy": "date", "\#(name)": {"value": 5, "key": "k"}}"#)
+                    }
+                    self.key = text
+                }
+            }
+            guard let sortValue = SortValue(primitive: primitive) else {
+                throw TreeQuery.error(
+                    "Constraint index field must be a JSON primitive", example: #"{"orderBy": "date", "\#(name)": 5}"#)
+            }
+            value = sortValue
+            try check(name, order)
+        }
+
+        private mutating func check(_ name: String, _ order: Order) throws(ArgumentError) {
+            switch (order, value) {
+            case (.key, .leaf(.string(let text))):
+                guard key == nil else {
+                    throw TreeQuery.error(
+                        "A second key is not allowed when ordering by key", example: #"{"orderBy": "$key", "\#(name)": "k"}"#)
+                }
+                (value, key) = (.null, text)
+            case (.key, _):
+                throw TreeQuery.error(
+                    "Provided key index type is invalid, must be string",
+                    example: #"{"orderBy": "$key", "\#(name)": "k"}"#)
+            case (.priority, .leaf(.bool)):
+                throw TreeQuery.error(
+                    "A bound must be a valid priority value (null, a number, or a string)",
+                    example: #"{"orderBy": "$priority", "\#(name)": 5}"#)
+            default:
+                break
+            }
+        }
+
+        var cutBefore: Cut { Cut(value, key.map(KeyCut.below) ?? .beforeAll) }
+        var cutAfter: Cut { Cut(value, key.map(KeyCut.above) ?? .afterAll) }
+    }
+}
+
+extension TreeQuery.Order {
+    /// Reads `orderBy`: `$key`, `$value`, `$priority` or a child path.
+    init(_ json: JSONValue) throws(ArgumentError) {
+        let wrong = ArgumentError(
+            reason: "orderBy must be a valid JSON encoded path",
+            #"orderBy must be a valid JSON encoded path, e.g. "date", "author/name", "$key", "$value" or "$priority""#)
+        guard let text = json.string else { throw wrong }
+        switch text {
+        case "$key": self = .key
+        case "$value": self = .value
+        case "$priority": self = .priority
+        default:
+            guard let path = try? TreePath(text), !path.isPriority, !path.isRoot else { throw wrong }
+            self = .child(path)
+        }
+    }
+
+    /// As written in `orderBy`.
+    public var text: String {
+        switch self {
+        case .key: "$key"
+        case .value: "$value"
+        case .priority: "$priority"
+        case .child(let path): path.keys.map(\.text).joined(separator: "/")
+        }
+    }
+}
+
+extension SortValue {
+    /// Nil for objects and arrays.
+    public init?(primitive json: JSONValue) {
+        switch json {
+        case .null: self = .null
+        case .bool(let value): self = .leaf(.bool(value))
+        case .number(let value): self = .leaf(.number(value == 0 ? 0 : value))
+        case .string(let value): self = .leaf(.string(value))
+        case .array, .object: return nil
+        }
+    }
+
+    /// Objects, of which only the place is known, and nothing are null.
+    var json: JSONValue { if case .leaf(let leaf) = self { leaf.json } else { .null } }
+}
+
+extension TreeQuery {
+    /// The query as written, in one form for equal queries.
+    public var json: JSONValue {
+        if self == TreeQuery() { return .object([:]) }
+        var object: JSONObject = ["orderBy": .string(order.text)]
+        if let start, let end, let equal = equal(start, end) {
+            object["equalTo"] = equal
+        } else {
+            if let start { object[start.key.isAfter ? "startAfter" : "startAt"] = written(start) }
+            if let end { object[end.key.isAfter ? "endAt" : "endBefore"] = written(end) }
+        }
+        switch limit {
+        case .first(let count): object["limitToFirst"] = .number(Double(count))
+        case .last(let count): object["limitToLast"] = .number(Double(count))
+        case nil: break
+        }
+        return .object(object)
+    }
+
+    /// What `equalTo` would say, if it would say the same.
+    private func equal(_ start: Cut, _ end: Cut) -> JSONValue? {
+        guard start.value == end.value else { return nil }
+        return switch (start.key, end.key) {
+        case (.beforeAll, .afterAll): order == .key ? nil : written(start)
+        case (.before(let low), .after(let high)) where low == high: written(start)
+        default: nil
+        }
+    }
+
+    private func written(_ cut: Cut) -> JSONValue {
+        if order == .key { return .string(cut.key.name) }
+        let primitive = cut.value.json
+        return switch cut.key {
+        case .before(let key), .after(let key): ["value": primitive, "key": .string(key.text)]
+        case .beforeAll, .afterAll: primitive
+        }
+    }
+}
+
+extension TreeQuery.KeyCut {
+    fileprivate var isAfter: Bool {
+        switch self {
+        case .beforeAll, .before: false
+        case .after, .afterAll: true
+        }
+    }
+
+    fileprivate var name: String {
+        switch self {
+        case .beforeAll: KeyOrder.minName
+        case .before(let key), .after(let key): key.text
+        case .afterAll: KeyOrder.maxName
+        }
+    }
+}
+
+extension TreeQuery: Codable {
+    public init(from decoder: any Decoder) throws {
+        try self.init(JSONValue(from: decoder))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try json.encode(to: encoder)
+    }
+}

@@ -1,0 +1,31 @@
+/// One thing wrong with a rules text, where it stands: line and column count from 1, columns in Unicode scalars.
+public struct RulesProblem: Error, Sendable, Hashable, CustomStringConvertible {
+    public var line: Int
+    public var column: Int
+    /// In the words of Firebase where it has words for it (spec §9.6).
+    public var message: String
+
+    public init(line: Int, column: Int, message: String) {
+        self.line = line
+        self.column = column
+        self.message = message
+    }
+
+    public var description: String { "\(line):\(column): \(message)" }
+}
+
+/// All that is wrong with a rules text, in the order of the text. Never empty.
+public struct RulesProblems: Error, Sendable, Hashable, CustomStringConvertible {
+    public var problems: [RulesProblem]
+
+    public init(_ problems: [RulesProblem]) { self.problems = problems }
+
+    /// One problem a line, as `line:column: message`.
+    public var description: String { problems.map { "\($0)\n" }.joined() }
+}
+
+/// A problem before anybody counted lines: the place is an offset into the scalars of the text.
+struct RulesFault: Error, Hashable {
+    var offset: Int
+    var message: String
+}

@@ -1,0 +1,142 @@
+import HatoModel
+
+/// Turns a parsed rules document into rules, collecting what is wrong on the way instead of stopping at the first fault.
+struct RulesCompiler {
+    private(set) var faults: [RulesFault] = []
+    private(set) var indexes: [RulesIndex] = []
+
+    private static let badKey = "String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""
+
+    /// What is known about a place from the places above it.
+    private struct Place {
+        var segments: [RulesIndex.Segment] = []
+        /// `$name` to the key of the path it stands for.
+        var wildcards: [String: Int] = [:]
+
+        func below(_ segment: RulesIndex.Segment) -> Place {
+            var place = self
+            if case .wildcard(let name, _) = segment { place.wildcards[name] = segments.count }
+            place.segments.append(segment)
+            return place
+        }
+    }
+
+    mutating func compile(_ document: RulesDocument.Value) throws(RulesFault) -> RulesNode {
+        guard case .object(let members) = document.kind else {
+            throw RulesFault(offset: document.offset, message: "Expected '{'.")
+        }
+        for member in members where member.name != "rules" {
+            fault(member.offset, "Only 'rules' may stand at the top of the document, not '\(member.name)'.")
+        }
+        guard let rules = members.first(where: { $0.name == "rules" }) else {
+            throw faults.first ?? RulesFault(offset: document.offset, message: "Expected 'rules' property.")
+        }
+        return node(rules.value, Place())
+    }
+
+    private mutating func fault(_ offset: Int, _ message: String) {
+        faults.append(RulesFault(offset: offset, message: message))
+    }
+
+    private mutating func node(_ value: RulesDocument.Value, _ place: Place) -> RulesNode {
+        guard case .object(let members) = value.kind else {
+            fault(value.offset, "Expected '{'.")
+            return RulesNode()
+        }
+        guard place.segments.count <= TreeLimits.depthMax else {
+            fault(value.offset, "Rules are nested too deeply.")
+            return RulesNode()
+        }
+        let literalNames = Set(members.compactMap { try? TreeKey($0.name) })
+        var literals: [TreeKey: RulesNode] = [:]
+        var wildcard: (name: String, node: RulesNode)?
+        var read: RulesCondition?
+        var write: RulesCondition?
+        for member in members {
+            switch member.name {
+            case ".read": read = condition(member, place)
+            case ".write": write = condition(member, place)
+            case ".validate": fault(member.offset, "'.validate' is not supported yet.")
+            case ".indexOn": index(member.value, place)
+            case let name where name.hasPrefix("$"):
+                let child = self.child(member, place.below(.wildcard(name, except: literalNames)))
+                if let wildcard {
+                    fault(member.offset, "Cannot have multiple default rules ('\(wildcard.name)' and '\(name)').")
+                } else {
+                    wildcard = (name, child)
+                }
+            default:
+                let key = TreeKey(unchecked: member.name)
+                literals[key] = child(member, place.below(.key(key)))
+            }
+        }
+        return RulesNode(literals: literals, wildcard: wildcard?.node, read: read, write: write)
+    }
+
+    private mutating func child(_ member: RulesDocument.Member, _ place: Place) -> RulesNode {
+        let isWildcard = member.name.hasPrefix("$")
+        let isNamed = isWildcard && member.name.unicodeScalars.count > 1
+            && member.name.unicodeScalars.dropFirst().allSatisfy { $0 != "$" && RulesLexer.isNameScalar($0) }
+        if case .object = member.value.kind, !isNamed, isWildcard || TreeKey.problem(member.name) != nil {
+            fault(member.offset, Self.badKey)
+        }
+        return node(member.value, place)
+    }
+
+    private mutating func condition(_ member: RulesDocument.Member, _ place: Place) -> RulesCondition? {
+        switch member.value.kind {
+        case .bool(let value):
+            return .constant(value)
+        case .string(let text):
+            do {
+                let expression = try RulesExpressionParser.parse(text)
+                var lowering = RulesLowering(rule: member.name, wildcards: place.wildcards)
+                let condition = lowering.condition(expression)
+                faults += lowering.faults
+                return condition
+            } catch {
+                faults.append(error)
+                return nil
+            }
+        case .object, .array, .number, .null:
+            fault(
+                member.value.offset, "Invalid rule expression.  Expected 'true', 'false', or an expression string.")
+            return nil
+        }
+    }
+
+    private mutating func index(_ value: RulesDocument.Value, _ place: Place) {
+        let texts: [RulesDocument.Value]
+        switch value.kind {
+        case .string: texts = [value]
+        case .array(let elements): texts = elements
+        case .object, .number, .bool, .null: texts = []
+        }
+        let wrong = "Invalid indexOn expression. Must be either a string or an array of strings"
+        var isArrayOrString = true
+        if case .array = value.kind {} else if texts.isEmpty { isArrayOrString = false }
+        guard isArrayOrString else { return fault(value.offset, wrong) }
+        for element in texts {
+            guard case .string(let text) = element.kind else {
+                fault(element.offset, wrong)
+                continue
+            }
+            switch text.text {
+            case ".value":
+                add(RulesIndex(segments: place.segments, target: .value))
+            case ".key", ".priority":
+                break  // these orders need no index
+            case let name:
+                guard let path = try? TreePath(name), !path.isPriority, !path.isRoot else {
+                    fault(element.offset, Self.badKey)
+                    continue
+                }
+                add(RulesIndex(segments: place.segments, target: .child(path)))
+            }
+        }
+    }
+
+    private mutating func add(_ index: RulesIndex) {
+        if !indexes.contains(index) { indexes.append(index) }
+    }
+}

@@ -1,0 +1,147 @@
+import HatoModel
+import HatoRules
+import Testing
+
+/// What a rules text may look like, and what is said about one that is wrong.
+@Suite struct RulesDocumentTests {
+    static func problems(_ text: String) -> [String] {
+        do {
+            _ = try Rules.compile(text)
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    @Test(arguments: [
+        "{\"rules\": {}}",
+        "\u{FEFF}// first\n{ /* a */ \"rules\" /* b\n*/ : { // c\n } , } // end",
+        "{\"rules\": {\".read\": true, \".write\": \"true\", \".indexOn\": [\"a\", \"b/c\", \".value\",], },}",
+        "{\"rules\": {\".read\": \"auth\r\n != \t null\"}}",
+        "{\"rules\": {\".read\": \"auth \\u0021= nul\\u006c\"}}",
+        "{\"rules\": {\"鳩\": {\"$a\": {\"b c\": {\".read\": false}}}}}",
+        "{\"rules\": {\".read\": \"'// no comment' != null ? true : false\"}}",
+    ])
+    func theDocumentIsReadLeniently(text: String) throws {
+        let found = Self.problems(text).filter { !$0.contains("not supported yet") }
+        #expect(found.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("", "1:1: Parse error."),
+        ("[]", "1:1: Expected '{'."),
+        ("{}", "1:1: Expected 'rules' property."),
+        ("{\"rules\": {}} x", "1:15: Parse error."),
+        ("{\"rules\": {}, \"more\": 1}", "1:15: Only 'rules' may stand at the top of the document, not 'more'."),
+        ("{\"rules\": {}, \"rules\": {}}", "1:15: Duplicate key 'rules'."),
+        ("{\"rules\": 5}", "1:11: Expected '{'."),
+        ("{\"rules\": {\"a\": 5}}", "1:17: Expected '{'."),
+        ("{\"rules\": {\".foo\": 5}}", "1:20: Expected '{'."),
+        ("{\"rules\": {,}}", "1:12: Unexpected ','."),
+        ("{\"rules\": {\"a\": {},,}}", "1:20: Expected '\"'."),
+        ("{\"rules\": {\".indexOn\": [,]}}", "1:25: Unexpected ','."),
+        ("{\n  \"rules\": {\n    \".read\": \"tr\",\n  }\n}", "3:15: Unknown variable 'tr'."),
+        ("{\"rules\": {\".read\": \"a\\\nb\"}}", "1:23: Invalid escape: '\\\n'"),
+        ("{\"rules\": {\".read\": 5}}", "1:21: Invalid rule expression.  Expected 'true', 'false', or an expression string."),
+        ("{\"rules\": {\".write\": {}}}", "1:22: Invalid rule expression.  Expected 'true', 'false', or an expression string."),
+        ("{\"rules\": {\".indexOn\": 5}}", "1:24: Invalid indexOn expression. Must be either a string or an array of strings"),
+        ("{\"rules\": {\".indexOn\": [\"a\", 5]}}", "1:30: Invalid indexOn expression. Must be either a string or an array of strings"),
+        ("{\"rules\": {\".indexOn\": \"a#\"}}", "1:24: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
+        ("{\"rules\": {\"a/b\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
+        ("{\"rules\": {\"\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
+        ("{\"rules\": {\".x\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
+        ("{\"rules\": {\"$\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
+        ("{\"rules\": {\"$x\": {}, \"$y\": {}}}", "1:22: Cannot have multiple default rules ('$x' and '$y')."),
+        ("{\"rules\": {\".validate\": true}}", "1:12: '.validate' is not supported yet."),
+        ("{\"rules\": {\".read\": \"newData.exists()\"}}", "1:22: newData is invalid in .read expressions."),
+        ("{\"rules\": {\".read\": \"auth.uid == $x\"}}", "1:34: Unknown variable '$x'."),
+        ("{\"rules\": {\".read\": \"auth.uid = 'a'\"}}", "1:31: Rule expressions may not contain assignments."),
+        ("{\"rules\": {\".read\": \"\"}}", "1:22: Parse error."),
+        ("{\"rules\": {\".read\": \"auth !=\"}}", "1:29: Parse error."),
+        ("{\"rules\": {\".read\": \"(true\"}}", "1:27: Parse error."),
+        ("{\"rules\": {\".read\": \"true true\"}}", "1:27: Parse error."),
+        ("{\"rules\": {\".read\": \"auth.uid.matches(/a\"}}", "1:39: unterminated regular expression literal"),
+        ("{\"rules\": {\".read\": \"auth.uid.matches(/a/g)\"}}", "1:39: regular expressions do not support flags other than i"),
+        ("{\"rules\": {\".read\": \"1\"}}", "1:22: Expression must evaluate to a boolean."),
+        ("{\"rules\": {\".read\": \"'true'\"}}", "1:22: Expression must evaluate to a boolean."),
+    ])
+    func whatIsWrongIsSaidWithItsPlace(text: String, problem: String) {
+        #expect(Self.problems(text) == [problem])
+    }
+
+    @Test(arguments: [
+        "auth == null", "auth.uid != null", "true && true", "!false", "auth.uid == 'masuo'", "data.exists()",
+        "root.child('a').val() === 1", "auth.token.admin === true", "now > 5 ? true : false", "true || 1 / 0 > -.5e1",
+        "auth.uid.matches(/^[/a-z]+$/i)", "root.hasChildren(['a', 'b/c'])", "query.limitToFirst <= 10",
+    ])
+    func theRestOfTheLanguageIsRefusedWithItsPlace(expression: String) {
+        let text = "{\"rules\": {\".read\": \"\(expression)\"}}"
+        #expect(
+            Self.problems(text) == [
+                "1:22: This expression is not supported yet; rules can say true, false, auth != null and auth.uid == $name."
+            ])
+    }
+
+    @Test func allProblemsAreToldAtOnceInTheOrderOfTheText() {
+        let text = """
+            {"rules": {
+              ".read": "tr",
+              "a.b": {".write": 5},
+              "$x": {".validate": "true", ".read": "foo == bar"},
+              "$y": {},
+            }}
+            """
+        #expect(
+            Self.problems(text) == [
+                "2:13: Unknown variable 'tr'.",
+                "3:3: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\"",
+                "3:21: Invalid rule expression.  Expected 'true', 'false', or an expression string.",
+                "4:10: '.validate' is not supported yet.",
+                "4:41: Unknown variable 'foo'.",
+                "4:48: Unknown variable 'bar'.",
+                "5:3: Cannot have multiple default rules ('$x' and '$y').",
+            ])
+    }
+
+    @Test func columnsCountScalarsAndEscapesAreOne() {
+        #expect(Self.problems("{\"rules\": {\"鳩🕊\": {\".read\": \"\\u0061b\"}}}") == ["1:29: Unknown variable 'ab'."])
+    }
+
+    @Test func deepNestingIsRefusedNotCrashed() {
+        let brackets = String(repeating: "{\"a\":", count: 10_000)
+        #expect(Self.problems("{\"rules\": " + brackets).count == 1)
+        let parentheses = String(repeating: "(", count: 10_000)
+        #expect(Self.problems("{\"rules\": {\".read\": \"\(parentheses)\"}}").count == 1)
+        let nots = String(repeating: "!", count: 10_000)
+        #expect(Self.problems("{\"rules\": {\".read\": \"\(nots)true\"}}").count == 1)
+        let members = "auth" + String(repeating: ".a", count: 100_000)
+        #expect(Self.problems("{\"rules\": {\".read\": \"\(members) != null\"}}").count == 1)
+        let sum = String(repeating: "1+", count: 100_000) + "1"
+        #expect(Self.problems("{\"rules\": {\".read\": \"\(sum)\"}}").count == 1)
+        #expect(Self.problems("{\"rules\": {}}" + String(repeating: " ", count: RulesLimits.documentBytesMax)).count == 1)
+    }
+
+    @Test func indexesComeOutOfTheRules() throws {
+        let rules = try Rules.compile(
+            """
+            {"rules": {
+              "chats": {
+                "$chat": {"messages": {".indexOn": ["date", "author/name", "date", ".key", ".priority"]}},
+                "special": {"scores": {".indexOn": ".value"}},
+              },
+              ".indexOn": "a",
+            }}
+            """)
+        let chats = RulesIndex.Segment.key(try TreeKey("chats"))
+        let special = try TreeKey("special")
+        let messages = RulesIndex.Segment.key(try TreeKey("messages"))
+        let wildcard = RulesIndex.Segment.wildcard("$chat", except: [special])
+        #expect(
+            rules.indexes == [
+                RulesIndex(segments: [chats, wildcard, messages], target: .child(try TreePath("date"))),
+                RulesIndex(segments: [chats, wildcard, messages], target: .child(try TreePath("author/name"))),
+                RulesIndex(segments: [chats, .key(special), .key(try TreeKey("scores"))], target: .value),
+                RulesIndex(segments: [], target: .child(try TreePath("a"))),
+            ])
+    }
+}
