@@ -142,6 +142,28 @@ public struct JSONWriter: Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// A string whose UTF-8 is at hand.
+    public mutating func write(utf8: Span<UInt8>) {
+        separate()
+        needsComma = true
+        bytes.append(UInt8(ascii: "\""))
+        var needsEscapes = false
+        for index in utf8.indices where escapes[Int(utf8[index])] != 0 { needsEscapes = true }
+        if needsEscapes {
+            for index in utf8.indices { appendEscaped(utf8[index]) }
+        } else {
+            utf8.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// The name of a member, whose UTF-8 is at hand; its value follows.
+    public mutating func member(utf8: Span<UInt8>) {
+        write(utf8: utf8)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
     // MARK: Raw
 
     /// A whole value that is JSON already.
@@ -200,17 +222,19 @@ public struct JSONWriter: Sendable {
     }
 
     private mutating func appendEscaped(_ string: String) {
-        for byte in string.utf8 {
-            switch escapes[Int(byte)] {
-            case 0: bytes.append(byte)
-            case UInt8(ascii: "u"):
-                append("\\u00")
-                bytes.append(hexDigits[Int(byte >> 4)])
-                bytes.append(hexDigits[Int(byte & 15)])
-            case let letter:
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(letter)
-            }
+        for byte in string.utf8 { appendEscaped(byte) }
+    }
+
+    private mutating func appendEscaped(_ byte: UInt8) {
+        switch escapes[Int(byte)] {
+        case 0: bytes.append(byte)
+        case UInt8(ascii: "u"):
+            append("\\u00")
+            bytes.append(hexDigits[Int(byte >> 4)])
+            bytes.append(hexDigits[Int(byte & 15)])
+        case let letter:
+            bytes.append(UInt8(ascii: "\\"))
+            bytes.append(letter)
         }
     }
 }

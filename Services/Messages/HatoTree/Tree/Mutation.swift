@@ -1,0 +1,72 @@
+public import HatoModel
+
+/// A write as it was asked for: values still as JSON, server values unresolved.
+public struct Mutation: Sendable {
+    public enum Operation: Sendable {
+        /// Replaces the node with its priority; null removes it. At a path that ends in `.priority`, sets only that.
+        case set(JSONValue)
+        /// Sets several places below the path at once; names are relative paths, none at or above another.
+        case update(JSONObject)
+        /// Adds a child. With a key made by the client, the same push again changes nothing.
+        case push(JSONValue, key: PushKey, isClientKey: Bool)
+    }
+
+    /// What must hold for the write to happen.
+    public enum Condition: Sendable, Hashable {
+        /// The node's etag: `SimpleHash.etag`.
+        case etag(String)
+        /// Nothing at, above or below the path was written after this version.
+        case version(UInt64)
+    }
+
+    public var path: TreePath
+    public var operation: Operation
+    public var condition: Condition?
+
+    public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {
+        self.path = path
+        self.operation = operation
+        self.condition = condition
+    }
+
+    public static func set(_ value: JSONValue, at path: TreePath, if condition: Condition? = nil) -> Mutation {
+        Mutation(.set(value), at: path, if: condition)
+    }
+
+    public static func remove(at path: TreePath, if condition: Condition? = nil) -> Mutation {
+        Mutation(.set(.null), at: path, if: condition)
+    }
+
+    public static func update(_ values: JSONObject, at path: TreePath) -> Mutation {
+        Mutation(.update(values), at: path)
+    }
+
+    public static func push(_ value: JSONValue, at path: TreePath, key: PushKey, isClientKey: Bool = false) -> Mutation {
+        Mutation(.push(value, key: key, isClientKey: isClientKey), at: path)
+    }
+
+    public static func setPriority(_ priority: JSONValue, at path: TreePath) -> Mutation {
+        Mutation(.set(priority), at: TreePath(uncheckedKeys: path.keys, isPriority: true))
+    }
+}
+
+/// What a planned write does: apply the rows, record the changes.
+public struct WritePlan: Sendable {
+    /// Rows of the tree and of its indexes.
+    public var rows: RowBatch
+    /// Places that differ after the write, in the order of the request.
+    public var changes: [PathChange]
+    /// The one time of the write, in milliseconds since 1970.
+    public var time: Int64
+    /// The etag of the written node, when the write had an etag as its condition.
+    public var etag: String?
+
+    /// Whether nothing changes, so that there is nothing to commit.
+    public var isEmpty: Bool { changes.isEmpty }
+}
+
+/// Knows what was written lately; asked for `Mutation.Condition.version` only.
+public protocol ChangeHistory {
+    /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
+    func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool
+}

@@ -1,0 +1,90 @@
+public import HatoModel
+
+/// Reads nodes of one database from its rows, each with one range scan.
+public struct NodeReader {
+    let reader: any TreeReader
+    let codec: TreeKeyCodec
+
+    public init(_ reader: any TreeReader, codec: TreeKeyCodec) {
+        self.reader = reader
+        self.codec = codec
+    }
+
+    /// The node at `path` with everything below it; at a priority path, the priority as a leaf.
+    ///
+    /// - Throws: `TreeError.tooBig` as soon as its rows have more than `bytesMax` bytes.
+    public func node(at path: TreePath, bytesMax: Int = .max) throws -> TreeNode {
+        if path.isPriority { return try priority(at: path.node).map { .leaf($0.leaf) } ?? .empty }
+        let base = codec.key(of: path)
+        var cursor = RowCursor(base: base)
+        var builder = TreeNodeBuilder()
+        var bytes = 0
+        try scan(base) { key, value in
+            bytes += key.count - base.count + value.count
+            if bytes > bytesMax { throw TreeError.tooBig(bytesMax: bytesMax) }
+            let kept = try cursor.advance(to: key)
+            try builder.append(value, at: cursor, kept: kept)
+            return .next
+        }
+        return builder.finish()
+    }
+
+    /// The primitive at `path`, without its priority; nil where there is none or an object. One look-up.
+    public func leaf(at path: TreePath) throws -> TreeLeaf? {
+        guard let value = try reader.get(codec.key(of: path).span) else { return nil }
+        return try TreeLeafCodec.decode(value.span)
+    }
+
+    public func priority(at path: TreePath) throws -> TreePriority? {
+        var key = codec.key(of: path)
+        key.append(TreeKeyCodec.priorityMark)
+        guard let value = try reader.get(key.span) else { return nil }
+        return TreePriority(try TreeLeafCodec.decode(value.span))
+    }
+
+    /// Whether there is a value at or below `path`.
+    public func exists(at path: TreePath) throws -> Bool {
+        var found = false
+        try scan(codec.key(of: path)) { _, _ in
+            found = true
+            return .stop
+        }
+        return found
+    }
+
+    /// How many leaves there are at and below `path`; stops counting at `limit`.
+    public func leafCount(at path: TreePath, limit: Int = .max) throws -> Int {
+        var count = 0
+        try scan(codec.key(of: path)) { key, _ in
+            if key[key.count - 1] != TreeKeyCodec.priorityMark { count += 1 }
+            return count < limit ? .next : .stop
+        }
+        return count
+    }
+
+    /// Visits the keys of the children of `path` in order, after `key` if that is given, jumping over what is below them.
+    public func forEachChildKey(
+        of path: TreePath, after key: TreeKey? = nil, _ visit: (TreeKey) throws -> Bool
+    ) throws {
+        let base = codec.key(of: path)
+        var lower = base
+        lower.append(TreeKeyCodec.priorityMark + 1)
+        if let key {
+            lower = base
+            TreeKeyCodec.append(key, to: &lower)
+            lower = TreeKeyCodec.upperBound(of: lower) ?? lower
+        }
+        try reader.scan(lower: lower, upper: TreeKeyCodec.upperBound(of: base), reverse: false) { row, _ in
+            guard let end = TreeKeyCodec.endOfKey(in: row, from: base.count),
+                let child = TreeKeyCodec.decode(row.extracting(base.count..<end))
+            else { throw TreeError.corrupted("a row whose key cannot be read") }
+            guard try visit(child) else { return .stop }
+            let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
+            return TreeKeyCodec.upperBound(of: prefix).map { .seek($0) } ?? .stop
+        }
+    }
+
+    func scan(_ base: [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep) throws {
+        try reader.scan(lower: base, upper: TreeKeyCodec.upperBound(of: base), reverse: false, visit)
+    }
+}

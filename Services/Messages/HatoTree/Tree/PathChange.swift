@@ -1,0 +1,31 @@
+public import HatoModel
+
+/// What one write did at one path: complete nodes, so that who listens, indexes or follows need not read.
+public struct PathChange: Sendable, Hashable {
+    /// The written path; it may mean a priority, then `before` and `after` are that priority as a leaf.
+    public var path: TreePath
+    /// What was there; nil when it was too large to keep (then a `RowBatch` deleted it unread).
+    public var before: TreeNode?
+    /// What is there now; nil only in a record read back, when it was too large to keep.
+    public var after: TreeNode?
+    /// How many leading keys of `path` named nodes that were there before the write. `path.depth` when the node itself was.
+    public var existedDepth: Int
+    /// How many leading keys of `path` name nodes that are there after it: a removed last child takes its parents with it.
+    public var existsDepth: Int
+    /// The depth of the ancestor that was a leaf and became an object, if there was one.
+    public var replacedLeafDepth: Int?
+
+    public init(
+        path: TreePath, before: TreeNode?, after: TreeNode?, depths: (existed: Int, exists: Int),
+        replacedLeafDepth: Int? = nil
+    ) {
+        self.path = path
+        self.before = before
+        self.after = after
+        existedDepth = depths.existed
+        existsDepth = depths.exists
+        self.replacedLeafDepth = replacedLeafDepth
+    }
+
+    public var isTruncated: Bool { before == nil || after == nil }
+}

@@ -1,0 +1,54 @@
+/// Follows rows in key order and tells which keys of the path changed from one row to the next.
+struct RowCursor {
+    /// Bytes before the first key that counts.
+    let base: Int
+    private(set) var row: [UInt8]
+    /// Where each key of the current row ends.
+    private(set) var ends: [Int] = []
+    /// Whether the current row is the priority of the node its keys name.
+    private(set) var isPriority = false
+
+    init(base: [UInt8]) {
+        self.base = base.count
+        row = base
+    }
+
+    /// The number of keys of the current row behind the base.
+    var depth: Int { ends.count }
+
+    /// Goes on to a row that begins with the base; returns how many keys it has in common with the row before.
+    mutating func advance(to key: Span<UInt8>) throws -> Int {
+        let shared = sharedCount(with: key)
+        while let end = ends.last, end > shared { ends.removeLast() }
+        let kept = ends.count
+        var start = ends.last ?? base
+        row.removeSubrange(start...)
+        key.extracting(start..<key.count).withUnsafeBufferPointer { row.append(contentsOf: $0) }
+        isPriority = false
+        while start < key.count {
+            if key[start] == TreeKeyCodec.priorityMark, start == key.count - 1 {
+                isPriority = true
+                break
+            }
+            guard let end = TreeKeyCodec.endOfKey(in: key, from: start) else {
+                throw TreeError.corrupted("a row whose key ends too early")
+            }
+            ends.append(end)
+            start = end
+        }
+        return kept
+    }
+
+    /// The bytes of key number `index` of the current row.
+    func range(_ index: Int) -> Range<Int> {
+        (index == 0 ? base : ends[index - 1])..<ends[index]
+    }
+
+    private func sharedCount(with key: Span<UInt8>) -> Int {
+        let known = row.span
+        let limit = min(known.count, key.count)
+        var index = base
+        while index < limit, known[index] == key[index] { index += 1 }
+        return index
+    }
+}

@@ -1,0 +1,39 @@
+public import HatoModel
+
+/// Why a read or a write of the tree is refused. What the reader itself throws passes through untouched.
+public enum TreeError: Error, Sendable {
+    /// What a parameter says is wrong.
+    case invalid(parameter: String, ArgumentError)
+    /// The answer, or the node a precondition looks at, is larger than `bytesMax`.
+    case tooBig(bytesMax: Int)
+    /// `ifMatch` named another etag than the node has.
+    case etagMismatch(etag: String, value: TreeNode)
+    /// `ifVersion` is older than the newest change of the node.
+    case versionMismatch
+    /// The client's push key is taken by another value.
+    case keyExists(TreePath)
+    /// A row cannot be read: the store holds what this code never wrote.
+    case corrupted(String)
+}
+
+extension TreeError: RPCErrorConvertible {
+    public var rpcError: RPCError {
+        switch self {
+        case .invalid(let parameter, let error):
+            .invalidArgument(parameter, reason: error.reason, error.message)
+        case .tooBig(let bytesMax):
+            .resourceExhausted(
+                reason: "too_big", "The node is larger than \(bytesMax) bytes; page it, query it, read it shallow or export it")
+        case .etagMismatch(let etag, let value):
+            .failedPrecondition(
+                reason: "etag_mismatch", "The node has changed: its etag is \(etag)",
+                data: ["etag": .string(etag), "value": value.plain])
+        case .versionMismatch:
+            .failedPrecondition(reason: "version_mismatch", "The node has changed since that version")
+        case .keyExists(let path):
+            .alreadyExists(reason: "key_exists", "There is another value at \(path)")
+        case .corrupted:
+            .internalError
+        }
+    }
+}
