@@ -102,7 +102,7 @@ let package = Package(
         room(
             "HatoAuth", in: "Services/Auth",
             ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging, metrics, lifecycle]),
-        room("HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto]),
+        room("HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1]),
         room(
             "HatoNotifier", in: "Services/Notifier",
             [
@@ -140,7 +140,7 @@ let package = Package(
         unitTests(
             of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
         unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto]),
-        unitTests(of: "HatoPush", ["HatoModel", crypto]),
+        unitTests(of: "HatoPush", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         unitTests(of: "HatoNotifier", ["HatoModel", "HatoRPC", "HatoStorage", "HatoPush", "HatoIdentity"]),
         unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),

@@ -1,0 +1,79 @@
+public import HatoModel
+
+/// One way to reach devices. The seam for APNs, FCM and Web Push; today's only channel is `WebhookChannel`.
+public protocol Channel: Sendable {
+    var platform: Notifier.Platform { get }
+
+    /// Judges an address before it is registered. Throws `AddressRefusal`.
+    func check(_ address: DeviceAddress) async throws
+
+    /// Tries once and says what happened; never longer than the channel's time limit.
+    func deliver(_ delivery: Delivery) async -> DeliveryOutcome
+
+    func shutdown() async
+}
+
+/// Where a device is, with what proves to it who is calling.
+public enum DeviceAddress: Sendable, Hashable {
+    /// Signed with every secret, the current one first: during a rotation there are two.
+    case webhook(url: String, secrets: [WebhookSecret])
+}
+
+/// One notification for one device.
+public struct Delivery: Sendable, Hashable {
+    /// The same in every attempt; receivers recognise a repetition by it.
+    public var id: String
+    public var address: DeviceAddress
+    public var content: DeliveryContent
+    /// Milliseconds since 1970: when the notification was accepted, the same in every attempt.
+    public var createdAt: Int64
+
+    public init(id: String, address: DeviceAddress, content: DeliveryContent, createdAt: Int64) {
+        self.id = id
+        self.address = address
+        self.content = content
+        self.createdAt = createdAt
+    }
+}
+
+/// What a delivery carries.
+public struct DeliveryContent: Sendable, Hashable {
+    public var notification: String
+    public var device: String
+    public var uid: String
+    public var text: Notifier.NotificationText
+    public var data: [String: String]
+    /// The trigger and the path of the change that made it.
+    public var trigger: String?
+    public var path: String?
+    public var collapseKey: String?
+
+    public init(notification: String, device: String, uid: String, text: Notifier.NotificationText) {
+        self.notification = notification
+        self.device = device
+        self.uid = uid
+        self.text = text
+        data = [:]
+    }
+}
+
+/// What became of one attempt.
+public enum DeliveryOutcome: Sendable, Hashable {
+    case delivered(DeliveryAnswer)
+    /// Try again, but not before `retryAfter`.
+    case failed(DeliveryAnswer, retryAfter: Duration?)
+    /// The receiver says that this address is no more.
+    case deviceGone(DeliveryAnswer)
+}
+
+/// What the receiver or the network said, for people.
+public struct DeliveryAnswer: Sendable, Hashable {
+    /// HTTP status; nil when there was no answer.
+    public var status: Int?
+    public var error: String?
+
+    public init(status: Int? = nil, error: String? = nil) {
+        self.status = status
+        self.error = error
+    }
+}

@@ -1,0 +1,125 @@
+public import AsyncHTTPClient
+public import HatoModel
+import NIOCore
+import NIOHTTP1
+
+/// Delivers by Standard Webhooks: `POST` with `webhook-id`, `webhook-timestamp` and `webhook-signature`.
+///
+/// The address is judged before every call and the connection goes to the address that was judged. Redirects are not
+/// followed, connections that cannot be made are not tried again here, and of an answer only the beginning is read.
+public struct WebhookChannel: Channel {
+    public struct Limits: Sendable, Hashable {
+        /// The whole call: resolving aside, from connecting to the end of the answer.
+        public var timeout: Duration = .seconds(15)
+        public var connectTimeout: Duration = .seconds(5)
+        /// Of an answer's body; a longer one costs its connection.
+        public var answerBytesMax = 16 << 10
+        /// Receivers whose connections are kept.
+        public var clientsMax = 256
+
+        public init() {}
+    }
+
+    public let platform = Notifier.Platform.webhook
+    private let addressGuard: AddressGuard
+    private let limits: Limits
+    private let clients: PinnedClients
+    private let userAgent: String
+    private let now: @Sendable () -> Int64
+
+    /// `now` in milliseconds since 1970.
+    public init(_ addressGuard: AddressGuard, limits: Limits = Limits(), version: String, now: @escaping @Sendable () -> Int64) {
+        self.init(addressGuard, limits: limits, version: version, now: now, client: HTTPClient.Configuration())
+    }
+
+    /// `client` carries what tests change: which certificates are trusted.
+    init(
+        _ addressGuard: AddressGuard, limits: Limits, version: String, now: @escaping @Sendable () -> Int64,
+        client: HTTPClient.Configuration
+    ) {
+        self.addressGuard = addressGuard
+        self.limits = limits
+        self.now = now
+        userAgent = "hato-notifier/\(version)"
+        var configuration = client
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = .init(limits.connectTimeout)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.decompression = .disabled
+        clients = PinnedClients(configuration, clientsMax: limits.clientsMax)
+    }
+
+    public func check(_ address: DeviceAddress) async throws {
+        switch address {
+        case .webhook(let url, _): _ = try await addressGuard.admit(url)
+        }
+    }
+
+    public func deliver(_ delivery: Delivery) async -> DeliveryOutcome {
+        let admitted: AddressGuard.Admitted
+        let signingSecrets: [WebhookSecret]
+        switch delivery.address {
+        case .webhook(let url, let secrets):
+            signingSecrets = secrets
+            do { admitted = try await addressGuard.admit(url) } catch {
+                return .failed(DeliveryAnswer(error: error.message), retryAfter: nil)
+            }
+        }
+        let request = request(to: admitted, delivery, signingSecrets)
+        let outcome = await clients.withClient(for: admitted) { client in await call(client, request) }
+        return outcome ?? .failed(DeliveryAnswer(error: "the notifier is stopping"), retryAfter: nil)
+    }
+
+    public func shutdown() async { await clients.shutdown() }
+
+    private func request(
+        to admitted: AddressGuard.Admitted, _ delivery: Delivery, _ secrets: [WebhookSecret]
+    ) -> HTTPClientRequest {
+        let body = WebhookBody.bytes(delivery)
+        let timestamp = now() / 1_000
+        var request = HTTPClientRequest(url: admitted.url.text)
+        request.method = .POST
+        request.headers = [
+            "content-type": "application/json", "user-agent": userAgent, "webhook-id": delivery.id,
+            "webhook-timestamp": String(timestamp),
+            "webhook-signature": WebhookSignature.sign(
+                id: delivery.id, timestamp: timestamp, body: body, secrets: secrets),
+        ]
+        request.body = .bytes(body)
+        return request
+    }
+
+    private func call(_ client: HTTPClient, _ request: HTTPClientRequest) async -> DeliveryOutcome {
+        do {
+            let response = try await client.execute(request, timeout: .init(limits.timeout))
+            let answer = WebhookAnswer(
+                status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"),
+                excerpt: await excerpt(of: response.body))
+            return answer.outcome(now: now() / 1_000)
+        } catch {
+            return .failed(DeliveryAnswer(error: describe(error)), retryAfter: nil)
+        }
+    }
+
+    /// Reads the body up to the limit, so that the connection can be used again. The status has decided already: a body
+    /// that breaks off or never ends (the deadline ends it) changes nothing.
+    private func excerpt(of body: HTTPClientResponse.Body) async -> String {
+        var bytes: [UInt8] = []
+        do {
+            for try await part in body {
+                bytes.append(contentsOf: part.readableBytesView.prefix(limits.answerBytesMax - bytes.count))
+                if bytes.count >= limits.answerBytesMax { break }
+            }
+        } catch {}
+        let text = String(decoding: bytes.prefix(200), as: UTF8.self)
+        return String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) })
+    }
+
+    private func describe(_ error: any Error) -> String {
+        switch error {
+        case let error as HTTPClientError: error.shortDescription
+        case is CancellationError: "the notifier is stopping"
+        default: String(String(describing: error).prefix(200))
+        }
+    }
+}
