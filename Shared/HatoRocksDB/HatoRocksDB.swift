@@ -1,1 +1,1 @@
-// placeholder, replaced by the first slice of this target
+/// The store of `HatoStorage` in one RocksDB folder.

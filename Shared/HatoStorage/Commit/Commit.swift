@@ -1,0 +1,47 @@
+/// One durable commit, as followers see it.
+public struct Commit: Sendable {
+    public var version: UInt64
+    /// What the transaction recorded; empty when it recorded nothing.
+    public var record: [UInt8]
+    /// What the transaction attached; nil when the commit is read back from disk.
+    public var note: (any Sendable)?
+
+    public init(version: UInt64, record: [UInt8], note: (any Sendable)? = nil) {
+        self.version = version
+        self.record = record
+        self.note = note
+    }
+}
+
+/// Commits that became durable with one sync, oldest first, and the state after them.
+public struct CommitGroup: Sendable {
+    public var commits: [Commit]
+    public var snapshot: any StoreSnapshot
+
+    public init(commits: [Commit], snapshot: any StoreSnapshot) {
+        self.commits = commits
+        self.snapshot = snapshot
+    }
+}
+
+/// What a write returned, and the version at which it is durable.
+public struct Committed<Outcome: Sendable>: Sendable {
+    public var outcome: Outcome
+    public var version: UInt64
+
+    public init(outcome: Outcome, version: UInt64) {
+        self.outcome = outcome
+        self.version = version
+    }
+}
+
+public struct KeptCommits: Sendable, Hashable {
+    /// The oldest version whose record can be read; nil when none is kept.
+    public var oldest: UInt64?
+    public var bytes: UInt64
+
+    public init(oldest: UInt64?, bytes: UInt64) {
+        self.oldest = oldest
+        self.bytes = bytes
+    }
+}

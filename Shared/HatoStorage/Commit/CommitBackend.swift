@@ -1,0 +1,58 @@
+/// What differs between stores: how a transaction reads and is applied, and how what was applied becomes durable.
+///
+/// All of it is called on the writer's thread, which is the only writer of rows.
+package protocol CommitBackend: AnyObject, Sendable {
+    associatedtype Transaction: CommitTransaction
+
+    /// A transaction on everything applied so far.
+    func begin(nextVersion: UInt64) -> Transaction
+
+    /// Applies rows and record as one atomic step, not durable yet; the new version is `transaction.nextVersion`.
+    func apply(_ transaction: Transaction) throws(StoreError)
+
+    /// Makes everything applied durable; returns a snapshot of exactly that.
+    func makeDurable(through version: UInt64) throws(StoreError) -> any StoreSnapshot
+
+    /// The last call. Nothing was submitted after what has been answered.
+    func shutDown()
+}
+
+package protocol CommitTransaction: StoreTransaction {
+    var phase: TransactionPhase { get }
+    /// Bytes of keys, values and record written so far.
+    var writtenBytes: Int { get }
+    var recorded: [UInt8] { get }
+    var note: (any Sendable)? { get }
+
+    /// The closure has returned; whoever kept the transaction and uses it traps.
+    func finish()
+}
+
+/// Where a transaction stands: it reads, then it writes, then it is over. A closure that breaks the order is wrong and traps.
+package struct TransactionPhase {
+    package private(set) var hasWritten = false
+    /// What makes the commit impossible although its closure did not throw.
+    package private(set) var problem: StoreError?
+    private var isFinished = false
+
+    package init() {}
+
+    package func willRead() {
+        precondition(!isFinished, "a transaction was used after its closure had returned")
+        precondition(!hasWritten, "a transaction reads first and writes after: a read came after its first write")
+    }
+
+    /// False when the key cannot be written.
+    package mutating func willWrite(key: Span<UInt8>) -> Bool {
+        willWrite()
+        if key.count > StoreLimits.keyBytesMax { problem = problem ?? .keyTooLong(bytes: key.count) }
+        return problem == nil
+    }
+
+    package mutating func willWrite() {
+        precondition(!isFinished, "a transaction was used after its closure had returned")
+        hasWritten = true
+    }
+
+    package mutating func finish() { isFinished = true }
+}

@@ -1,0 +1,93 @@
+import Synchronization
+
+/// The commits of a store after a version, replayed and then followed.
+public struct CommitSequence: AsyncSequence, Sendable {
+    let store: any Store
+    let version: UInt64
+
+    public func makeAsyncIterator() -> Iterator { Iterator(store: store, position: version) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let store: any Store
+        private let alarm: CommitAlarm
+        private var position: UInt64
+        private var waiting: ArraySlice<Commit> = []
+
+        init(store: any Store, position: UInt64) {
+            self.store = store
+            self.position = position
+            self.alarm = CommitAlarm(store: store)
+        }
+
+        public mutating func next() async throws -> Commit? {
+            while true {
+                if Task.isCancelled { return nil }
+                if let commit = waiting.popFirst() {
+                    position = commit.version
+                    return commit
+                }
+                let (store, position) = (store, position)
+                let replayed: [Commit] = try await withCheckedThrowingContinuation { continuation in
+                    store.submitRead {
+                        continuation.resume(with: Result { try store.commits(after: position, limit: 256) })
+                    }
+                }
+                waiting = replayed[...]
+                if replayed.isEmpty { try await alarm.wait(after: position) }
+            }
+        }
+    }
+}
+
+/// Wakes one task when a store has commits after the version it knows.
+///
+/// It observes from before the first replay on, so no commit can slip between a replay that found nothing and the sleep:
+/// what came in between is in `newest`.
+private final class CommitAlarm: Sendable {
+    private struct State {
+        var newest: UInt64 = 0
+        var ended: StoreError?
+        var isCancelled = false
+        var sleeper: (position: UInt64, continuation: CheckedContinuation<Void, Never>)?
+
+        var isDue: Bool { isCancelled || ended != nil || newest > (sleeper?.position ?? .max) }
+    }
+
+    /// What the store holds, so that an abandoned iterator ends its observation.
+    private final class Bell: Sendable {
+        let state = Mutex(State())
+
+        func change(_ body: (inout sending State) -> Void) {
+            let sleeper = state.withLock { state in
+                body(&state)
+                return state.isDue ? state.sleeper.take() : nil
+            }
+            sleeper?.continuation.resume()
+        }
+    }
+
+    private let bell: Bell
+    private let observation: CommitObservation
+
+    init(store: any Store) {
+        let bell = Bell()
+        self.bell = bell
+        observation = store.observeCommits(
+            { group in bell.change { $0.newest = group.commits.last?.version ?? $0.newest } },
+            ended: { error in bell.change { $0.ended = error } })
+    }
+
+    deinit { observation.cancel() }
+
+    /// Returns when there may be commits after `position`, or the task is cancelled; throws when the store has ended.
+    func wait(after position: UInt64) async throws {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                bell.change { $0.sleeper = (position, continuation) }
+            }
+        } onCancel: {
+            bell.change { $0.isCancelled = true }
+        }
+        if let error = bell.state.withLock({ $0.newest > position ? nil : $0.ended }) { throw error }
+    }
+}

@@ -1,0 +1,205 @@
+import Synchronization
+
+/// The one writer of a store: runs submitted closures in order, makes those that wait together durable with one sync, then
+/// publishes, then tells observers, then answers.
+///
+/// **Order.** There is one queue and one thread, so closures run in the order they were submitted, each on what its
+/// predecessors applied. Observers and completions run on the same thread, group after group, in the same order.
+///
+/// **Durable, then visible, then answered.** What a closure applies is seen by the closures after it only. `makeDurable`
+/// comes next, then the snapshot is published, then observers and completions run: nobody outside the writer's thread can
+/// learn of a commit that a crash could take back. That holds for closures that wrote nothing, or threw, too: what they
+/// answer may rest on what an earlier one of the group wrote.
+///
+/// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and the
+/// thread ends. Nothing is tried again: after a failed sync the operating system may have dropped the pages and report
+/// success the next time.
+package final class GroupCommit<Backend: CommitBackend>: Sendable {
+    private enum Status {
+        case open(any StoreSnapshot)
+        case ended(StoreError, version: UInt64)
+    }
+
+    private let backend: Backend
+    private let limits: StoreLimits
+    private let queue = JobQueue<any PendingWrite>()
+    private let observers = CommitObservers()
+    /// Guarded by its mutex; changed by the writer's thread only.
+    private let status: Mutex<Status>
+    private let groups = Atomic<UInt64>(0)
+    private let hasEnded = Latch()
+
+    package init(_ backend: Backend, at snapshot: any StoreSnapshot, limits: StoreLimits) throws(StoreError) {
+        self.backend = backend
+        self.limits = limits
+        status = Mutex(.open(snapshot))
+        let version = snapshot.version
+        try startThread { self.run(from: version) }
+    }
+
+    // MARK: For every thread
+
+    package var version: UInt64 {
+        status.withLock { status in
+            switch status {
+            case .open(let snapshot): snapshot.version
+            case .ended(_, let version): version
+            }
+        }
+    }
+
+    package func snapshot() throws(StoreError) -> any StoreSnapshot {
+        switch status.withLock({ $0 }) {
+        case .open(let snapshot): return snapshot
+        case .ended(let error, _): throw error
+        }
+    }
+
+    package func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        let write = SubmittedWrite(body, completion: completion)
+        if !queue.append(write) { write.refuse(endOfStore) }
+    }
+
+    package func observe(
+        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
+    ) -> CommitObservation {
+        observers.add(observer, ended: ended)
+    }
+
+    package var statistics: [String: Double] {
+        [
+            "store.version": Double(version),
+            "store.groups": Double(groups.load(ordering: .relaxed)),
+            "store.waiting_writes": Double(queue.count),
+        ]
+    }
+
+    /// Takes no more closures; the thread answers those it has, then ends.
+    package func stop() { queue.close() }
+
+    package func waitUntilEnded() { hasEnded.wait() }
+
+    private var endOfStore: StoreError {
+        switch status.withLock({ $0 }) {
+        case .open: .closed(cause: nil)
+        case .ended(let error, _): error
+        }
+    }
+
+    // MARK: The writer's thread
+
+    private func run(from version: UInt64) {
+        var version = version
+        var waiting: [any PendingWrite] = []
+        while queue.takeAll(into: &waiting) {
+            var done = 0
+            while done < waiting.count {
+                do {
+                    let end = try commitGroup(of: waiting, from: done, version: &version)
+                    done = end
+                } catch {
+                    return fail(error, refusing: waiting[done...])
+                }
+            }
+            waiting.removeAll(keepingCapacity: waiting.count <= 4 * limits.groupWritesMax)
+        }
+        end(with: .closed(cause: nil), version: version)
+    }
+
+    /// Commits the next group of `waiting`; returns where it ends.
+    private func commitGroup(
+        of waiting: [any PendingWrite], from start: Int, version: inout UInt64
+    ) throws(StoreError) -> Int {
+        let before = version
+        let last = min(waiting.count, start + limits.groupWritesMax)
+        var (end, bytes) = (start, 0)
+        var commits: [Commit] = []
+        var versions: [UInt64] = []
+        versions.reserveCapacity(last - start)
+        while end < last, bytes < limits.groupBytesMax {
+            let transaction = backend.begin(nextVersion: version + 1)
+            let isPlanned = waiting[end].plan(on: transaction)
+            transaction.finish()
+            if isPlanned, let problem = transaction.phase.problem {
+                waiting[end].fail(problem)
+            } else if isPlanned, transaction.phase.hasWritten {
+                try backend.apply(transaction)
+                version += 1
+                bytes += transaction.writtenBytes
+                commits.append(Commit(version: version, record: transaction.recorded, note: transaction.note))
+            }
+            versions.append(version)
+            end += 1
+        }
+        if version > before {
+            let snapshot = try backend.makeDurable(through: version)
+            publish(snapshot)
+            observers.tell(CommitGroup(commits: commits, snapshot: snapshot))
+        }
+        for place in start..<end { waiting[place].answer(at: versions[place - start]) }
+        return end
+    }
+
+    private func publish(_ snapshot: any StoreSnapshot) {
+        groups.wrappingAdd(1, ordering: .relaxed)
+        let old = status.withLock { status in
+            defer { status = .open(snapshot) }
+            return status
+        }
+        // The old snapshot goes here, outside the lock: releasing it may take a lock of the database.
+        _ = old
+    }
+
+    private func fail(_ error: StoreError, refusing writes: ArraySlice<any PendingWrite>) {
+        let ended = StoreError.closed(cause: error.description)
+        let version = version
+        setStatus(ended, version: version)
+        queue.close()
+        for write in writes { write.refuse(ended) }
+        var waiting: [any PendingWrite] = []
+        while queue.takeAll(into: &waiting) {
+            for write in waiting { write.refuse(ended) }
+            waiting = []
+        }
+        end(with: ended, version: version)
+    }
+
+    private func end(with error: StoreError, version: UInt64) {
+        setStatus(error, version: version)
+        backend.shutDown()
+        observers.end(error)
+        hasEnded.open()
+    }
+
+    private func setStatus(_ error: StoreError, version: UInt64) {
+        let old = status.withLock { status in
+            defer { status = .ended(error, version: version) }
+            return status
+        }
+        _ = old
+    }
+}
+
+/// Lets threads through once something has happened.
+///
+/// `@unchecked Sendable`: `isOpen` is guarded by `condition`.
+final class Latch: @unchecked Sendable {
+    private let condition = ThreadCondition()
+    private var isOpen = false
+
+    func open() {
+        condition.withLock {
+            isOpen = true
+            condition.broadcast()
+        }
+    }
+
+    func wait() {
+        condition.withLock {
+            while !isOpen { condition.wait() }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+/// A submitted closure between its submission and its answer. Everything but `refuse` before the hand-over happens on the writer's thread.
+protocol PendingWrite: AnyObject, Sendable {
+    /// Runs the closure; false when it threw.
+    func plan(on transaction: any StoreTransaction) -> Bool
+    /// The answer will be this error, although the closure did not throw.
+    func fail(_ error: StoreError)
+    func answer(at version: UInt64)
+    func refuse(_ error: StoreError)
+}
+
+/// `@unchecked Sendable`: `outcome` belongs to the writer's thread.
+final class SubmittedWrite<Outcome: Sendable>: PendingWrite, @unchecked Sendable {
+    private let body: @Sendable (any StoreTransaction) throws -> Outcome
+    private let completion: @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    private var outcome: Result<Outcome, any Error> = .failure(StoreError.closed(cause: nil))
+
+    init(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        self.body = body
+        self.completion = completion
+    }
+
+    func plan(on transaction: any StoreTransaction) -> Bool {
+        do {
+            outcome = .success(try body(transaction))
+            return true
+        } catch {
+            outcome = .failure(error)
+            return false
+        }
+    }
+
+    func fail(_ error: StoreError) { outcome = .failure(error) }
+
+    func answer(at version: UInt64) {
+        completion(outcome.map { Committed(outcome: $0, version: version) })
+    }
+
+    func refuse(_ error: StoreError) { completion(.failure(error)) }
+}

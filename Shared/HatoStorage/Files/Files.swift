@@ -1,0 +1,137 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// The few things stores do with files themselves; every failure says what was tried, on which path, and why not.
+package enum Files {
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Creates the folder and those above it; nothing happens when it is there.
+    package static func createFolder(_ path: String) throws(StoreError) {
+        if mkdir(path, 0o700) == 0 { return }
+        if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            try createFolder(String(path[..<slash]))
+            if mkdir(path, 0o700) == 0 { return }
+        }
+        guard errno == EEXIST, isFolder(path) else { throw failure("create the folder", path) }
+    }
+
+    /// Creates the folder, which must not be there yet.
+    package static func createNewFolder(_ path: String) throws(StoreError) {
+        guard mkdir(path, 0o700) == 0 else { throw failure("create the folder", path) }
+    }
+
+    package static func names(in folder: String) throws(StoreError) -> [String] {
+        guard let stream = opendir(folder) else { throw failure("list the folder", folder) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+                    String(cString: $0)
+                }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    package static func read(_ path: String) throws(StoreError) -> [UInt8] {
+        let file = try OpenFile(path, flags: O_RDONLY)
+        var (bytes, buffer): ([UInt8], [UInt8]) = ([], Array(repeating: 0, count: 1 << 16))
+        while true {
+            let count = buffer.withUnsafeMutableBytes { SystemCall.read(file.descriptor, $0.baseAddress, $0.count) }
+            if count < 0 { throw failure("read", path) }
+            if count == 0 { return bytes }
+            bytes.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    /// Writes the whole file so that after a crash it is there completely or not at all.
+    package static func write(_ bytes: [UInt8], to path: String) throws(StoreError) {
+        let unfinished = path + ".new"
+        do {
+            let file = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC)
+            try file.write(bytes.span, at: 0)
+            try file.sync()
+        }
+        guard rename(unfinished, path) == 0 else { throw failure("rename", unfinished) }
+        try syncFolder(of: path)
+    }
+
+    package static func remove(_ path: String) throws(StoreError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
+        try syncFolder(of: path)
+    }
+
+    /// Makes names that were created, renamed or removed in the folder of `path` durable.
+    package static func syncFolder(of path: String) throws(StoreError) {
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        try OpenFile(folder.isEmpty ? "/" : folder, flags: O_RDONLY).sync()
+    }
+
+    static func failure(_ doing: String, _ path: String) -> StoreError {
+        .io("cannot \(doing) \(path): \(String(cString: strerror(errno)))")
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        guard let stream = opendir(path) else { return false }
+        closedir(stream)
+        return true
+    }
+}
+
+/// A file held open; closing it is giving it up.
+package final class OpenFile: Sendable {
+    fileprivate let descriptor: Int32
+    private let path: String
+
+    package init(_ path: String, flags: Int32) throws(StoreError) {
+        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Files.failure("open", path) }
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit { close(descriptor) }
+
+    package func write(_ bytes: Span<UInt8>, at offset: Int) throws(StoreError) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.extracting(done..<bytes.count).withUnsafeBytes {
+                pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset + done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Files.failure("write", path) }
+            done += count
+        }
+    }
+
+    package func sync() throws(StoreError) {
+        guard fsync(descriptor) == 0 else { throw Files.failure("sync", path) }
+    }
+
+    /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or another.
+    package func lock() throws(StoreError) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        if errno == EWOULDBLOCK { return false }
+        throw Files.failure("lock", path)
+    }
+}
+
+/// Names that the standard library or this module would hide.
+private enum SystemCall {
+    static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+        #if canImport(Darwin)
+            Darwin.read(descriptor, buffer, count)
+        #elseif canImport(Musl)
+            Musl.read(descriptor, buffer, count)
+        #else
+            Glibc.read(descriptor, buffer, count)
+        #endif
+    }
+}

@@ -1,0 +1,211 @@
+import Synchronization
+
+/// A store in memory: for tests, for throw-away runs, and as the model that other stores are held to.
+///
+/// It keeps every promise of `Store` except that it outlives its process; "durable" is the moment after a group is applied.
+public final class MemoryStore: Store {
+    public let epoch: StoreEpoch
+    private let rows: MemoryRows
+    private let writer: GroupCommit<MemoryRows>
+    private let readers: ReaderPool
+
+    /// Throws when the operating system gives no threads.
+    public convenience init(limits: StoreLimits = StoreLimits()) throws(StoreError) {
+        try self.init(epoch: .random(), history: MemoryHistory(), limits: limits)
+    }
+
+    /// Opens what `backup` wrote, as a history of its own.
+    public convenience init(restoring folder: String, limits: StoreLimits = StoreLimits()) throws(StoreError) {
+        try self.init(epoch: .random(), history: MemoryHistory(folder: folder), limits: limits)
+    }
+
+    private init(epoch: StoreEpoch, history: MemoryHistory, limits: StoreLimits) throws(StoreError) {
+        self.epoch = epoch
+        rows = MemoryRows(history, commitsBytesMax: limits.commitsBytesMax)
+        writer = try GroupCommit(rows, at: rows.snapshot(), limits: limits)
+        readers = try ReaderPool(threads: limits.readerThreads)
+    }
+
+    deinit { writer.stop() }
+
+    public var version: UInt64 { writer.version }
+
+    public func snapshot() throws(StoreError) -> any StoreSnapshot { try writer.snapshot() }
+
+    public func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        writer.submit(body, completion: completion)
+    }
+
+    public func submitRead(_ body: @escaping @Sendable () -> Void) { readers.submit(body) }
+
+    @discardableResult
+    public func observeCommits(
+        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
+    ) -> CommitObservation {
+        writer.observe(observer, ended: ended)
+    }
+
+    public func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        try rows.commits(after: version, limit: limit, durable: writer.snapshot().version)
+    }
+
+    public func compactCommits(through version: UInt64) throws(StoreError) {
+        rows.compact(through: min(version, try writer.snapshot().version))
+    }
+
+    public var keptCommits: KeptCommits { rows.kept(durable: writer.version) }
+
+    public func backup(to folder: String) throws(StoreError) {
+        let snapshot = try writer.snapshot()
+        guard let snapshot = snapshot as? MemorySnapshot else { return }
+        try rows.history(of: snapshot).save(to: folder)
+    }
+
+    public var statistics: [String: Double] {
+        writer.statistics.merging(
+            ["memory.rows": Double(rows.count), "store.waiting_reads": Double(readers.count)], uniquingKeysWith: { $1 })
+    }
+
+    public func close() {
+        writer.stop()
+        writer.waitUntilEnded()
+        readers.close()
+    }
+}
+
+/// What a memory store knows: its rows, its newest version, and the records of commits from `compacted + 1` on.
+struct MemoryHistory: Sendable {
+    var rows = SortedRows()
+    var version: UInt64 = 0
+    var compacted: UInt64 = 0
+    private(set) var records: [[UInt8]] = []
+    private(set) var recordsBytes = 0
+
+    mutating func append(_ record: [UInt8]) {
+        version += 1
+        records.append(record)
+        recordsBytes += record.count
+    }
+
+    mutating func forget(through version: UInt64) {
+        guard version > compacted else { return }
+        let forgotten = Int(version - compacted)
+        recordsBytes -= records.prefix(forgotten).reduce(0) { $0 + $1.count }
+        records.removeFirst(forgotten)
+        compacted = version
+    }
+
+    /// The record of a version that is kept.
+    func record(of version: UInt64) -> [UInt8] { records[Int(version - compacted - 1)] }
+
+    /// The history as it was at a snapshot.
+    func cut(at snapshot: MemorySnapshot) -> MemoryHistory {
+        var cut = MemoryHistory(rows: snapshot.rows, version: min(compacted, snapshot.version))
+        cut.compacted = cut.version
+        while cut.version < snapshot.version { cut.append(record(of: cut.version + 1)) }
+        return cut
+    }
+}
+
+/// The rows of a memory store as its writer applies them.
+final class MemoryRows: CommitBackend {
+    /// Guarded by its mutex, though only the writer's thread changes rows and version.
+    private let state: Mutex<MemoryHistory>
+    private let isOpen = Atomic<Bool>(true)
+    private let commitsBytesMax: Int
+
+    init(_ history: MemoryHistory, commitsBytesMax: Int) {
+        state = Mutex(history)
+        self.commitsBytesMax = commitsBytesMax
+    }
+
+    var count: Int { state.withLock { $0.rows.count } }
+
+    func begin(nextVersion: UInt64) -> MemoryTransaction {
+        MemoryTransaction(nextVersion: nextVersion, rows: state.withLock { $0.rows })
+    }
+
+    func apply(_ transaction: MemoryTransaction) throws(StoreError) {
+        let changes = transaction.takeChanges()
+        let recorded = transaction.recorded
+        state.withLock { state in
+            for change in changes {
+                switch change {
+                case .put(let key, let value): state.rows.set(key, to: value)
+                case .delete(let key): state.rows.remove(key.span)
+                case .deleteRange(let range): state.rows.remove(range)
+                }
+            }
+            state.append(recorded)
+        }
+    }
+
+    func makeDurable(through version: UInt64) throws(StoreError) -> any StoreSnapshot { snapshot() }
+
+    func shutDown() { isOpen.store(false, ordering: .releasing) }
+
+    func snapshot() -> MemorySnapshot {
+        let (rows, version) = state.withLock { ($0.rows, $0.version) }
+        return MemorySnapshot(version: version, rows: rows, store: self)
+    }
+
+    func checkOpen() throws(StoreError) {
+        if !isOpen.load(ordering: .acquiring) { throw .closed(cause: nil) }
+    }
+
+    func commits(after version: UInt64, limit: Int, durable: UInt64) throws(StoreError) -> [Commit] {
+        if version > durable { throw .unknownVersion(newest: durable) }
+        let (compacted, commits) = state.withLock { state -> (UInt64, [Commit]) in
+            guard version >= state.compacted else { return (state.compacted, []) }
+            var (commits, bytes): ([Commit], Int) = ([], 0)
+            var next = version + 1
+            while next <= durable, commits.count < limit, bytes < commitsBytesMax {
+                let record = state.record(of: next)
+                bytes += record.count
+                commits.append(Commit(version: next, record: record))
+                next += 1
+            }
+            return (state.compacted, commits)
+        }
+        if version < compacted { throw .compacted(oldest: compacted + 1) }
+        return commits
+    }
+
+    func compact(through version: UInt64) { state.withLock { $0.forget(through: version) } }
+
+    func kept(durable: UInt64) -> KeptCommits {
+        state.withLock { state in
+            KeptCommits(
+                oldest: state.compacted < durable ? state.compacted + 1 : nil, bytes: UInt64(state.recordsBytes))
+        }
+    }
+
+    func history(of snapshot: MemorySnapshot) -> MemoryHistory { state.withLock { $0 }.cut(at: snapshot) }
+}
+
+final class MemorySnapshot: StoreSnapshot {
+    let version: UInt64
+    let rows: SortedRows
+    private let store: MemoryRows
+
+    init(version: UInt64, rows: SortedRows, store: MemoryRows) {
+        self.version = version
+        self.rows = rows
+        self.store = store
+    }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? {
+        try store.checkOpen()
+        return rows.value(of: key)
+    }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        try store.checkOpen()
+        try rows.scan(range, reverse: reverse, visit)
+    }
+}

@@ -1,0 +1,38 @@
+extension Store {
+    /// Runs `body` as one transaction; returns when its commit is durable.
+    ///
+    /// Cancelling the task does not take the write back: it is in the queue already.
+    public func write<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome
+    ) async throws -> Committed<Outcome> {
+        try await withCheckedThrowingContinuation { continuation in
+            submit(body) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Runs `body` on a reader thread against the newest durable state.
+    public func read<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreSnapshot) throws -> Outcome
+    ) async throws -> Outcome {
+        try await withCheckedThrowingContinuation { continuation in
+            submitRead {
+                continuation.resume(with: Result { try body(self.snapshot()) })
+            }
+        }
+    }
+
+    /// Observes commits; the end of the store passes unnoticed.
+    @discardableResult
+    public func observeCommits(_ observer: @escaping @Sendable (CommitGroup) -> Void) -> CommitObservation {
+        observeCommits(observer, ended: { _ in })
+    }
+
+    /// Every commit after `version`, in order: first those that are kept, then each new one as it becomes durable.
+    ///
+    /// The sequence holds at most one answer of `commits` in memory, however far behind its reader is. It throws
+    /// `.compacted` or `.unknownVersion` as `commits` does (also when it fell so far behind that records were forgotten),
+    /// and `.closed` when the store ends; it ends without an error when its task is cancelled.
+    public func follow(after version: UInt64) -> CommitSequence {
+        CommitSequence(store: self, version: version)
+    }
+}

@@ -1,0 +1,16 @@
+/// A random id of one history of a store; 32 lower-case hex digits as text.
+public struct StoreEpoch: Sendable, Hashable, CustomStringConvertible {
+    public var description: String
+
+    public init(_ description: String) { self.description = description }
+
+    public static func random(using generator: inout some RandomNumberGenerator) -> StoreEpoch {
+        let digits = Array("0123456789abcdef")
+        return StoreEpoch(String((0..<32).map { _ in digits[Int.random(in: 0..<16, using: &generator)] }))
+    }
+
+    public static func random() -> StoreEpoch {
+        var generator = SystemRandomNumberGenerator()
+        return random(using: &generator)
+    }
+}

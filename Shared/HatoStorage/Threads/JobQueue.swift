@@ -1,0 +1,71 @@
+/// Jobs on their way from the threads that submit them to the threads that do them, in order.
+///
+/// `@unchecked Sendable`: every variable is guarded by `condition`.
+package final class JobQueue<Job: Sendable>: @unchecked Sendable {
+    private let condition = ThreadCondition()
+    private var jobs: [Job] = []
+    /// Where the next job of `takeOne` stands.
+    private var head = 0
+    private var sleepers = 0
+    private var isClosed = false
+
+    package init() {}
+
+    package var count: Int { condition.withLock { jobs.count - head } }
+
+    /// False when the queue is closed: then nobody will do the job.
+    package func append(_ job: Job) -> Bool {
+        condition.withLock {
+            if isClosed { return false }
+            jobs.append(job)
+            // A signal costs a system call: only for somebody who sleeps.
+            if sleepers > 0 { condition.signal() }
+            return true
+        }
+    }
+
+    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change places, so
+    /// that neither side allocates. False when the queue is closed and empty.
+    package func takeAll(into taken: inout [Job]) -> Bool {
+        condition.withLock {
+            guard sleepUntilThereIsWork() else { return false }
+            swap(&jobs, &taken)
+            return true
+        }
+    }
+
+    /// Sleeps until there is a job; nil when the queue is closed and empty.
+    package func takeOne() -> Job? {
+        condition.withLock {
+            guard sleepUntilThereIsWork() else { return nil }
+            let job = jobs[head]
+            head += 1
+            if head == jobs.count {
+                jobs.removeAll(keepingCapacity: head <= 1024)
+                head = 0
+            } else if head == 1024 {
+                jobs.removeFirst(head)
+                head = 0
+            }
+            return job
+        }
+    }
+
+    /// No job comes in any more; those that wait are still done.
+    package func close() {
+        condition.withLock {
+            isClosed = true
+            condition.broadcast()
+        }
+    }
+
+    private func sleepUntilThereIsWork() -> Bool {
+        while head == jobs.count {
+            if isClosed { return false }
+            sleepers += 1
+            condition.wait()
+            sleepers -= 1
+        }
+        return true
+    }
+}
