@@ -1,0 +1,147 @@
+extension Messages {
+    /// Replaces the node at `path`, its priority included.
+    public struct Set: RPCRequest {
+        public static let method = "messages.set"
+        public static let summary = "Replaces a node; null removes it"
+        public static let access = Access.rules
+        public static let effect = Effect.write
+
+        public var database: DatabaseName?
+        public var path: TreePath
+        public var value: JSONValue
+        /// Write only if the node still has this etag; `null_etag`: only if nothing is there.
+        public var ifMatch: String?
+        /// Write only if nothing under the path has changed since this version.
+        public var ifVersion: UInt64?
+
+        public init(
+            database: DatabaseName? = nil, path: TreePath, value: JSONValue, ifMatch: String? = nil,
+            ifVersion: UInt64? = nil
+        ) {
+            self.database = database
+            self.path = path
+            self.value = value
+            self.ifMatch = ifMatch
+            self.ifVersion = ifVersion
+        }
+
+        public struct Result: Codable, Sendable, Hashable {
+            /// The etag of what was written; only when the write was conditional.
+            public var etag: String?
+            public var version: UInt64
+
+            public init(etag: String? = nil, version: UInt64) {
+                self.etag = etag
+                self.version = version
+            }
+        }
+    }
+
+    /// Replaces several nodes below `path` in one commit.
+    public struct Update: RPCRequest {
+        public static let method = "messages.update"
+        public static let summary = "Replaces several nodes below a path in one commit; the others stay"
+        public static let access = Access.rules
+        public static let effect = Effect.write
+
+        public var database: DatabaseName?
+        public var path: TreePath
+        /// New values by relative path (`"a/b"`); none may lie above another.
+        public var values: JSONObject
+
+        public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
+            self.database = database
+            self.path = path
+            self.values = values
+        }
+
+        public struct Result: Codable, Sendable, Hashable {
+            public var version: UInt64
+            public init(version: UInt64) { self.version = version }
+        }
+    }
+
+    /// Appends a child under `path` with a time-ordered key.
+    public struct Push: RPCRequest {
+        public static let method = "messages.push"
+        public static let summary = "Appends a child with a time-ordered key"
+        public static let access = Access.rules
+        public static let effect = Effect.write
+
+        public var database: DatabaseName?
+        public var path: TreePath
+        public var value: JSONValue
+        /// A push id made by the client: makes the call safe to repeat.
+        public var key: PushKey?
+
+        public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue, key: PushKey? = nil) {
+            self.database = database
+            self.path = path
+            self.value = value
+            self.key = key
+        }
+
+        public struct Result: Codable, Sendable, Hashable {
+            public var key: PushKey
+            public var version: UInt64
+
+            public init(key: PushKey, version: UInt64) {
+                self.key = key
+                self.version = version
+            }
+        }
+    }
+
+    /// Removes the node at `path`.
+    public struct Remove: RPCRequest {
+        public static let method = "messages.remove"
+        public static let summary = "Removes a node with everything below it"
+        public static let access = Access.rules
+        public static let effect = Effect.write
+
+        public var database: DatabaseName?
+        public var path: TreePath
+        /// Remove only if the node still has this etag.
+        public var ifMatch: String?
+
+        public init(database: DatabaseName? = nil, path: TreePath, ifMatch: String? = nil) {
+            self.database = database
+            self.path = path
+            self.ifMatch = ifMatch
+        }
+
+        public struct Result: Codable, Sendable, Hashable {
+            public var version: UInt64
+            public init(version: UInt64) { self.version = version }
+        }
+    }
+}
+
+extension Messages.Set {
+    public static var example: RPCExample<Self> {
+        RPCExample(Messages.Set(path: MessagesExamples.title, value: "磯野家"), Result(version: 17))
+    }
+}
+
+extension Messages.Update {
+    public static var example: RPCExample<Self> {
+        RPCExample(
+            Messages.Update(path: MessagesExamples.room, values: ["title": "磯野家", "members/masuo": true]), Result(version: 17))
+    }
+}
+
+extension Messages.Push {
+    public static var example: RPCExample<Self> {
+        RPCExample(
+            Messages.Push(
+                path: MessagesExamples.messages,
+                value: ["date": [".sv": "timestamp"], "senderId": "masuo", "text": "ただいま"]),
+            Result(key: MessagesExamples.key, version: 17))
+    }
+}
+
+extension Messages.Remove {
+    public static var example: RPCExample<Self> {
+        RPCExample(Messages.Remove(path: MessagesExamples.message), Result(version: 18))
+    }
+}

@@ -1,0 +1,18 @@
+/// What the examples of the methods speak of.
+enum MessagesExamples {
+    static let room = path("chats", "c1")
+    static let title = path("chats", "c1", "title")
+    static let messages = path("chats", "c1", "messages")
+    static let key = PushKey(milliseconds: 1_795_000_000_000, random: (0, 0))
+    static let message = path("chats", "c1", "messages", key.text)
+    static let pattern = FeedPattern(
+        segments: [
+            .key(TreeKey(unchecked: "chats")), .any("chat"), .key(TreeKey(unchecked: "messages")), .any("id"),
+        ])
+    static let epoch = "0123456789abcdef0123456789abcdef"
+    static let value: JSONValue = ["date": 1_795_000_000_000, "senderId": "masuo", "text": "ただいま"]
+
+    private static func path(_ keys: String...) -> TreePath {
+        TreePath(uncheckedKeys: keys.map(TreeKey.init(unchecked:)))
+    }
+}
