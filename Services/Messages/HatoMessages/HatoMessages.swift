@@ -1,1 +1,73 @@
-// placeholder, replaced by the first slice of this target
+/// Serves the tree over JSON-RPC.
+///
+/// A write goes from an event loop straight into the store's queue (`CommitQueue`); the store's one writer plans and
+/// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the answers. Reads
+/// run on the store's reader threads. State is owned by: the catalogue (what databases there are), a session for each
+/// connection (its pending writes), and the registry on the publisher's thread (everything that listens or follows).
+public import HatoModel
+import HatoRPC
+public import HatoStorage
+public import Logging
+
+public final class MessagesService: Sendable {
+    private let store: any Store
+    private let parts: ServiceParts
+    private let publisher: Publisher
+    private let queue: CommitQueue
+    private let server: RPCServer
+    private let configuration: MessagesConfiguration
+    private let sessions: ConnectionSessions
+    private let logger: Logger
+
+    /// Takes over `store`: stopping closes it. Throws when the store holds what this version cannot read.
+    public init(
+        store: any Store, configuration: MessagesConfiguration, authenticator: any Authenticator, logger: Logger
+    ) throws {
+        self.store = store
+        self.configuration = configuration
+        self.logger = logger
+        let parts = ServiceParts(
+            store: store, catalogue: try Catalogue(store.snapshot()), limits: configuration.limits,
+            metrics: MessagesMetrics(), now: configuration.now)
+        self.parts = parts
+        let publisher = try Publisher { post in ListenerRegistry(parts, post: post) }
+        self.publisher = publisher
+        queue = CommitQueue(parts, publisher: publisher)
+        sessions = ConnectionSessions()
+        var router = RPCRouter()
+        WritingMethods(queue: queue, sessions: sessions, parts: parts).add(to: &router)
+        ReadingMethods(parts: parts, sessions: sessions).add(to: &router)
+        var server = configuration.server
+        server.methods = Messages.methods
+        server.health = configuration.checks
+        let metricsText = configuration.metricsText
+        server.metrics = { metricsText() }
+        self.server = RPCServer(server, router: router, authenticator: authenticator, logger: logger)
+    }
+
+    /// Makes the first database in a new store, then listens; returns the address it got.
+    public func start() async throws -> (host: String, port: Int) {
+        let (queue, publisher) = (queue, publisher)
+        store.observeCommits { group in
+            queue.groupBecameDurable(group)
+            publisher.groupBecameDurable(group)
+        } ended: { _ in
+        }
+        return try await server.start()
+    }
+
+    /// Stops accepting, answers what was accepted, closes the store.
+    public func shutdown(grace: Duration) async {
+        await server.shutdown(grace: grace)
+        publisher.close()
+        let store = store
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let close: @Sendable () -> Void = {
+                store.close()
+                done.resume()
+            }
+            // Closing waits for the writer, which no thread of the cooperative pool may do.
+            do { try startThread(close) } catch { close() }
+        }
+    }
+}

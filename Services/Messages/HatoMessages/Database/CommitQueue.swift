@@ -1,0 +1,100 @@
+import HatoModel
+import HatoRules
+import HatoStorage
+import HatoTree
+
+/// A write on its way: what, where, by whom.
+struct Write: Sendable {
+    var database: DatabaseName
+    var mutation: Mutation
+    var caller: Caller
+    /// Followers do not see it.
+    var isHiddenFromFollowers = false
+}
+
+/// Plans, authorises and commits writes, in the order in which they arrive.
+///
+/// `submit` is called on event loops, in the order of the lines of a connection; the store runs the closures in the order
+/// of submission. Each is planned against what its predecessors left, judged by the rules that were set before it, and
+/// leaves nothing when it is denied. Its answer goes out when it is durable and its events are on their way.
+final class CommitQueue: Sendable {
+    private let store: any Store
+    private let catalogue: Catalogue
+    private let publisher: Publisher
+    private let parts: ServiceParts
+    private let pending: PendingChanges
+
+    init(_ parts: ServiceParts, publisher: Publisher) {
+        self.parts = parts
+        self.publisher = publisher
+        store = parts.store
+        catalogue = parts.catalogue
+        pending = PendingChanges()
+    }
+
+    /// `answer` gets the etag of a conditional write, and the version at which it is durable.
+    func submit(
+        _ write: Write, from session: ConnectionSession,
+        answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
+    ) {
+        submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
+    }
+
+    /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs when
+    /// it is durable, before its events and its answer.
+    func submit<Outcome: Sendable>(
+        from session: ConnectionSession, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },
+        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        session.writeBegan()
+        let start = ContinuousClock.now
+        let metrics = parts.metrics
+        store.submit(body) { [publisher] result in
+            switch result {
+            case .success(let committed):
+                published(committed)
+                metrics.wrote(after: ContinuousClock.now - start)
+            case .failure:
+                metrics.refusedWrite()
+            }
+            publisher.afterEvents {
+                answer(result)
+                session.writeEnded()
+            }
+        }
+    }
+
+    /// On the writer's thread, for every group.
+    func groupBecameDurable(_ group: CommitGroup) {
+        pending.becameDurable(through: group.snapshot.version)
+        parts.metrics.committed(group: group.commits.count, through: group.snapshot.version)
+    }
+
+    private func commit(_ write: Write, in transaction: any StoreTransaction) throws -> String? {
+        let database = try catalogue.forWriting(write.database)
+        try database.authorise(write.mutation, by: write.caller)
+        let plan = try database.planner.plan(
+            write.mutation, reading: StoreTreeReader(transaction), at: parts.now(),
+            history: CommitHistory(database: database.id, store: store, pending: pending))
+        guard !plan.isEmpty else { return plan.etag }
+        plan.rows.apply(to: TransactionRows(transaction))
+        let note = CommitNote(
+            version: transaction.nextVersion, database: database, plan: plan, uid: write.caller.uid,
+            isHiddenFromFollowers: write.isHiddenFromFollowers)
+        transaction.record(note.record(bytesMax: parts.limits.changeRecordBytesMax).span)
+        transaction.attach(note)
+        pending.append(note)
+        return plan.etag
+    }
+}
+
+/// What every part of the service needs.
+struct ServiceParts: Sendable {
+    var store: any Store
+    var catalogue: Catalogue
+    var limits: MessagesLimits
+    var metrics: MessagesMetrics
+    /// Milliseconds since 1970.
+    var now: @Sendable () -> Int64
+}

@@ -1,0 +1,21 @@
+import HatoRPC
+import Synchronization
+
+/// The sessions of the connections that are open, each made when its connection first needs one.
+final class ConnectionSessions: Sendable {
+    private let sessions = Mutex<[UInt64: ConnectionSession]>([:])
+
+    var count: Int { sessions.withLock { $0.count } }
+
+    /// Called on the connection's event loop, so a connection asks one question at a time and closes between two.
+    func session(of connection: RPCConnection) -> ConnectionSession {
+        if let session = sessions.withLock({ $0[connection.id] }) { return session }
+        let session = ConnectionSession()
+        sessions.withLock { $0[connection.id] = session }
+        let id = connection.id
+        connection.onClose { [weak self] in
+            self?.sessions.withLock { $0[id] = nil }
+        }
+        return session
+    }
+}

@@ -1,0 +1,57 @@
+import HatoStorage
+import Synchronization
+
+/// The snapshots that exports page through, each under a handle; one that rests too long is let go, for it pins space.
+final class ExportSnapshots: Sendable {
+    private struct Entry {
+        var snapshot: any StoreSnapshot
+        var usedAt: Int64
+    }
+
+    private struct State {
+        var entries: [String: Entry] = [:]
+        var last: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let countMax: Int
+    private let idleMs: Int64
+
+    init(limits: MessagesLimits) {
+        countMax = limits.exportSnapshotsMax
+        idleMs = Int64(limits.exportIdleMs)
+    }
+
+    /// A handle for `snapshot`, which nobody can guess.
+    func open(_ snapshot: any StoreSnapshot, now: Int64) throws(MessagesError) -> String {
+        let handle: String? = state.withLock { state in
+            expire(&state, now)
+            guard state.entries.count < countMax else { return nil }
+            state.last += 1
+            let handle = "\(state.last)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
+            state.entries[handle] = Entry(snapshot: snapshot, usedAt: now)
+            return handle
+        }
+        guard let handle else { throw .tooManyExports(max: countMax) }
+        return handle
+    }
+
+    func snapshot(of handle: String, now: Int64) throws(MessagesError) -> any StoreSnapshot {
+        let snapshot: (any StoreSnapshot)? = state.withLock { state in
+            expire(&state, now)
+            state.entries[handle]?.usedAt = now
+            return state.entries[handle]?.snapshot
+        }
+        guard let snapshot else { throw .exportNotFound(handle) }
+        return snapshot
+    }
+
+    /// After the last page.
+    func close(_ handle: String) { state.withLock { $0.entries[handle] = nil } }
+
+    func expire(now: Int64) { state.withLock { expire(&$0, now) } }
+
+    private func expire(_ state: inout sending State, _ now: Int64) {
+        for (handle, entry) in state.entries where now - entry.usedAt > idleMs { state.entries[handle] = nil }
+    }
+}

@@ -1,0 +1,56 @@
+import HatoModel
+public import HatoRPC
+
+/// What a messages service is told when it starts.
+public struct MessagesConfiguration: Sendable {
+    /// Where and how to listen, and the limits of the wire. The service fills in its methods, health and metrics.
+    public var server: RPCServerConfiguration
+    public var limits = MessagesLimits()
+    /// The only folder backups are written under; nil: there are none.
+    public var backupFolder: String?
+    /// The rules a store that was just created gives its first database, `default`.
+    public var firstRules = DefaultRules.deny
+    /// What to add to `service.health`, e.g. whether the keys of the auth service have come.
+    public var checks: @Sendable () async -> RPCHealth = { RPCHealth(.ready) }
+    /// Metrics of the process in Prometheus' text format, for `service.metrics`.
+    public var metricsText: @Sendable () -> String = { "" }
+    /// Milliseconds since 1970.
+    public var now: @Sendable () -> Int64 = { WallClock.milliseconds() }
+
+    public init(server: RPCServerConfiguration) { self.server = server }
+}
+
+/// Rules that databases begin with.
+public enum DefaultRules {
+    /// Everything is denied to users: what a new database has.
+    public static let deny = """
+        {
+          "rules": {
+            ".read": false,
+            ".write": false
+          }
+        }
+
+        """
+
+    /// Signed-in users read and write everything; the messages of chats and users are indexed by date.
+    public static let chat = """
+        {
+          "rules": {
+            ".read": "auth != null",
+            ".write": "auth != null",
+            "chats": {
+              "$chat": {
+                "messages": { ".indexOn": "date" }
+              }
+            },
+            "users": {
+              "$user": {
+                "messages": { ".indexOn": "date" }
+              }
+            }
+          }
+        }
+
+        """
+}

@@ -1,0 +1,84 @@
+/// Every limit of this service, each with its name, its default and what it protects. The line, batch and connection
+/// limits are those of the RPC server.
+public struct MessagesLimits: Sendable, Hashable {
+    /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1).
+    public var responseBytesMax = 16 << 20
+    public var listenersPerConnectionMax = 10_000
+    public var listenersMax = 1_000_000
+    public var followersPerConnectionMax = 16
+    public var followersMax = 256
+    public var patternsPerFollowerMax = 100
+    /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value does.
+    public var catchUpBytesMax = 1 << 20
+    public var coalesceMsMax = 10_000
+    public var databasesMax = 1_000
+    public var rulesBytesMax = 256 << 10
+    public var indexesPerDatabaseMax = 200
+    /// Children that one commit of the background index build reads and writes.
+    public var indexBuildPageRows = 500
+    /// Places an `update` may name.
+    public var updatePathsMax = 10_000
+    public var exportRowsMax = 10_000
+    /// Exports that may hold a snapshot at one time.
+    public var exportSnapshotsMax = 16
+    public var exportIdleMs = 600_000
+    public var importRowsMax = 100_000
+    /// Children one answer of a query without index may look at when it is allowed to run at all (listeners).
+    public var unindexedChildrenMax = 1_000_000
+    /// What a commit's change record holds of values before and after; beyond it the record is `truncated`.
+    public var changeRecordBytesMax = 1 << 20
+    /// How long change records are kept.
+    public var changeAgeHoursMax = 7 * 24
+    /// How many bytes of change records are kept.
+    public var changeBytesMax = 10 << 30
+    /// Matches of one pattern in one commit that a follower is told one by one.
+    public var followMatchesMax = 1_000
+
+    public init() {}
+
+    /// A limit as a setting.
+    public struct Named: Sendable {
+        /// The setting's name, e.g. `listeners-per-connection-max`.
+        public var name: String
+        public var field: any WritableKeyPath<MessagesLimits, Int> & Sendable
+        public var help: String
+    }
+
+    /// All of them, for whoever reads settings.
+    public static let all: [Named] = [
+        Named(name: "response-bytes-max", field: \.responseBytesMax, help: "bytes of one answer or first event"),
+        Named(
+            name: "listeners-per-connection-max", field: \.listenersPerConnectionMax, help: "listeners of one connection"),
+        Named(name: "listeners-max", field: \.listenersMax, help: "listeners of the service"),
+        Named(
+            name: "followers-per-connection-max", field: \.followersPerConnectionMax, help: "followers of one connection"),
+        Named(name: "followers-max", field: \.followersMax, help: "followers of the service"),
+        Named(name: "patterns-per-follower-max", field: \.patternsPerFollowerMax, help: "patterns of one follower"),
+        Named(
+            name: "catch-up-bytes-max", field: \.catchUpBytesMax,
+            help: "bytes of one merged notification for a slow listener"),
+        Named(name: "coalesce-ms-max", field: \.coalesceMsMax, help: "the longest coalesceMs of a listener"),
+        Named(name: "databases-max", field: \.databasesMax, help: "databases of the service"),
+        Named(name: "rules-bytes-max", field: \.rulesBytesMax, help: "bytes of a rules text"),
+        Named(name: "indexes-per-database-max", field: \.indexesPerDatabaseMax, help: "indexes of one database"),
+        Named(
+            name: "index-build-page-rows", field: \.indexBuildPageRows,
+            help: "children one commit of an index build handles"),
+        Named(name: "update-paths-max", field: \.updatePathsMax, help: "places one update may name"),
+        Named(name: "export-rows-max", field: \.exportRowsMax, help: "rows of one page of an export"),
+        Named(name: "export-snapshots-max", field: \.exportSnapshotsMax, help: "exports at one time"),
+        Named(name: "export-idle-ms", field: \.exportIdleMs, help: "how long an export may rest between two pages"),
+        Named(name: "import-rows-max", field: \.importRowsMax, help: "rows of one import call"),
+        Named(
+            name: "unindexed-children-max", field: \.unindexedChildrenMax,
+            help: "children a listener's query without index may look at"),
+        Named(
+            name: "change-record-bytes-max", field: \.changeRecordBytesMax,
+            help: "bytes of values in one commit's change record"),
+        Named(name: "change-age-hours-max", field: \.changeAgeHoursMax, help: "hours that change records are kept"),
+        Named(name: "change-bytes-max", field: \.changeBytesMax, help: "bytes of change records that are kept"),
+        Named(
+            name: "follow-matches-max", field: \.followMatchesMax,
+            help: "matches of one pattern in one commit that are told one by one"),
+    ]
+}

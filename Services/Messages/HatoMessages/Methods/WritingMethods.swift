@@ -1,0 +1,98 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Synchronization
+
+/// `messages.set`, `.update`, `.push`, `.remove`: handed to the commit queue in the order of their lines.
+struct WritingMethods: Sendable {
+    var queue: CommitQueue
+    var sessions: ConnectionSessions
+    var limits: MessagesLimits
+    var now: @Sendable () -> Int64
+    private let keys = PushKeys()
+
+    init(queue: CommitQueue, sessions: ConnectionSessions, parts: ServiceParts) {
+        self.queue = queue
+        self.sessions = sessions
+        limits = parts.limits
+        now = parts.now
+    }
+
+    func add(to router: inout RPCRouter) {
+        router.handleInOrder(Messages.Set.self) { set($0, $1, $2) }
+        router.handleInOrder(Messages.Update.self) { update($0, $1, $2) }
+        router.handleInOrder(Messages.Push.self) { push($0, $1, $2) }
+        router.handleInOrder(Messages.Remove.self) { remove($0, $1, $2) }
+    }
+
+    private func set(_ request: Messages.Set, _ context: RPCContext, _ reply: RPCReply<Messages.Set>) {
+        guard request.ifMatch == nil || request.ifVersion == nil else {
+            return reply.fail(
+                RPCError.invalidArgument(
+                    "ifVersion", reason: "two_conditions", "A write has one condition: ifMatch or ifVersion"))
+        }
+        let condition = request.ifMatch.map(Mutation.Condition.etag) ?? request.ifVersion.map(Mutation.Condition.version)
+        write(.set(request.value, at: request.path, if: condition), request.database, context) { result in
+            switch result {
+            case .success(let done): reply.succeed(Messages.Set.Result(etag: done.outcome, version: done.version))
+            case .failure(let error): reply.refuse(error)
+            }
+        }
+    }
+
+    private func update(_ request: Messages.Update, _ context: RPCContext, _ reply: RPCReply<Messages.Update>) {
+        guard request.values.count <= limits.updatePathsMax else {
+            return reply.fail(
+                RPCError.invalidArgument(
+                    "values", reason: "too_many_paths", "An update names at most \(limits.updatePathsMax) places"))
+        }
+        write(.update(request.values, at: request.path), request.database, context) { result in
+            switch result {
+            case .success(let done): reply.succeed(Messages.Update.Result(version: done.version))
+            case .failure(let error): reply.refuse(error)
+            }
+        }
+    }
+
+    private func push(_ request: Messages.Push, _ context: RPCContext, _ reply: RPCReply<Messages.Push>) {
+        let key = request.key ?? keys.next(now: now())
+        let mutation = Mutation.push(request.value, at: request.path, key: key, isClientKey: request.key != nil)
+        write(mutation, request.database, context) { result in
+            switch result {
+            case .success(let done): reply.succeed(Messages.Push.Result(key: key, version: done.version))
+            case .failure(let error): reply.refuse(error)
+            }
+        }
+    }
+
+    private func remove(_ request: Messages.Remove, _ context: RPCContext, _ reply: RPCReply<Messages.Remove>) {
+        let mutation = Mutation.remove(at: request.path, if: request.ifMatch.map(Mutation.Condition.etag))
+        write(mutation, request.database, context) { result in
+            switch result {
+            case .success(let done): reply.succeed(Messages.Remove.Result(version: done.version))
+            case .failure(let error): reply.refuse(error)
+            }
+        }
+    }
+
+    private func write(
+        _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext,
+        answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
+    ) {
+        let write = Write(database: database ?? .default, mutation: mutation, caller: context.caller)
+        queue.submit(write, from: sessions.session(of: context.connection), answer: answer)
+    }
+}
+
+/// The push keys this service makes, each greater than the one before.
+final class PushKeys: Sendable {
+    private let generator = Mutex(PushKeyGenerator())
+
+    func next(now: Int64) -> PushKey {
+        generator.withLock { generator in
+            var random = SystemRandomNumberGenerator()
+            return generator.next(now: now, using: &random)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import HatoModel
+import HatoRPC
+import HatoRules
+import HatoStorage
+import HatoTree
+
+/// What this service says no with; the table of its errors on the wire (protocol §3).
+enum MessagesError: Error, Sendable {
+    case databaseNotFound(DatabaseName)
+    case databaseExists(DatabaseName)
+    case tooManyDatabases(max: Int)
+    case wrongRules(RulesProblems)
+    case rulesTooLong(max: Int)
+    case tooManyIndexes(max: Int)
+    case denied(TreePath)
+    /// A query needs an index that the rules do not declare.
+    case noIndex(on: String, path: TreePath)
+    /// An index that the rules declare is still being built.
+    case indexBuilding(on: String, path: TreePath)
+    case tooManyListeners(max: Int)
+    case tooManyFollowers(max: Int)
+    case tooManyPatterns(max: Int)
+    case subscriptionNotFound(String)
+    case unknownVersion(newest: UInt64)
+    case compacted(oldest: UInt64)
+    case tooManyExports(max: Int)
+    case exportNotFound(String)
+    case wrongRow(index: Int, String)
+    case backupExists(String)
+    case backupsOff
+    case stopping
+}
+
+extension MessagesError: RPCErrorConvertible {
+    var rpcError: RPCError {
+        switch self {
+        case .databaseNotFound, .databaseExists, .tooManyDatabases, .wrongRules, .rulesTooLong, .tooManyIndexes:
+            databaseError
+        case .denied(let path): .permissionDenied(path: path.text)
+        case .noIndex(let on, let path):
+            .failedPrecondition(
+                reason: "index_not_defined",
+                "Index not defined, add \".indexOn\": \"\(on)\", for path \"\(path)\", to the rules",
+                data: ["path": .string(path.text), "indexOn": .string(on)])
+        case .indexBuilding(let on, let path):
+            RPCError(
+                .failedPrecondition, reason: "index_building",
+                "The index on \"\(on)\" for path \"\(path)\" is still being built; see messages.indexes.list",
+                retryable: true, data: ["path": .string(path.text), "indexOn": .string(on)])
+        case .tooManyListeners, .tooManyFollowers, .tooManyPatterns, .subscriptionNotFound, .unknownVersion,
+            .compacted:
+            listeningError
+        case .tooManyExports, .exportNotFound, .wrongRow, .backupExists, .backupsOff, .stopping: movingError
+        }
+    }
+
+    private var databaseError: RPCError {
+        switch self {
+        case .databaseNotFound(let name):
+            .notFound(reason: "database_not_found", "There is no database \"\(name)\"; messages.databases.create makes one")
+        case .databaseExists(let name): .alreadyExists(reason: "database_exists", "The database \"\(name)\" exists")
+        case .tooManyDatabases(let max):
+            .resourceExhausted(reason: "too_many_databases", "There are \(max) databases, which is the limit")
+        case .wrongRules(let problems):
+            RPCError(
+                .invalidArgument, reason: "invalid_rules", "\(problems)",
+                data: [
+                    "parameter": "rules",
+                    "problems": .array(
+                        problems.problems.map {
+                            [
+                                "line": .number(Double($0.line)), "column": .number(Double($0.column)),
+                                "message": .string($0.message),
+                            ]
+                        }),
+                ])
+        case .rulesTooLong(let max):
+            .invalidArgument("rules", reason: "too_long", "Rules have at most \(max) bytes")
+        case .tooManyIndexes(let max):
+            .invalidArgument("rules", reason: "too_many_indexes", "Rules declare at most \(max) indexes")
+        default: .internalError
+        }
+    }
+
+    private var listeningError: RPCError {
+        switch self {
+        case .tooManyListeners(let max):
+            .resourceExhausted(reason: "too_many_listeners", "There are \(max) listeners, which is the limit")
+        case .tooManyFollowers(let max):
+            .resourceExhausted(reason: "too_many_followers", "There are \(max) followers, which is the limit")
+        case .tooManyPatterns(let max):
+            .invalidArgument("patterns", reason: "too_many_patterns", "A follower has at most \(max) patterns")
+        case .subscriptionNotFound(let name):
+            .notFound(reason: "subscription_not_found", "This connection has no subscription \"\(name)\"")
+        case .unknownVersion(let newest):
+            .failedPrecondition(
+                reason: "unknown_version", "This store never had that version in that epoch; its newest is \(newest)",
+                data: ["newest": .number(Double(newest))])
+        case .compacted(let oldest):
+            .failedPrecondition(
+                reason: "compacted", "Changes before version \(oldest) are no longer kept",
+                data: ["oldest": .number(Double(oldest))])
+        default: .internalError
+        }
+    }
+
+    private var movingError: RPCError {
+        switch self {
+        case .tooManyExports(let max):
+            .resourceExhausted(
+                reason: "too_many_exports", "\(max) exports are under way, which is the limit", retryAfterMs: 10_000)
+        case .exportNotFound(let handle):
+            .notFound(reason: "export_not_found", "The export \"\(handle)\" has ended; begin anew without snapshot")
+        case .wrongRow(let index, let problem):
+            .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
+        case .backupExists(let name):
+            .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
+        case .backupsOff:
+            .failedPrecondition(
+                reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
+        case .stopping: .unavailable(reason: "stopping", "The service is stopping")
+        default: .internalError
+        }
+    }
+}
+
+extension StoreError {
+    /// A store that has closed is an outage; what else a store says is for the log.
+    var asRPCError: RPCError {
+        switch self {
+        case .closed: .unavailable(reason: "store_closed", "The store is closed")
+        case .compacted(let oldest): MessagesError.compacted(oldest: oldest).rpcError
+        case .unknownVersion(let newest): MessagesError.unknownVersion(newest: newest).rpcError
+        default: .internalError
+        }
+    }
+}
+
+extension RPCReply {
+    /// `fail`, with the errors of the store and its records turned into those of the wire.
+    func refuse(_ error: any Error) {
+        if let error = error as? StoreError { fail(error.asRPCError) } else { fail(error) }
+    }
+}

@@ -1,0 +1,50 @@
+import HatoModel
+import HatoStorage
+
+/// Where everything of this service stands in its store: the first byte of a key is its room.
+///
+/// ```
+/// 01 name            a database: `DatabaseRecord`
+/// 02                 the next database id
+/// 03 id pattern on   an index of a database: `IndexRecord`
+/// 10 id …            the tree of a database, as `TreeKeyCodec` writes it
+/// 20 id …            the index rows of a database, as `IndexKeyCodec` writes them
+/// ```
+/// Ids have four bytes and are never used twice, so that a database created under an old name never meets old rows.
+enum StoreKeys {
+    private enum Room: UInt8 {
+        case databases = 0x01
+        case nextDatabase = 0x02
+        case indexes = 0x03
+        case tree = 0x10
+        case indexRows = 0x20
+    }
+
+    static let databases = KeyRange(prefix: [Room.databases.rawValue])
+    static let nextDatabase: [UInt8] = [Room.nextDatabase.rawValue]
+
+    static func database(_ name: DatabaseName) -> [UInt8] { [Room.databases.rawValue] + Array(name.rawValue.utf8) }
+
+    static func indexes(of database: DatabaseID) -> [UInt8] { prefix(.indexes, database) }
+
+    static func index(_ database: DatabaseID, pattern: String, on: String) -> [UInt8] {
+        // No key of a tree holds a zero byte.
+        prefix(.indexes, database) + Array(pattern.utf8) + [0] + Array(on.utf8)
+    }
+
+    static func tree(of database: DatabaseID) -> [UInt8] { prefix(.tree, database) }
+
+    static func indexRows(of database: DatabaseID) -> [UInt8] { prefix(.indexRows, database) }
+
+    private static func prefix(_ room: Room, _ database: DatabaseID) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(room.rawValue)
+        encoder.append(database.rawValue)
+        return encoder.bytes
+    }
+}
+
+/// What stands for a database in keys.
+struct DatabaseID: Sendable, Hashable, RawRepresentable {
+    var rawValue: UInt32
+}

@@ -1,0 +1,41 @@
+import HatoStorage
+import HatoTree
+
+/// The tree's view of a snapshot or a transaction.
+struct StoreTreeReader: TreeReader {
+    let reading: any StoreReading
+
+    init(_ reading: any StoreReading) { self.reading = reading }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try reading.get(key) }
+
+    func scan(
+        lower: [UInt8], upper: [UInt8]?, reverse: Bool,
+        _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        try reading.scan(KeyRange(lower: lower, upper: upper), reverse: reverse) { key, value in
+            switch try visit(key, value) {
+            case .next: .next
+            case .stop: .stop
+            case .seek(let key): .seek(key)
+            }
+        }
+    }
+}
+
+/// Where the rows of a plan go.
+struct TransactionRows: RowTarget {
+    let transaction: any StoreTransaction
+
+    init(_ transaction: any StoreTransaction) { self.transaction = transaction }
+
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { transaction.put(key, value) }
+
+    func delete(_ key: Span<UInt8>) { transaction.delete(key) }
+
+    func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>) {
+        let lower = lower.withUnsafeBufferPointer { Array($0) }
+        let upper = upper.withUnsafeBufferPointer { Array($0) }
+        transaction.deleteRange(KeyRange(lower: lower, upper: upper.isEmpty ? nil : upper))
+    }
+}
