@@ -87,8 +87,9 @@ private final class JSONValueDecoder: Decoder {
     let value: JSONValue
     let path: JSONCodingPath
     let source: JSONDecodingSource
-    /// Nil until the type asks for an object.
-    var askedNames: Set<String>?
+    var askedNames: Set<String> = []
+    /// Whether the type reads the value as something that has no names: what it decodes from that looks after itself.
+    var isNameless = false
 
     var codingPath: [any CodingKey] { path.keys }
     let userInfo: [CodingUserInfoKey: Any] = [:]
@@ -100,7 +101,7 @@ private final class JSONValueDecoder: Decoder {
     }
 
     func refuseUnknownNames() throws {
-        guard source.unknown == .refused, let askedNames, case .object(let object) = value else { return }
+        guard source.unknown == .refused, !isNameless, case .object(let object) = value else { return }
         for member in object.members where !askedNames.contains(member.name) {
             let path = path + JSONCodingKey(stringValue: member.name)
             let known = askedNames.isEmpty ? "" : "; known are \(askedNames.sorted().joined(separator: ", "))"
@@ -110,7 +111,7 @@ private final class JSONValueDecoder: Decoder {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard case .object(let object) = value else { throw JSONScalar.wrongType("an object", value, path) }
-        if askedNames == nil { askedNames = [] }
+        isNameless = false
         return KeyedDecodingContainer(JSONKeyedSource<Key>(object: object, decoder: self))
     }
 
@@ -119,7 +120,10 @@ private final class JSONValueDecoder: Decoder {
         return JSONUnkeyedSource(elements: elements, decoder: self)
     }
 
-    func singleValueContainer() -> any SingleValueDecodingContainer { JSONSingleSource(decoder: self) }
+    func singleValueContainer() -> any SingleValueDecodingContainer {
+        isNameless = true
+        return JSONSingleSource(decoder: self)
+    }
 }
 
 private struct JSONKeyedSource<Key: CodingKey>: KeyedDecodingContainerProtocol {
@@ -159,7 +163,7 @@ private struct JSONKeyedSource<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
 
     private func member(_ key: Key) -> JSONValue? {
-        decoder.askedNames?.insert(key.stringValue)
+        decoder.askedNames.insert(key.stringValue)
         return object[key.stringValue]
     }
 

@@ -16,6 +16,8 @@ public protocol RPCRequest: Codable, Sendable {
     /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
     static var isSlow: Bool { get }
     static var example: RPCExample<Self> { get }
+    /// What the documents say about parameters whose names do not say it all, by name (`query.orderBy` for nested ones).
+    static var parameterNotes: [String: String] { get }
 
     /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the parameter.
     static func decode(_ params: JSONObject) throws -> Self
@@ -25,6 +27,7 @@ public protocol RPCRequest: Codable, Sendable {
 
 extension RPCRequest {
     public static var isSlow: Bool { false }
+    public static var parameterNotes: [String: String] { [:] }
 }
 
 /// What a server sends unasked: a JSON-RPC notification from server to client.

@@ -1,0 +1,93 @@
+/// A service's METHODS.md, made from its declared methods.
+public enum MethodsPage {
+    public static func markdown(
+        title: String, methods: [any RPCRequest.Type], notifications: [any RPCNotification.Type] = []
+    ) -> String {
+        var page = "# \(title)\n\n"
+        page += "Made from the declared methods; do not edit. Every call may also carry `auth` and, for administrators, `as`.\n"
+        for type in methods { page += section(MethodDescription(type)) }
+        if !notifications.isEmpty {
+            page += "\n# What the server sends\n"
+            for type in notifications { page += section(NotificationDescription(type)) }
+        }
+        return page
+    }
+
+    private static func section(_ method: MethodDescription) -> String {
+        let slow = method.isSlow ? " · slow: may be answered after its neighbours" : ""
+        var text = "\n## \(method.name)\n\n\(method.summary).\n\n"
+        text += "Access: \(title(method.access)) · Effect: \(method.effect.rawValue)\(slow)\n\n"
+        text += table("Parameter", rows(method.parameters, notes: method.notes))
+        text += table("Result", rows(MethodDescription.parameters(method.result)))
+        text += "```\n"
+        text += line("→", ["jsonrpc": "2.0", "id": 1, "method": .string(method.name)], "params", .object(method.exampleParams))
+        text += line("←", ["jsonrpc": "2.0", "id": 1], "result", method.exampleResult)
+        return text + "```\n"
+    }
+
+    private static func section(_ notification: NotificationDescription) -> String {
+        var text = "\n## \(notification.name)\n\n\(notification.summary).\n\n"
+        text += table("Parameter", rows(notification.parameters))
+        text += "```\n"
+        text += line("←", ["jsonrpc": "2.0", "method": .string(notification.name)], "params", .object(notification.example))
+        return text + "```\n"
+    }
+
+    private static func title(_ access: Access) -> String {
+        switch access {
+        case .anyone: "anyone"
+        case .signedIn: "signed-in users"
+        case .rules: "anyone the rules allow"
+        case .administrator: "administrators"
+        }
+    }
+
+    private static func line(_ arrow: String, _ head: JSONObject, _ name: String, _ value: JSONValue) -> String {
+        var object = head
+        if value != [:] || name == "result" { object[name] = value }
+        return "\(arrow) \(String(decoding: JSONValue.object(object).encoded, as: UTF8.self))\n"
+    }
+
+    private struct Row {
+        var name: String
+        var type: String
+        var isRequired: Bool
+        var note: String
+    }
+
+    /// One row for each parameter, and for each member of those that are objects themselves.
+    private static func rows(
+        _ parameters: [MethodDescription.Parameter], notes: [String: String] = [:], under prefix: String = ""
+    ) -> [Row] {
+        parameters.flatMap { parameter in
+            let name = prefix + parameter.name
+            let row = Row(
+                name: name, type: type(parameter.schema), isRequired: parameter.isRequired, note: notes[name] ?? "")
+            return [row] + rows(MethodDescription.parameters(parameter.schema), notes: notes, under: "\(name).")
+        }
+    }
+
+    private static func table(_ heading: String, _ rows: [Row]) -> String {
+        guard !rows.isEmpty else { return "" }
+        let hasNotes = rows.contains { !$0.note.isEmpty }
+        var text = "| \(heading) | Type | |\(hasNotes ? " |" : "")\n|---|---|---|\(hasNotes ? "---|" : "")\n"
+        for row in rows {
+            let note = hasNotes ? " \(row.note) |" : ""
+            text += "| `\(row.name)` | \(row.type) | \(row.isRequired ? "" : "optional") |\(note)\n"
+        }
+        return text + "\n"
+    }
+
+    private static func type(_ schema: JSONObject) -> String {
+        if let choices = schema["enum"]?.array {
+            return choices.compactMap(\.string).map { "`\($0)`" }.joined(separator: " or ")
+        }
+        switch schema["type"]?.string {
+        case "array"?:
+            let items = type(schema["items"]?.object ?? [:])
+            return "array of \(items)"
+        case let name?: return name
+        case nil: return "any JSON"
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/// The OpenRPC 1.3 document of a service, made from its declared methods: what `rpc.discover` answers.
+///
+/// Access, effect and slowness of a method stand under `x-access`, `x-effect`, `x-slow`; what the server sends unasked
+/// under `x-notifications`, for which OpenRPC has no place.
+public enum OpenRPC {
+    public static func document(
+        title: String, version: String, methods: [any RPCRequest.Type], notifications: [any RPCNotification.Type] = []
+    ) -> JSONObject {
+        var document: JSONObject = [
+            "openrpc": "1.3.2",
+            "info": ["title": .string(title), "version": .string(version), "license": ["name": "Apache-2.0"]],
+            "methods": .array(methods.map { method(MethodDescription($0)) }),
+            "components": ["contentDescriptors": ["auth": auth, "as": speaksAs]],
+        ]
+        if !notifications.isEmpty {
+            document["x-notifications"] = .array(notifications.map { notification(NotificationDescription($0)) })
+        }
+        return document
+    }
+
+    /// What every call may carry beside its own parameters (protocol §2).
+    private static let auth: JSONValue = [
+        "name": "auth", "summary": "An ID token, or the administrator key", "required": false,
+        "schema": ["type": "string"],
+    ]
+    private static let speaksAs: JSONValue = [
+        "name": "as", "summary": "For administrators: be judged by the rules as this user, or as nobody (null)",
+        "required": false,
+        "schema": [
+            "type": ["object", "null"],
+            "properties": ["uid": ["type": "string"], "token": ["type": "object"]], "required": ["uid"],
+        ],
+    ]
+
+    private static func method(_ method: MethodDescription) -> JSONValue {
+        var params = method.parameters.map(descriptor)
+        let names = method.parameters.map(\.name)
+        for name in ["auth", "as"] where !names.contains(name) {
+            params.append(["$ref": .string("#/components/contentDescriptors/\(name)")])
+        }
+        return [
+            "name": .string(method.name),
+            "summary": .string(method.summary),
+            "paramStructure": "by-name",
+            "params": .array(params),
+            "result": ["name": "result", "schema": .object(method.result)],
+            "examples": [
+                [
+                    "name": "example",
+                    "params": .array(
+                        method.exampleParams.members.map { ["name": .string($0.name), "value": $0.value] }),
+                    "result": ["name": "result", "value": method.exampleResult],
+                ]
+            ],
+            "x-access": .string(method.access.rawValue),
+            "x-effect": .string(method.effect.rawValue),
+            "x-slow": .bool(method.isSlow),
+        ]
+    }
+
+    private static func notification(_ notification: NotificationDescription) -> JSONValue {
+        [
+            "name": .string(notification.name),
+            "summary": .string(notification.summary),
+            "params": .array(notification.parameters.map(descriptor)),
+            "example": .object(notification.example),
+        ]
+    }
+
+    private static func descriptor(_ parameter: MethodDescription.Parameter) -> JSONValue {
+        var descriptor: JSONObject = ["name": .string(parameter.name)]
+        if let note = parameter.note { descriptor["summary"] = .string(note) }
+        descriptor["required"] = .bool(parameter.isRequired)
+        descriptor["schema"] = .object(parameter.schema)
+        return .object(descriptor)
+    }
+}

@@ -1,0 +1,18 @@
+/// What JSON-RPC itself reserves a prefix for.
+public enum RPC {
+    public static let methods: [any RPCRequest.Type] = [Discover.self]
+
+    /// The OpenRPC 1.3 document of the service.
+    public struct Discover: RPCRequest {
+        public typealias Result = JSONValue
+
+        public static let method = "rpc.discover"
+        public static let summary = "Gives the OpenRPC document of all methods, with schemas and one example each"
+        public static let access = Access.anyone
+        public static let effect = Effect.read
+        public static let example = RPCExample(
+            Discover(), ["openrpc": "1.3.2", "info": ["title": "Hato messages", "version": "0.1.0"], "methods": []])
+
+        public init() {}
+    }
+}

@@ -1,0 +1,81 @@
+/// What every service answers about itself, whatever else it serves (protocol §1).
+public enum Service {
+    public static let methods: [any RPCRequest.Type] = [Health.self, Metrics.self, Config.self]
+
+    /// The methods no service declares because all have them: `service.*`, `session.*`, `rpc.discover`.
+    public static let builtIn: [any RPCRequest.Type] = methods + Session.methods + RPC.methods
+
+    /// How the service feels.
+    public struct Health: RPCRequest {
+        public static let method = "service.health"
+        public static let summary = "Says whether the service is ready and what it has checked"
+        public static let access = Access.anyone
+        public static let effect = Effect.read
+
+        public enum Status: String, Codable, Sendable, Hashable, CaseIterable {
+            case starting
+            case ready
+            /// It works, but something it needs is missing (the checks say what).
+            case degraded
+            case stopping
+        }
+
+        public struct Result: Codable, Sendable, Hashable {
+            public var service: String
+            public var version: String
+            public var status: Status
+            public var uptimeSeconds: Int
+            /// One member for each thing that was looked at.
+            public var checks: JSONObject
+
+            public init(service: String, version: String, status: Status, uptimeSeconds: Int, checks: JSONObject = [:]) {
+                self.service = service
+                self.version = version
+                self.status = status
+                self.uptimeSeconds = uptimeSeconds
+                self.checks = checks
+            }
+        }
+
+        public static let example = RPCExample(
+            Health(),
+            Result(
+                service: "messages", version: "0.1.0", status: .ready, uptimeSeconds: 86_400,
+                checks: ["store": "open", "keys": "current"]))
+
+        public init() {}
+    }
+
+    /// Counters and gauges, as Prometheus reads them.
+    public struct Metrics: RPCRequest {
+        public static let method = "service.metrics"
+        public static let summary = "Gives the service's metrics in Prometheus' text format"
+        public static let access = Access.anyone
+        public static let effect = Effect.read
+
+        public struct Result: Codable, Sendable, Hashable {
+            public var text: String
+
+            public init(text: String) { self.text = text }
+        }
+
+        public static let example = RPCExample(
+            Metrics(), Result(text: "# TYPE hato_rpc_connections gauge\nhato_rpc_connections 12\n"))
+
+        public init() {}
+    }
+
+    /// The settings the service runs with, secrets hidden.
+    public struct Config: RPCRequest {
+        public typealias Result = JSONValue
+
+        public static let method = "service.config"
+        public static let summary = "Gives the effective settings and where each came from, secrets hidden"
+        public static let access = Access.administrator
+        public static let effect = Effect.read
+
+        public static let example = RPCExample(Config(), ["port": ["value": 7702, "source": "default"]])
+
+        public init() {}
+    }
+}

@@ -1,0 +1,75 @@
+import HatoModel
+import Testing
+
+/// What must be true of every declared method of every service.
+@Suite struct DeclaredMethodTests {
+    static let methods: [any RPCRequest.Type] = Service.builtIn + Notifier.methods
+    static let notifications: [any RPCNotification.Type] = Notifier.notifications
+
+    /// `HatoModel.Messages.OnDisconnect.Set` is `messages.onDisconnect.set`; a word all in capitals is all in small letters.
+    private func wireName(of type: Any.Type) -> String {
+        String(reflecting: type).split(separator: ".").dropFirst().map { word in
+            word.allSatisfy(\.isUppercase) ? word.lowercased() : word.prefix(1).lowercased() + word.dropFirst()
+        }.joined(separator: ".")
+    }
+
+    @Test func wireNameFollowsTheTypesName() {
+        for type in Self.methods { #expect(type.method == wireName(of: type)) }
+        for type in Self.notifications { #expect(type.method == wireName(of: type)) }
+    }
+
+    @Test func namesAreUnique() {
+        let names = Self.methods.map { $0.method }
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test func summariesAreOneSentenceWithoutFullStop() {
+        for summary in Self.methods.map({ $0.summary }) + Self.notifications.map({ $0.summary }) {
+            #expect(!summary.isEmpty && !summary.hasSuffix(".") && summary.first?.isUppercase == true, "\(summary)")
+        }
+    }
+
+    @Test func everyExampleDecodesToWhatItEncodes() throws {
+        func check<Request: RPCRequest>(_ type: Request.Type) throws {
+            let params = try type.example.request.encodedParams()
+            let request = try type.decode(params)
+            #expect(try request.encodedParams() == params, "\(type.method)")
+
+            var writer = JSONWriter()
+            try type.encode(type.example.result, into: &writer)
+            let result = try JSONParser.parse(writer.bytes)
+            #expect(try JSONCoding.encode(try type.decodeResult(result)) == result, "\(type.method)")
+        }
+        for type in Self.methods { try check(type) }
+
+        func check<Notification: RPCNotification>(_ type: Notification.Type) throws {
+            let params = try type.example.encodedParams()
+            #expect(try type.decode(params).encodedParams() == params, "\(type.method)")
+        }
+        for type in Self.notifications { try check(type) }
+    }
+
+    @Test func everyMethodRefusesUnknownParametersByName() throws {
+        func check<Request: RPCRequest>(_ type: Request.Type) throws {
+            var params = try type.example.request.encodedParams()
+            params["surely_unknown"] = 1
+            let error = #expect(throws: RPCError.self, "\(type.method)") { _ = try type.decode(params) }
+            #expect(error?.code == .invalidParams, "\(type.method)")
+            #expect(error?.data["parameter"] == "surely_unknown", "\(type.method)")
+        }
+        for type in Self.methods { try check(type) }
+    }
+
+    @Test func everyExampleIsWhatItsSchemaSays() throws {
+        func check<Request: RPCRequest>(_ type: Request.Type) throws {
+            let params = try type.example.request.encodedParams()
+            let schema = JSONSchema.of(type, sample: .object(params))
+            let properties = schema["properties"]?.object ?? [:]
+            for member in params.members { #expect(properties[member.name] != nil, "\(type.method) \(member.name)") }
+            for name in schema["required"]?.array ?? [] {
+                #expect(name.string.flatMap { params[$0] } != nil, "\(type.method) \(name)")
+            }
+        }
+        for type in Self.methods { try check(type) }
+    }
+}
