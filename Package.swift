@@ -11,6 +11,7 @@ let settings: [SwiftSetting] = [
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioExtras = Target.Dependency.product(name: "NIOExtras", package: "swift-nio-extras")
@@ -76,7 +77,7 @@ let package = Package(
     targets: [
         // What can be said, and how it is said.
         room("HatoModel", in: "Shared"),
-        room("HatoRPC", in: "Shared", ["HatoModel", nioCore, nioPosix, nioSSL, logging]),
+        room("HatoRPC", in: "Shared", ["HatoModel", nioCore, nioPosix, nioTLS, nioSSL, logging]),
         room("HatoTesting", in: "Shared", ["HatoModel", "HatoRPC"]),
 
         // What services share.

@@ -1,8 +1,102 @@
 import HatoModel
+import Logging
+import Synchronization
 
-/// A request that waits for its answer; made when it is read, answered once.
+/// What the order of a connection needs to know of a request that is being worked on.
+struct RequestTicket: Sendable {
+    /// Its slot in the order of answers; all entries of a batch share one.
+    var sequence: UInt64
+    /// Its place in its batch; nil outside one.
+    var entry: Int?
+    var isSlow: Bool
+    /// Whether later requests wait until it is answered.
+    var isBarrier: Bool
+    /// What it counts against the bytes in flight.
+    var byteCount: Int
+}
+
+/// A request that waits for its answer; made when it is read, answered once, from any thread.
+///
+/// The answer is written where it is given: only bytes travel to the event loop.
 final class PendingReply: Sendable {
-    func succeed(_ write: (inout JSONWriter) throws -> Void) {}
-    func succeed(_ result: EncodedJSON) {}
-    func fail(_ error: any Error) {}
+    let connection: RPCConnection
+    let ticket: RequestTicket
+    /// Nil for a notification, which has no answer, whatever happens.
+    let id: String?
+    let method: String
+    private let isAnswered = Atomic(false)
+
+    init(connection: RPCConnection, ticket: RequestTicket, id: String?, method: String) {
+        self.connection = connection
+        self.ticket = ticket
+        self.id = id
+        self.method = method
+    }
+
+    deinit {
+        guard !isAnswered.load(ordering: .relaxed) else { return }
+        connection.hub.server.logger.error("a request was let go without an answer", metadata: ["method": "\(method)"])
+        connection.answer(ticket, id.map { Response.bytes(id: $0, error: .internalError) }, isError: true)
+    }
+
+    func succeed(_ write: (inout JSONWriter) throws -> Void) {
+        guard let id else { return finish(nil) }
+        do {
+            let bytes = try Response.bytes(id: id, write)
+            let limit = connection.hub.server.limits.responseBytesMax
+            guard bytes.count <= limit else { return fail(RPCError.tooBig(limit)) }
+            finish(bytes)
+        } catch {
+            fail(error)
+        }
+    }
+
+    func succeed(_ result: EncodedJSON) {
+        succeed { writer in writer.write(encoded: result.bytes) }
+    }
+
+    func fail(_ error: any Error) {
+        if !(error is any RPCErrorConvertible) {
+            connection.hub.server.logger.error(
+                "a method failed with an error it has no answer for",
+                metadata: ["method": "\(method)", "error": "\(String(reflecting: error))"])
+        }
+        finish(id.map { Response.bytes(id: $0, error: RPCError(error)) }, isError: true)
+    }
+
+    private func finish(_ response: [UInt8]?, isError: Bool = false) {
+        let isFirst = isAnswered.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+        if isFirst { connection.answer(ticket, response, isError: isError) }
+    }
+}
+
+/// Writes response objects, without the line end.
+enum Response {
+    static func bytes(id: String, _ writeResult: (inout JSONWriter) throws -> Void) rethrows -> [UInt8] {
+        var writer = opening(id: id)
+        writer.appendRaw(",\"result\":")
+        try writeResult(&writer)
+        writer.appendRaw(UInt8(ascii: "}"))
+        return writer.bytes
+    }
+
+    static func bytes(id: String, error: RPCError) -> [UInt8] {
+        var writer = opening(id: id)
+        writer.appendRaw(",\"error\":")
+        error.write(into: &writer)
+        writer.appendRaw(UInt8(ascii: "}"))
+        return writer.bytes
+    }
+
+    private static let beginning = Array("{\"jsonrpc\":\"2.0\",\"id\":".utf8)
+
+    /// Where the id stands in every response.
+    static var idOffset: Int { beginning.count }
+
+    private static func opening(id: String) -> JSONWriter {
+        var writer = JSONWriter(capacity: 160)
+        writer.appendRaw(beginning)
+        writer.appendRaw(id)
+        return writer
+    }
 }

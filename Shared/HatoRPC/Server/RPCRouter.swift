@@ -45,7 +45,17 @@ public struct RPCRouter: Sendable {
     private mutating func add<Request: RPCRequest>(_: Request.Type, _ start: RPCMethod.Start) {
         precondition(methods[Request.method] == nil, "\(Request.method) has two handlers")
         methods[Request.method] = RPCMethod(
-            name: Request.method, access: Request.access, isSlow: Request.isSlow, start: start)
+            name: Request.method, access: Request.access, isSlow: Request.isSlow, start: start,
+            ownParameters: Self.ownParameters(of: Request.self))
+    }
+
+    mutating func add(_ method: RPCMethod) { methods[method.name] = method }
+
+    /// A method may use `auth` or `as` for something of its own (`messages.rules.check` judges `as` another user); its
+    /// example shows all parameters.
+    private static func ownParameters<Request: RPCRequest>(of _: Request.Type) -> Set<String> {
+        guard let params = try? Request.example.request.encodedParams() else { return [] }
+        return Set(params.members.map(\.name)).intersection(["auth", "as"])
     }
 }
 
@@ -57,12 +67,17 @@ struct RPCMethod: Sendable {
     enum Start: Sendable {
         case hot(Hot)
         case cold(Cold)
+        /// `session.authenticate` and `session.end` concern the connection itself.
+        case authenticate
+        case endSession
     }
 
     var name: String
     var access: Access
     var isSlow: Bool
     var start: Start
+    /// Those of `auth` and `as` that are parameters of the method itself.
+    var ownParameters: Set<String> = []
 }
 
 /// Why a server does not start.

@@ -1,19 +1,121 @@
 public import HatoModel
 public import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
 
 /// Serves a router over TCP (protocol §1, §2).
+///
+/// Every event loop has a `LoopHub`, every connection one `ConnectionHandler`; no actor and no task stands between a line
+/// and a hot method.
 public final class RPCServer: Sendable {
+    private struct Running {
+        var group: MultiThreadedEventLoopGroup
+        var channel: any Channel
+        var hubs: [LoopHub]
+    }
+
     private let configuration: RPCServerConfiguration
+    private let router: RPCRouter
+    private let authenticator: any Authenticator
+    private let logger: Logger
+    private let running = Mutex<Running?>(nil)
 
     public init(
         _ configuration: RPCServerConfiguration, router: RPCRouter, authenticator: any Authenticator, logger: Logger
     ) {
         self.configuration = configuration
+        self.router = router
+        self.authenticator = authenticator
+        self.logger = logger
     }
 
-    /// Listens; returns the address it got. Throws `RPCServerError`.
-    public func start() async throws -> (host: String, port: Int) { (configuration.host, configuration.port) }
+    /// Listens; returns the address it got. Throws `RPCServerError`. Called once.
+    public func start() async throws -> (host: String, port: Int) {
+        var router = router
+        router.addServiceMethods(configuration) { [weak self] in await self?.counts() ?? LoopCounts() }
+        try router.verify(declared: configuration.methods)
+        let tls = try configuration.tls.map(ServerTLS.context)
+        let state = ServerState(
+            configuration, methods: router.methods, authenticator: authenticator, logger: logger)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
+        let hubs = Array(group.makeIterator()).map { LoopHub(loop: $0, server: state) }
+        do {
+            let channel = try await bootstrap(group, hubs, tls)
+                .bind(host: configuration.host, port: configuration.port).get()
+            running.withLock { $0 = Running(group: group, channel: channel, hubs: hubs) }
+            return (channel.localAddress?.ipAddress ?? configuration.host, channel.localAddress?.port ?? 0)
+        } catch {
+            try? await group.shutdownGracefully()
+            throw RPCServerError.cannotListen(
+                host: configuration.host, port: configuration.port, reason: String(describing: error))
+        }
+    }
+
+    private func bootstrap(
+        _ group: MultiThreadedEventLoopGroup, _ hubs: [LoopHub], _ tls: NIOSSLContext?
+    ) -> ServerBootstrap {
+        let limits = configuration.limits
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 1_024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                }
+            }
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.maxMessagesPerRead, value: 4)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let hub = hubs.first(where: { $0.loop === channel.eventLoop }) else { return }
+                    try Self.setUp(channel, hub, tls)
+                }
+            }
+        return KeepAlive.options(limits).reduce(bootstrap) { bootstrap, keepAlive in
+            bootstrap.childChannelOption(.tcpOption(keepAlive.option), value: keepAlive.seconds)
+        }
+    }
+
+    private static func setUp(_ channel: any Channel, _ hub: LoopHub, _ tls: NIOSSLContext?) throws {
+        let server = hub.server
+        let address = channel.remoteAddress?.ipAddress ?? "unknown"
+        guard server.admission.enter(address) else {
+            server.logger.notice("refused a connection: too many", metadata: ["peer": "\(address)"])
+            channel.close(promise: nil)
+            return
+        }
+        let connection = RPCConnection(id: server.newConnectionID(), remoteAddress: address, hub: hub)
+        if let tls {
+            try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: tls), HandshakeWatcher())
+        }
+        try channel.pipeline.syncOperations.addHandler(
+            ConnectionHandler(connection: connection, hub: hub, usesTLS: tls != nil))
+    }
 
     /// Stops accepting, answers what was accepted, closes; what is not done after `grace` is cut off.
-    public func shutdown(grace: Duration) async {}
+    public func shutdown(grace: Duration) async {
+        let taken = running.withLock { running in
+            defer { running = nil }
+            return running
+        }
+        guard let taken else { return }
+        try? await taken.channel.close()
+        let limit = TimeAmount(grace)
+        let finished = taken.hubs.map { hub in hub.loop.flatSubmit { hub.finishAll(within: limit) } }
+        for future in finished { try? await future.get() }
+        try? await taken.group.shutdownGracefully()
+    }
+
+    private func counts() async -> LoopCounts {
+        let hubs = running.withLock { $0?.hubs ?? [] }
+        var all = LoopCounts()
+        for hub in hubs {
+            all = all + ((try? await hub.loop.submit { hub.counts }.get()) ?? LoopCounts())
+        }
+        return all
+    }
 }

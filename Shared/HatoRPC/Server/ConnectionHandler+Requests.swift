@@ -1,0 +1,304 @@
+import HatoModel
+import Logging
+import NIOCore
+
+// From a line to the body of its method, in order.
+
+/// A request whose method is known.
+struct CurrentRequest {
+    var id: String?
+    var method: RPCMethod
+    var params: JSONObject
+    var byteCount: Int
+    var sequence: UInt64
+    var entry: Int?
+    /// The batch it is in may answer late, so it may.
+    var isSlow: Bool { method.isSlow }
+    var caller: Caller?
+    var isCallCredential = false
+}
+
+/// What was read from a line and waits: for its turn, or for its credential to be verified.
+struct WaitingRequests {
+    /// The request whose turn is next, when it has been looked at already.
+    var current: CurrentRequest?
+    /// The entries of its batch that follow.
+    var entries: [ReadEnvelope] = []
+    var next = 0
+    var sequence: UInt64
+}
+
+extension ConnectionHandler {
+    /// Whether another request may be handed on now.
+    var mayHandOn: Bool {
+        !isBarrierRunning && !isVerifying && requestsInFlight < server.limits.requestsInFlightMax
+            && bytesInFlight < server.limits.connectionBytesInFlightMax
+            && connection.unsentBytes <= server.limits.unsentResponseBytesMax
+    }
+
+    /// Hands on what may be handed on: first what waits, then line by line.
+    func handOn() {
+        guard !isReading, phase == .open || phase == .finishing else { return }
+        isReading = true
+        defer { isReading = false }
+        while mayHandOn {
+            if waiting != nil {
+                guard continueWaiting() else { break }
+            } else if let line = lines.nextLine() {
+                take(line)
+            } else {
+                if phase == .open { checkUnfinishedLine() }
+                isHeldUp = false
+                return
+            }
+            guard phase == .open || phase == .finishing else { return }
+        }
+        isHeldUp = waiting != nil || !lines.isEmpty
+    }
+
+    // MARK: Lines
+
+    private var lineBytesMax: Int {
+        hasShownCredential ? server.limits.lineBytesMax
+            : min(server.limits.unauthenticatedLineBytesMax, server.limits.lineBytesMax)
+    }
+
+    private func checkUnfinishedLine() {
+        if lines.beginsWithHTTP {
+            refuseHTTP()
+        } else if lines.unfinishedCount > lineBytesMax {
+            refuseLongLine()
+        }
+    }
+
+    private func refuseHTTP() {
+        server.logger.notice("closed a connection that speaks HTTP", metadata: ["peer": "\(connection.remoteAddress)"])
+        phase = .lingering
+        lines.removeAll()
+        closeNow()
+    }
+
+    private func refuseLongLine() {
+        refuse(RPCError.lineTooLong(lineBytesMax))
+        lines.removeAll()
+        mustLinger = true
+        phase = .finishing
+    }
+
+    private func take(_ line: ByteBuffer) {
+        guard line.readableBytes <= lineBytesMax else { return refuseLongLine() }
+        let span = line.readableBytesUInt8Span
+        guard !HTTPGuard.isHTTP(span) else { return refuseHTTP() }
+        let read: ReadLine
+        do {
+            read = try EnvelopeReader.read(
+                span, nestingMax: server.limits.nestingMax, batchEntriesMax: server.limits.batchEntriesMax)
+        } catch {
+            return refuse(RPCError.parseError(error))
+        }
+        switch read {
+        case .single(let envelope): takeSingle(envelope)
+        case .batch(let entries): takeBatch(entries)
+        case .batchTooLarge:
+            refuse(
+                RPCError.invalidRequest(
+                    "A batch may have \(server.limits.batchEntriesMax) entries", reason: "batch_too_large"))
+        }
+    }
+
+    /// Answers a whole line with one error, in its turn.
+    private func refuse(_ error: RPCError) {
+        hub.count { $0.errors += 1 }
+        complete(responses.open(isSlow: false), Response.bytes(id: "null", error: error))
+    }
+
+    private func takeSingle(_ envelope: ReadEnvelope) {
+        let sequence = responses.open(isSlow: isSlow(envelope))
+        guard let current = admit(envelope, sequence: sequence, entry: nil) else { return }
+        if let rest = proceed(current) { waiting = WaitingRequests(current: rest, sequence: sequence) }
+    }
+
+    private func takeBatch(_ entries: [ReadEnvelope]) {
+        guard !entries.isEmpty else { return refuse(RPCError.invalidRequest("A batch has at least one entry")) }
+        let sequence = responses.open(isSlow: entries.contains(where: isSlow))
+        batches[sequence] = BatchResponse(count: entries.count, bytesMax: server.limits.responseBytesMax)
+        waiting = WaitingRequests(entries: entries, sequence: sequence)
+    }
+
+    private func isSlow(_ envelope: ReadEnvelope) -> Bool {
+        guard case .request(let request) = envelope else { return false }
+        return server.methods[request.method]?.isSlow ?? false
+    }
+
+    /// Goes on with what waits; false when it must wait longer.
+    private func continueWaiting() -> Bool {
+        guard var rest = waiting else { return true }
+        var current = rest.current
+        if current == nil {
+            guard rest.next < rest.entries.count else {
+                waiting = nil
+                return true
+            }
+            let entry = rest.next
+            rest.next += 1
+            current = admit(rest.entries[entry], sequence: rest.sequence, entry: entry)
+        }
+        rest.current = nil
+        waiting = rest
+        guard let current else { return true }
+        guard let held = proceed(current) else { return true }
+        waiting?.current = held
+        return false
+    }
+
+    // MARK: Requests
+
+    /// Finds the method; answers at once when there is none to call.
+    private func admit(_ envelope: ReadEnvelope, sequence: UInt64, entry: Int?) -> CurrentRequest? {
+        hub.count { $0.requests += 1 }
+        switch envelope {
+        case .invalid(let id, let detail):
+            let response = Response.bytes(id: id ?? "null", error: RPCError.invalidRequest(detail))
+            answerNow(sequence, entry, response, isError: true)
+            return nil
+        case .request(let request):
+            guard let method = server.methods[request.method] else {
+                return failNow(RPCError.methodNotFound(request.method), request.id, sequence, entry)
+            }
+            guard case .object(let params) = request.params else {
+                return failNow(RPCError.positionalParams, request.id, sequence, entry)
+            }
+            return CurrentRequest(
+                id: request.id, method: method, params: params, byteCount: request.byteCount, sequence: sequence,
+                entry: entry)
+        }
+    }
+
+    private func failNow(
+        _ error: RPCError, _ id: String?, _ sequence: UInt64, _ entry: Int?
+    ) -> CurrentRequest? {
+        answerNow(sequence, entry, id.map { Response.bytes(id: $0, error: error) }, isError: true)
+        return nil
+    }
+
+    private func answerNow(_ sequence: UInt64, _ entry: Int?, _ response: [UInt8]?, isError: Bool) {
+        if isError { hub.count { $0.errors += 1 } }
+        guard let entry else { return complete(sequence, response) }
+        batches[sequence]?.set(entry, response)
+        completeBatchIfDone(sequence)
+    }
+
+    func fail(_ request: CurrentRequest, _ error: RPCError) {
+        _ = failNow(error, request.id, request.sequence, request.entry)
+    }
+
+    func succeed(_ request: CurrentRequest, _ result: JSONValue) {
+        let response = request.id.map { id in Response.bytes(id: id) { $0.write(result) } }
+        answerNow(request.sequence, request.entry, response, isError: false)
+    }
+
+    /// Finds out who asks, then starts the method; returns the request when it must wait.
+    private func proceed(_ request: CurrentRequest) -> CurrentRequest? {
+        var request = request
+        if request.caller == nil {
+            switch identify(&request) {
+            case .known(let caller): request.caller = caller
+            case .refused(let error):
+                fail(request, error)
+                return nil
+            case .unverified(let credential, let speaksAs):
+                verify(credential, speaksAs)
+                return request
+            }
+        }
+        let caller = request.caller ?? .nobody
+        if let problem = accessProblem(request.method, caller) {
+            fail(request, problem)
+            return nil
+        }
+        switch request.method.start {
+        case .hot(let start): start(request.params, context(request, caller), pending(request, isBarrier: false))
+        case .cold(let start):
+            guard running == 0 else { return request }
+            let context = context(request, caller)
+            let pending = pending(request, isBarrier: !request.isSlow)
+            let params = request.params
+            Task { await start(params, context, pending) }
+        case .authenticate: authenticate(request, caller)
+        case .endSession: endSession(request)
+        }
+        return nil
+    }
+
+    private func accessProblem(_ method: RPCMethod, _ caller: Caller) -> RPCError? {
+        switch (method.access, caller) {
+        case (.anyone, _), (.rules, _), (.signedIn, .user), (_, .administrator): nil
+        case (.signedIn, .nobody), (.administrator, .nobody): RPCError.missingCredential
+        case (.administrator, .user): RPCError.permissionDenied("Only administrators may call \(method.name)")
+        }
+    }
+
+    private func context(_ request: CurrentRequest, _ caller: Caller) -> RPCContext {
+        RPCContext(
+            caller: caller, connection: connection, isCallCredential: request.isCallCredential,
+            sequence: request.sequence)
+    }
+
+    private func pending(_ request: CurrentRequest, isBarrier: Bool) -> PendingReply {
+        requestsInFlight += 1
+        bytesInFlight += request.byteCount
+        if !request.isSlow { running += 1 }
+        if isBarrier { isBarrierRunning = true }
+        let ticket = RequestTicket(
+            sequence: request.sequence, entry: request.entry, isSlow: request.isSlow, isBarrier: isBarrier,
+            byteCount: request.byteCount)
+        return PendingReply(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
+    }
+}
+
+/// The answers of a batch, gathered in the order of its entries.
+final class BatchResponse {
+    private var responses: [[UInt8]?]
+    private var missing: Int
+    private var byteCount = 2
+    private let bytesMax: Int
+
+    init(count: Int, bytesMax: Int) {
+        responses = Array(repeating: nil, count: count)
+        missing = count
+        self.bytesMax = bytesMax
+    }
+
+    var isDone: Bool { missing == 0 }
+
+    /// An answer that would make the whole too big is replaced by an error; its id is taken over from its own text.
+    func set(_ entry: Int, _ response: [UInt8]?) {
+        missing -= 1
+        guard let response else { return }
+        let fits = byteCount + response.count < bytesMax
+        let kept = fits ? response : Self.tooBig(bytesMax, insteadOf: response)
+        byteCount += kept.count + 1
+        responses[entry] = kept
+    }
+
+    /// Nil when nothing is to be answered: all entries were notifications.
+    var bytes: [UInt8]? {
+        guard responses.contains(where: { $0 != nil }) else { return nil }
+        var all: [UInt8] = []
+        all.reserveCapacity(byteCount)
+        all.append(UInt8(ascii: "["))
+        for response in responses {
+            guard let response else { continue }
+            if all.count > 1 { all.append(UInt8(ascii: ",")) }
+            all.append(contentsOf: response)
+        }
+        all.append(UInt8(ascii: "]"))
+        return all
+    }
+
+    private static func tooBig(_ limit: Int, insteadOf response: [UInt8]) -> [UInt8] {
+        var scanner = JSONScanner(at: Response.idOffset)
+        let id = (try? scanner.skip(response.span)).map { String(decoding: response[$0], as: UTF8.self) }
+        return Response.bytes(id: id ?? "null", error: RPCError.tooBig(limit))
+    }
+}

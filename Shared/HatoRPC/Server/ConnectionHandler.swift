@@ -1,0 +1,260 @@
+import HatoModel
+import Logging
+import NIOCore
+
+/// One connection of a server, on its event loop: reads, hands on requests in order, brings answers back in order, writes.
+///
+/// Order. Lines stay bytes until their turn comes. A hot request is handed on while earlier ones are still being worked on;
+/// a cold one waits until all earlier ones are answered, and everything behind it waits for it; a slow one waits like a
+/// cold one, but nothing waits for it. A request whose credential must be verified first holds up what is behind it.
+/// Answers leave in the order of the requests (`ResponseQueue`), slow ones when they come.
+///
+/// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of answers
+/// the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the peer.
+///
+/// All state is touched on the event loop only.
+final class ConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    enum Phase {
+        case open
+        /// Reads no more; closes when everything accepted is answered and sent.
+        case finishing
+        /// Has closed its own direction; throws away what still comes, so that the last answer is not lost to a reset.
+        case lingering
+        case closed
+    }
+
+    /// What is read ahead while a request waits for its turn.
+    static let waitingBytesMax = 64 << 10
+
+    let connection: RPCConnection
+    let server: ServerState
+    let hub: LoopHub
+    private let usesTLS: Bool
+    private(set) var context: ChannelHandlerContext?
+
+    var phase = Phase.open
+    var lines = LineBuffer()
+    private var hasInputEnded = false
+    /// Set when bytes are on their way that nobody will read: closing at once could cost the peer its last answer.
+    var mustLinger = false
+    private var isReadHeld = false
+    private var isWaitingForBudget = false
+    private var countedBytes = 0
+    private var lastTraffic = NIODeadline.now()
+    private var handshakeTimeout: Scheduled<Void>?
+
+    // Requests: see ConnectionHandler+Requests.swift.
+    var isReading = false
+    var isTouched = false
+    private var isSettling = false
+    /// Whether lines or requests are there whose turn has not come.
+    var isHeldUp = false
+    var responses = ResponseQueue()
+    var batches: [UInt64: BatchResponse] = [:]
+    var waiting: WaitingRequests?
+    var requestsInFlight = 0
+    var bytesInFlight = 0
+    /// Requests handed on and not answered, without slow ones.
+    var running = 0
+    var isBarrierRunning = false
+    var isVerifying = false
+    var identity = Caller.nobody
+    var hasShownCredential = false
+    var expiry: Scheduled<Void>?
+
+    // Output: see ConnectionHandler+Output.swift.
+    var output = ByteBuffer()
+    var outputCount = 0
+    var openers: [String: UInt64] = [:]
+    var held: [UInt64: [OutgoingNotification]] = [:]
+
+    init(connection: RPCConnection, hub: LoopHub, usesTLS: Bool) {
+        self.connection = connection
+        self.hub = hub
+        self.usesTLS = usesTLS
+        server = hub.server
+    }
+
+    // MARK: The channel's life
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        connection.handler = self
+        hub.add(self)
+        if usesTLS {
+            let limit = TimeAmount.seconds(Int64(server.limits.handshakeSecondsMax))
+            handshakeTimeout = hub.loop.assumeIsolated().scheduleTask(in: limit) { [weak self] in self?.closeNow() }
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { ended() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        ended()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        server.logger.debug("connection failed", metadata: ["error": "\(error)"])
+        closeNow()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ServerTLSReady {
+            handshakeTimeout?.cancel()
+            handshakeTimeout = nil
+        }
+        guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
+        hasInputEnded = true
+        if phase == .lingering { closeNow() } else { settle() }
+    }
+
+    private func ended() {
+        guard phase != .closed else { return }
+        phase = .closed
+        expiry?.cancel()
+        handshakeTimeout?.cancel()
+        lines.removeAll()
+        waiting = nil
+        held = [:]
+        server.budget.add(-countedBytes)
+        countedBytes = 0
+        hub.remove(self)
+        server.admission.leave(connection.remoteAddress)
+        for closed in connection.markClosed() { closed() }
+        context = nil
+    }
+
+    func closeNow() {
+        context?.close(promise: nil)
+    }
+
+    /// Answers what was accepted, then closes.
+    func finishAndClose() {
+        guard phase == .open else { return }
+        phase = .finishing
+    }
+
+    func closeIfIdle(since oldest: NIODeadline) {
+        guard lastTraffic < oldest, !connection.hasHolds, requestsInFlight == 0, waiting == nil else { return }
+        closeNow()
+    }
+
+    // MARK: Reading
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase == .open else { return }
+        let chunk = unwrapInboundIn(data)
+        let count = chunk.readableBytes
+        hub.count { $0.bytesRead += count }
+        lines.append(chunk)
+        handOn()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        settle()
+        context.fireChannelReadComplete()
+    }
+
+    /// The channel asks to read by itself; while requests must wait it is not passed on.
+    func read(context: ChannelHandlerContext) {
+        if mayRead { context.read() } else { isReadHeld = true }
+    }
+
+    private var mayRead: Bool {
+        if phase == .lingering { return true }
+        guard phase == .open else { return false }
+        if !mayHandOn || waiting != nil, lines.count >= Self.waitingBytesMax { return false }
+        if server.budget.isExceeded {
+            waitForBudget()
+            return false
+        }
+        return true
+    }
+
+    /// Everything that must be looked at again after requests, answers or the socket moved on.
+    func settle() {
+        isTouched = false
+        guard phase != .closed, !isSettling else { return }
+        isSettling = true
+        defer { isSettling = false }
+        repeat {
+            handOn()
+            flush()
+        } while isHeldUp && mayHandOn && waitingCanMove
+        lastTraffic = NIODeadline.now()
+        if countedBytes != heldBytes {
+            server.budget.add(heldBytes - countedBytes)
+            countedBytes = heldBytes
+        }
+        if connection.unsentBytes <= server.limits.unsentNotificationBytesMax / 2 {
+            for drained in connection.takeDrainWatches() { drained() }
+        }
+        finishIfDone()
+        if isReadHeld, mayRead {
+            isReadHeld = false
+            context?.read()
+        }
+    }
+
+    /// A cold request waits for all earlier ones; anything else that waits may go on.
+    private var waitingCanMove: Bool {
+        guard let current = waiting?.current, case .cold = current.method.start, current.caller != nil else { return true }
+        return running == 0
+    }
+
+    /// What this connection counts against the process.
+    private var heldBytes: Int { lines.count + bytesInFlight + connection.unsentBytes }
+
+    private func waitForBudget() {
+        guard !isWaitingForBudget else { return }
+        isWaitingForBudget = true
+        let connection = connection
+        server.budget.whenThereIsRoom {
+            connection.hub.post(.run(connection) { $0.isWaitingForBudget = false })
+        }
+        // Memory held by unfinished lines is given back by nobody else: when all of it is, the lines must go.
+        let patience = TimeAmount.seconds(Int64(server.limits.stalledLineSecondsMax))
+        hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in
+            guard let self, self.isWaitingForBudget, self.server.budget.isExceeded, self.requestsInFlight == 0,
+                !self.lines.isEmpty
+            else { return }
+            self.closeNow()
+        }
+    }
+
+    // MARK: Closing
+
+    private func finishIfDone() {
+        if hasInputEnded, phase == .open, !isHeldUp { phase = .finishing }
+        guard phase == .finishing, responses.isEmpty, !isHeldUp, let context else { return }
+        phase = .lingering
+        lines.removeAll()
+        let channel = context.channel
+        if !mustLinger || hasInputEnded || usesTLS {
+            closeAfterWrites(context)
+        } else {
+            closeAfterWrites(context, mode: .output)
+            let patience = hub.loop.scheduleTask(in: .seconds(2)) { channel.close(promise: nil) }
+            channel.closeFuture.whenComplete { _ in patience.cancel() }
+        }
+        if isReadHeld {
+            isReadHeld = false
+            context.read()
+        }
+    }
+
+    /// Everything written before is sent first. A peer that does not take it is cut off by the idle limit or the server's end.
+    private func closeAfterWrites(_ context: ChannelHandlerContext, mode: CloseMode = .all) {
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
+            context.close(mode: mode, promise: nil)
+        }
+    }
+}
+
+/// Fired into the pipeline when a TLS handshake is done.
+struct ServerTLSReady: Sendable {}

@@ -1,0 +1,72 @@
+import NIOCore
+
+/// Brings answers that come in any order back into the order of their requests.
+///
+/// Each request opens a slot; a slot's answer leaves when every earlier slot's answer has left. Slots of slow methods are
+/// passed over: their answers leave when they come.
+struct ResponseQueue {
+    enum Slot {
+        case waiting
+        case passedOver
+        case answered([UInt8]?)
+    }
+
+    /// The number of the first slot.
+    private(set) var first: UInt64 = 0
+    private var slots = CircularBuffer<Slot>(initialCapacity: 1)
+    /// Requests of slow methods that are not answered yet.
+    private var slow: Set<UInt64> = []
+
+    var isEmpty: Bool { slots.isEmpty && slow.isEmpty }
+
+    mutating func open(isSlow: Bool) -> UInt64 {
+        let sequence = first + UInt64(slots.count)
+        if isSlow {
+            slow.insert(sequence)
+            if slots.isEmpty { first += 1 } else { slots.append(.passedOver) }
+        } else {
+            slots.append(.waiting)
+        }
+        return sequence
+    }
+
+    /// Whether the answer of this request has not left yet.
+    func isOpen(_ sequence: UInt64) -> Bool {
+        if slow.contains(sequence) { return true }
+        guard sequence >= first, sequence < first + UInt64(slots.count) else { return false }
+        if case .passedOver = slots[slots.index(slots.startIndex, offsetBy: Int(sequence - first))] { return false }
+        return true
+    }
+
+    /// Takes an answer (nil: there is none to send); true when it may leave at once, which only slow ones do: others are
+    /// taken with `next`.
+    mutating func answer(_ sequence: UInt64, _ response: [UInt8]?) -> Bool {
+        if slow.remove(sequence) != nil { return true }
+        guard sequence >= first, sequence < first + UInt64(slots.count) else { return false }
+        slots[slots.index(slots.startIndex, offsetBy: Int(sequence - first))] = .answered(response)
+        return false
+    }
+
+    /// The next answer whose turn has come.
+    mutating func next() -> (sequence: UInt64, response: [UInt8]?)? {
+        while let slot = slots.first {
+            switch slot {
+            case .waiting: return nil
+            case .passedOver:
+                slots.removeFirst()
+                first += 1
+            case .answered(let response):
+                slots.removeFirst()
+                first += 1
+                return (first - 1, response)
+            }
+        }
+        return nil
+    }
+
+    /// An idle connection keeps no memory here.
+    mutating func shrink() {
+        if slots.isEmpty, slots.capacity > 64 { slots = CircularBuffer(initialCapacity: 1) }
+        if slow.isEmpty { slow = [] }
+    }
+}

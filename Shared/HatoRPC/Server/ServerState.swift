@@ -1,0 +1,104 @@
+import HatoModel
+import Logging
+import NIOCore
+import Synchronization
+
+/// What all connections of a server share.
+final class ServerState: Sendable {
+    let limits: RPCLimits
+    let methods: [String: RPCMethod]
+    let authenticator: any Authenticator
+    let logger: Logger
+    let now: @Sendable () -> Int64
+    let budget: ProcessBudget
+    let admission: Admission
+    private let nextConnection = Atomic<UInt64>(1)
+
+    init(
+        _ configuration: RPCServerConfiguration, methods: [String: RPCMethod], authenticator: any Authenticator,
+        logger: Logger
+    ) {
+        limits = configuration.limits
+        now = configuration.now
+        self.methods = methods
+        self.authenticator = authenticator
+        self.logger = logger
+        budget = ProcessBudget(limit: configuration.limits.processBytesInFlightMax)
+        admission = Admission(
+            connectionsMax: configuration.limits.connectionsMax,
+            perAddressMax: configuration.limits.connectionsPerAddressMax)
+    }
+
+    func newConnectionID() -> UInt64 {
+        nextConnection.wrappingAdd(1, ordering: .relaxed).oldValue
+    }
+}
+
+/// The bytes that all connections together hold: requests read and answers not taken.
+///
+/// Above the limit connections stop reading; each leaves a callback that is called once when there is room again.
+final class ProcessBudget: Sendable {
+    private let limit: Int
+    private let used = Atomic(0)
+    private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+    init(limit: Int) { self.limit = limit }
+
+    var isExceeded: Bool { used.load(ordering: .relaxed) > limit }
+
+    func add(_ change: Int) {
+        let (before, after) = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
+        guard before > limit, after <= limit else { return }
+        for resume in takeWaiting() { resume() }
+    }
+
+    func whenThereIsRoom(_ resume: @escaping @Sendable () -> Void) {
+        waiting.withLock { $0.append(resume) }
+        // Room may have come between the caller's look and the append.
+        guard !isExceeded else { return }
+        for resume in takeWaiting() { resume() }
+    }
+
+    private func takeWaiting() -> [@Sendable () -> Void] {
+        waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+    }
+}
+
+/// Counts connections, in all and by address.
+final class Admission: Sendable {
+    private struct State {
+        var total = 0
+        var byAddress: [String: Int] = [:]
+    }
+
+    private let connectionsMax: Int
+    private let perAddressMax: Int
+    private let state = Mutex(State())
+
+    init(connectionsMax: Int, perAddressMax: Int) {
+        self.connectionsMax = connectionsMax
+        self.perAddressMax = perAddressMax
+    }
+
+    /// False when there are too many; nothing is counted then.
+    func enter(_ address: String) -> Bool {
+        state.withLock { state in
+            let same = state.byAddress[address, default: 0]
+            guard state.total < connectionsMax, same < perAddressMax else { return false }
+            state.total += 1
+            state.byAddress[address] = same + 1
+            return true
+        }
+    }
+
+    func leave(_ address: String) {
+        state.withLock { state in
+            state.total -= 1
+            let same = state.byAddress[address, default: 1] - 1
+            state.byAddress[address] = same > 0 ? same : nil
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import HatoModel
+
+/// The errors of JSON-RPC itself, with the specification's own messages; `data.detail` says more.
+extension RPCError {
+    static func parseError(_ error: JSONError) -> RPCError {
+        RPCError(.parseError, reason: "parse_error", "Parse error", data: ["detail": .string(error.description)])
+    }
+
+    static func invalidRequest(_ detail: String, reason: String = "invalid_request") -> RPCError {
+        RPCError(.invalidRequest, reason: reason, "Invalid Request", data: ["detail": .string(detail)])
+    }
+
+    static func methodNotFound(_ method: String) -> RPCError {
+        RPCError(
+            .methodNotFound, reason: "method_not_found", "Method not found",
+            data: ["method": .string(String(method.prefix(128)))])
+    }
+
+    static let positionalParams = RPCError(
+        .invalidParams, reason: "positional_params", "Invalid params: parameters are passed by name, in an object",
+        data: ["parameter": "params"])
+
+    static func lineTooLong(_ limit: Int) -> RPCError {
+        invalidRequest("A line may have \(limit) bytes here", reason: "line_too_long")
+    }
+
+    static func tooBig(_ limit: Int) -> RPCError {
+        resourceExhausted(
+            reason: "too_big", "The answer is larger than \(limit) bytes: page it, query it or export it")
+    }
+
+    static let missingCredential = unauthenticated(
+        reason: "missing_credential", "This method needs a credential: pass auth or call session.authenticate first")
+
+    static let tokenExpired = unauthenticated(
+        reason: "TOKEN_EXPIRED", "The token of this connection has ended: call session.authenticate with a new one")
+
+    static let onlyAdministratorsMayUseAs = permissionDenied("Only administrators may use as")
+}

@@ -1,0 +1,102 @@
+import HatoModel
+
+/// One JSON-RPC request or notification as it was read from a line, its params parsed.
+struct RequestEnvelope {
+    enum Params {
+        case object(JSONObject)
+        /// By position: the specification has them, this protocol refuses them.
+        case positional
+    }
+
+    /// The id as it was sent, byte for byte; nil for a notification. Big numbers survive, small ones stay inline in the string.
+    var id: String?
+    var method: String
+    var params: Params
+    /// How many bytes of the line it took.
+    var byteCount: Int
+}
+
+/// What one element of a line turned out to be.
+enum ReadEnvelope {
+    case request(RequestEnvelope)
+    /// JSON, but no request object; answered with the id if one could be told, else null, as the specification wants.
+    case invalid(id: String?, detail: String)
+}
+
+/// What a line holds.
+enum ReadLine {
+    case single(ReadEnvelope)
+    case batch([ReadEnvelope])
+    case batchTooLarge
+}
+
+/// Reads lines of JSON-RPC 2.0: all of a line is validated before any of it is answered.
+enum EnvelopeReader {
+    static func read(_ line: Span<UInt8>, nestingMax: Int, batchEntriesMax: Int) throws(JSONError) -> ReadLine {
+        var scanner = JSONScanner(depth: nestingMax)
+        guard try scanner.kind(line) == .array else {
+            let envelope = try envelope(line, &scanner)
+            try scanner.end(line)
+            return .single(envelope)
+        }
+        var entries: [ReadEnvelope] = []
+        var count = 0
+        var cursor = try scanner.beginArray(line)
+        while try scanner.nextElement(line, &cursor) {
+            count += 1
+            if count > batchEntriesMax {
+                entries = []
+                _ = try scanner.skip(line)
+            } else {
+                entries.append(try envelope(line, &scanner))
+            }
+        }
+        try scanner.end(line)
+        return count > batchEntriesMax ? .batchTooLarge : .batch(entries)
+    }
+
+    private static func envelope(_ line: Span<UInt8>, _ scanner: inout JSONScanner) throws(JSONError) -> ReadEnvelope {
+        let start = scanner.position
+        guard try scanner.kind(line) == .object else {
+            _ = try scanner.skip(line)
+            return .invalid(id: nil, detail: "A request is an object")
+        }
+        var id: String?
+        var method: String?
+        var params = RequestEnvelope.Params.object([:])
+        var problem: String?
+        var isVersion2 = false
+        var cursor = try scanner.beginObject(line)
+        while let name = try scanner.nextMember(line, &cursor) {
+            let kind = try scanner.kind(line)
+            switch (name, kind) {
+            case ("jsonrpc", .string): isVersion2 = try scanner.string(line) == "2.0"
+            case ("id", .string), ("id", .number), ("id", .null):
+                let range = try scanner.skip(line)
+                id = text(line.extracting(range))
+            case ("id", _):
+                _ = try scanner.skip(line)
+                problem = "id must be a string, a number or null"
+            case ("method", .string): method = try scanner.string(line)
+            case ("params", .object): params = .object(try scanner.object(line))
+            case ("params", .array):
+                _ = try scanner.skip(line)
+                params = .positional
+            case ("params", _):
+                _ = try scanner.skip(line)
+                problem = "params must be an object"
+            default: _ = try scanner.skip(line)
+            }
+        }
+        if !isVersion2 { problem = "jsonrpc must be \"2.0\"" }
+        guard problem == nil, let method else {
+            return .invalid(id: id, detail: problem ?? "method must be a string")
+        }
+        return .request(
+            RequestEnvelope(id: id, method: method, params: params, byteCount: scanner.position - start))
+    }
+
+    private static func text(_ bytes: Span<UInt8>) -> String {
+        bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,220 @@
+import HatoModel
+import HatoRPC
+import Logging
+import Synchronization
+
+/// Methods that let a test see the order in which things happen.
+enum Check {
+    /// Hot; answers what it got, at once.
+    struct Echo: RPCRequest {
+        static let method = "check.echo"
+        static let summary = "Answers what it got"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Echo> { .init(Echo(value: "a"), Result(value: "a")) }
+        var value: JSONValue?
+        struct Result: Codable, Sendable { var value: JSONValue? }
+    }
+
+    /// Hot; answered from another thread, when the test opens its gate.
+    struct Later: RPCRequest {
+        static let method = "check.later"
+        static let summary = "Answers when its gate opens"
+        static let access = Access.anyone
+        static let effect = Effect.write
+        static var example: RPCExample<Later> { .init(Later(gate: "a"), Result(gate: "a")) }
+        var gate: String
+        struct Result: Codable, Sendable { var gate: String }
+    }
+
+    /// Cold; answered when the test opens its gate.
+    struct Cold: RPCRequest {
+        static let method = "check.cold"
+        static let summary = "Answers when its gate opens"
+        static let access = Access.anyone
+        static let effect = Effect.write
+        static var example: RPCExample<Cold> { .init(Cold(gate: "a"), Result(gate: "a")) }
+        var gate: String
+        struct Result: Codable, Sendable { var gate: String }
+    }
+
+    /// Slow and cold; answered when the test opens its gate.
+    struct Slow: RPCRequest {
+        static let method = "check.slow"
+        static let summary = "Answers when its gate opens, perhaps after its neighbours"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static let isSlow = true
+        static var example: RPCExample<Slow> { .init(Slow(gate: "a"), Result(gate: "a")) }
+        var gate: String
+        struct Result: Codable, Sendable { var gate: String }
+    }
+
+    /// Fails with an error the wire does not know.
+    struct Fail: RPCRequest {
+        static let method = "check.fail"
+        static let summary = "Fails"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Fail> { .init(Fail(), Empty()) }
+        typealias Result = Empty
+    }
+
+    /// Is let go without an answer.
+    struct Forget: RPCRequest {
+        static let method = "check.forget"
+        static let summary = "Never answers"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Forget> { .init(Forget(), Empty()) }
+        typealias Result = Empty
+    }
+
+    struct Who: RPCRequest {
+        static let method = "check.who"
+        static let summary = "Tells who asks"
+        static let access = Access.rules
+        static let effect = Effect.read
+        static var example: RPCExample<Who> { .init(Who(), Result(uid: nil, admin: false, room: nil)) }
+        struct Result: Codable, Sendable {
+            var uid: String?
+            var admin: Bool
+            var room: String?
+        }
+    }
+
+    struct SignedIn: RPCRequest {
+        static let method = "check.signedIn"
+        static let summary = "For users; its parameter is decoded after the access check"
+        static let access = Access.signedIn
+        static let effect = Effect.read
+        static var example: RPCExample<SignedIn> { .init(SignedIn(count: 1), Empty()) }
+        typealias Result = Empty
+        var count: Int
+    }
+
+    struct Administration: RPCRequest {
+        static let method = "check.administration"
+        static let summary = "For administrators; has a parameter named as of its own"
+        static let access = Access.administrator
+        static let effect = Effect.read
+        static var example: RPCExample<Administration> { .init(Administration(as: "x"), Result(as: "x")) }
+        var `as`: String
+        struct Result: Codable, Sendable { var `as`: String }
+    }
+
+    /// Opens a listener; the test notifies through `TestService.listeners`.
+    struct Listen: RPCRequest {
+        static let method = "check.listen"
+        static let summary = "Opens a listener"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Listen> { .init(Listen(gate: nil), Result(subscription: "1")) }
+        /// When given, a first event is sent before the answer, which waits for the gate.
+        var gate: String?
+        struct Result: Codable, Sendable { var subscription: String }
+    }
+
+    static let methods: [any RPCRequest.Type] = [
+        Echo.self, Later.self, Cold.self, Slow.self, Fail.self, Forget.self, Who.self, SignedIn.self,
+        Administration.self, Listen.self,
+    ]
+}
+
+/// Gates that a test opens and methods wait at; also a record of who came.
+final class Gates: Sendable {
+    private struct State {
+        var open: Set<String> = []
+        var arrived: [String] = []
+        var waiting: [String: [CheckedContinuation<Void, Never>]] = [:]
+        var callbacks: [String: [@Sendable () -> Void]] = [:]
+        var observers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    var arrived: [String] { state.withLock { $0.arrived } }
+
+    private func record(_ name: String, _ state: inout State) -> [CheckedContinuation<Void, Never>] {
+        state.arrived.append(name)
+        let ready = state.observers.filter { $0.count <= state.arrived.count }.map(\.continuation)
+        state.observers.removeAll { $0.count <= state.arrived.count }
+        return ready
+    }
+
+    func pass(_ name: String) async {
+        await withCheckedContinuation { continuation in
+            let (mayPass, ready) = state.withLock { state in
+                let ready = record(name, &state)
+                if state.open.contains(name) { return (true, ready) }
+                state.waiting[name, default: []].append(continuation)
+                return (false, ready)
+            }
+            ready.forEach { $0.resume() }
+            if mayPass { continuation.resume() }
+        }
+    }
+
+    func whenOpen(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        let (mayPass, ready) = state.withLock { state in
+            let ready = record(name, &state)
+            if state.open.contains(name) { return (true, ready) }
+            state.callbacks[name, default: []].append(body)
+            return (false, ready)
+        }
+        ready.forEach { $0.resume() }
+        if mayPass { body() }
+    }
+
+    func open(_ name: String) {
+        let (waiting, callbacks) = state.withLock { state in
+            state.open.insert(name)
+            return (
+                state.waiting.removeValue(forKey: name) ?? [], state.callbacks.removeValue(forKey: name) ?? []
+            )
+        }
+        waiting.forEach { $0.resume() }
+        callbacks.forEach { $0() }
+    }
+
+    /// Waits until so many have come to any gate.
+    func arrivals(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.arrived.count >= count { return true }
+                state.observers.append((count, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+}
+
+/// Knows "admin", "user-<uid>" at once; "late-<uid>" after a gate; everything else is wrong.
+final class TestAuthenticator: Authenticator {
+    let gates: Gates
+    /// When tokens of "short-<uid>" end.
+    let shortTokenEnd = Mutex<Int64?>(nil)
+
+    init(gates: Gates) { self.gates = gates }
+
+    func remembered(_ credential: String) -> Caller? {
+        if credential == "admin" { return .administrator }
+        if credential.hasPrefix("user-") {
+            return .user(Caller.User(uid: String(credential.dropFirst(5)), expiresAt: Int64.max / 2))
+        }
+        if credential.hasPrefix("short-") {
+            return .user(Caller.User(uid: String(credential.dropFirst(6)), expiresAt: shortTokenEnd.withLock { $0 }))
+        }
+        return nil
+    }
+
+    func authenticate(_ credential: String) async throws -> Caller {
+        guard credential.hasPrefix("late-") else {
+            throw RPCError.unauthenticated(reason: "INVALID_ID_TOKEN", "The token is wrong")
+        }
+        await gates.pass(credential)
+        return .user(Caller.User(uid: String(credential.dropFirst(5))))
+    }
+}
+

@@ -1,0 +1,113 @@
+import HatoModel
+import HatoRPC
+import Logging
+import Synchronization
+import Testing
+
+/// A value shared by threads of a test.
+final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    var current: Value { value.withLock { $0 } }
+
+    func change(_ body: (inout Value) -> Void) { value.withLock { body(&$0) } }
+}
+
+/// A server with the methods of `Check` on a free port.
+final class TestService: Sendable {
+    struct Listener: Sendable {
+        var connection: RPCConnection
+        var subscription: String
+    }
+
+    let gates: Gates
+    let authenticator: TestAuthenticator
+    let listeners = Shared<[Listener]>([])
+    let identityChanges = Shared<[RPCIdentityChange]>([])
+    let closed = Shared(0)
+    let server: RPCServer
+    let port: Int
+
+    init(_ change: (inout RPCServerConfiguration) -> Void = { _ in }) async throws {
+        let gates = Gates()
+        self.gates = gates
+        authenticator = TestAuthenticator(gates: gates)
+        var configuration = RPCServerConfiguration(service: "check", version: "1.2.3")
+        configuration.methods = Check.methods
+        change(&configuration)
+        var router = RPCRouter()
+        Self.addOrdered(&router, gates)
+        Self.addIdentified(&router)
+        Self.addListen(&router, gates, listeners, identityChanges, closed)
+        server = RPCServer(
+            configuration, router: router, authenticator: authenticator,
+            logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })
+        port = try await server.start().port
+    }
+
+    func stop() async { await server.shutdown(grace: .seconds(5)) }
+
+    func peer(reads: Bool = true) async throws -> RawPeer { try await RawPeer(port: port, reads: reads) }
+
+    private static func addOrdered(_ router: inout RPCRouter, _ gates: Gates) {
+        router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
+        router.handleInOrder(Check.Later.self) { request, _, reply in
+            gates.whenOpen(request.gate) { reply.succeed(.init(gate: request.gate)) }
+        }
+        router.handle(Check.Cold.self) { request, _ in
+            await gates.pass(request.gate)
+            return .init(gate: request.gate)
+        }
+        router.handle(Check.Slow.self) { request, _ in
+            await gates.pass(request.gate)
+            return .init(gate: request.gate)
+        }
+        struct Broken: Error { var secret = "do not tell" }
+        router.handleInOrder(Check.Fail.self) { _, _, reply in reply.fail(Broken()) }
+        router.handleInOrder(Check.Forget.self) { _, _, _ in }
+    }
+
+    private static func addIdentified(_ router: inout RPCRouter) {
+        router.handleInOrder(Check.Who.self) { _, context, reply in
+            var room: String?
+            if case .user(let user) = context.caller { room = user.claims["room"]?.string }
+            reply.succeed(.init(uid: context.caller.uid, admin: context.caller.isAdministrator, room: room))
+        }
+        router.handleInOrder(Check.SignedIn.self) { _, _, reply in reply.succeed(Empty()) }
+        router.handle(Check.Administration.self) { request, _ in .init(as: request.as) }
+    }
+
+    private static func addListen(
+        _ router: inout RPCRouter, _ gates: Gates, _ listeners: Shared<[Listener]>,
+        _ changes: Shared<[RPCIdentityChange]>, _ closed: Shared<Int>
+    ) {
+        router.handleInOrder(Check.Listen.self) { request, context, reply in
+            let subscription = context.openSubscription()
+            let connection = context.connection
+            listeners.change { $0.append(Listener(connection: connection, subscription: subscription)) }
+            connection.onClose { closed.change { $0 += 1 } }
+            _ = context.watchIdentity { change in changes.change { $0.append(change) } }
+            guard let gate = request.gate else { return reply.succeed(.init(subscription: subscription)) }
+            _ = connection.notify("check.event", subscription: subscription, members: EncodedJSON("\"n\":0"))
+            gates.whenOpen(gate) { reply.succeed(.init(subscription: subscription)) }
+        }
+    }
+}
+
+/// Asks again and again until it holds; a test fails when it never does.
+func eventually(
+    _ what: String, within limit: Duration = .seconds(20), _ holds: @escaping @Sendable () async -> Bool
+) async throws {
+    let clock = ContinuousClock()
+    let end = clock.now + limit
+    while clock.now < end {
+        if await holds() { return }
+        try await clock.sleep(for: .milliseconds(2))
+    }
+    Issue.record("never came: \(what)")
+    throw Missing(what: what)
+}
+
+struct Missing: Error { var what: String }

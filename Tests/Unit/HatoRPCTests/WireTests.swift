@@ -1,0 +1,178 @@
+import HatoModel
+import HatoRPC
+import NIOCore
+import Testing
+
+/// Protocol §1, byte by byte.
+@Suite(.timeLimit(.minutes(3)))
+struct WireTests {
+    @Test func requestIsAnsweredWithItsId() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let answer = try await peer.ask(#"{"jsonrpc":"2.0","id":7,"method":"check.echo","params":{"value":[1,"a"]}}"#)
+        #expect(answer == ["jsonrpc": "2.0", "id": 7, "result": ["value": [1, "a"]]])
+        await service.stop()
+    }
+
+    @Test func idsComeBackByteForByte() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for id in [
+            "0", "-1", "1.50", "1e2", "123456789012345678901234567890", #""""#, #""\u0041\n""#, #""鳩🕊""#, "null",
+            "-0.0", #""1""#,
+        ] {
+            try await peer.sendLine("{\"jsonrpc\":\"2.0\",\"id\": \(id) ,\"method\":\"check.echo\"}")
+            let line = try await peer.line()
+            #expect(line == "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"result\":{}}")
+        }
+        await service.stop()
+    }
+
+    @Test func linesArriveInSegmentsOfOneByte() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for byte in "\r\n\n  \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"check.echo\",\"params\":{\"value\":\"é\"}}\r\n".utf8 {
+            try await peer.send(bytes: [byte])
+        }
+        let answer = try await peer.answer()
+        #expect(answer["result"]?["value"] == "é")
+        await service.stop()
+    }
+
+    @Test func manyLinesInOneSegmentAreAllAnsweredInOrder() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let lines = (0..<3_000).map { "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"check.echo\"}\n" }
+        try await peer.send(lines.joined())
+        for id in 0..<3_000 {
+            let answer = try await peer.answer()
+            #expect(answer["id"] == .number(Double(id)))
+        }
+        await service.stop()
+    }
+
+    @Test func garbageIsAParseErrorAndTheConnectionLives() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let garbage: [[UInt8]] = [
+            [0xFF, 0xFE], Array("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"".utf8) + [0xC0, 0xAF] + Array("\"}".utf8),
+            Array(#""\ud800""#.utf8), [0], Array("HELLO".utf8), Array("nonsense".utf8),
+            Array(#"{"jsonrpc":"2.0","id":1,"method":"check.echo"} x"#.utf8),
+            Array(#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"check.echo"}"#.utf8),
+            Array(#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"value":1e999}}"#.utf8),
+            Array(repeating: UInt8(ascii: "["), count: 60_000), Array("{".utf8),
+        ]
+        for line in garbage {
+            try await peer.send(bytes: line + [UInt8(ascii: "\n")])
+            let answer = try await peer.answer()
+            #expect(answer["error"]?["code"] == -32700, "\(line.prefix(40))")
+            #expect(answer["id"] == .null)
+        }
+        let answer = try await peer.call("check.echo")
+        #expect(answer["result"] != nil)
+        await service.stop()
+    }
+
+    @Test func aHundredThousandBracketsAreAParseError() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
+        let answer = try await peer.ask(String(repeating: "[", count: 100_000))
+        #expect(answer["error"]?["code"] == -32700)
+        let alive = try await peer.call("check.echo")
+        #expect(alive["result"] != nil)
+        await service.stop()
+    }
+
+    @Test(arguments: [
+        (#"{"id":1,"method":"check.echo"}"#, "1"), (#"{"jsonrpc":"1.0","id":"a","method":"check.echo"}"#, #""a""#),
+        (#"{"jsonrpc":2.0,"id":1,"method":"check.echo"}"#, "1"), (#"{"jsonrpc":"2.0","id":1}"#, "1"),
+        (#"{"jsonrpc":"2.0","id":1,"method":null}"#, "1"), (#"{"jsonrpc":"2.0","id":{},"method":"check.echo"}"#, "null"),
+        (#"{"jsonrpc":"2.0","id":true,"method":"check.echo"}"#, "null"),
+        (#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":"bar"}"#, "1"),
+        (#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":null}"#, "1"), (#""text""#, "null"), ("1", "null"),
+        ("null", "null"), ("{}", "null"),
+    ])
+    func whatIsNoRequestIsInvalid(line: String, id: String) async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let answer = try await peer.ask(line)
+        #expect(answer["error"]?["code"] == -32600)
+        #expect(try answer["id"] == JSONParser.parse(id))
+        await service.stop()
+    }
+
+    @Test func paramsByPositionAreRefused() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for params in ["[]", "[1]"] {
+            let answer = try await peer.call("check.echo", params)
+            #expect(answer["error"]?["code"] == -32602)
+        }
+        await service.stop()
+    }
+
+    @Test func unknownAndMissingParametersAreNamed() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let unknown = try await peer.call("check.echo", #"{"valeu":1}"#)
+        #expect(unknown["error"]?["code"] == -32602)
+        #expect(unknown["error"]?["data"]?["parameter"] == "valeu")
+        let missing = try await peer.call("check.later", "{}")
+        #expect(missing["error"]?["code"] == -32602)
+        #expect(missing["error"]?["data"]?["parameter"] == "gate")
+        await service.stop()
+    }
+
+    @Test func notificationsAreNeverAnsweredNotEvenWithErrors() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for line in [
+            #"{"jsonrpc":"2.0","method":"check.echo"}"#, #"{"jsonrpc":"2.0","method":"no.such"}"#,
+            #"{"jsonrpc":"2.0","method":"check.echo","params":[1]}"#, #"{"jsonrpc":"2.0","method":"check.fail"}"#,
+            #"{"jsonrpc":"2.0","method":"check.signedIn"}"#, #"{"jsonrpc":"2.0","method":"check.echo","params":{"x":1}}"#,
+            #"{"jsonrpc":"2.0","method":"check.echo","params":{"auth":"wrong"}}"#,
+            #"{"jsonrpc":"2.0","method":"check.forget"}"#,
+        ] {
+            try await peer.sendLine(line)
+        }
+        let answer = try await peer.call("check.echo", id: 5)
+        #expect(answer["id"] == 5)
+        await service.stop()
+    }
+
+    @Test func notificationsAreExecutedInOrder() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        try await peer.sendLine(#"{"jsonrpc":"2.0","method":"session.authenticate","params":{"auth":"user-anna"}}"#)
+        let answer = try await peer.call("check.who")
+        #expect(answer["result"]?["uid"] == "anna")
+        await service.stop()
+    }
+
+    @Test func innerErrorsDoNotReachThePeer() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.fail"}"#)
+        let line = try #require(try await peer.line())
+        #expect(line.contains("-32603"))
+        #expect(!line.contains("do not tell"))
+        let forgotten = try await peer.call("check.forget")
+        #expect(forgotten["error"]?["code"] == -32603)
+        await service.stop()
+    }
+
+    @Test func peerThatClosesItsSideStillGetsItsAnswers() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"#)
+        await service.gates.arrivals(1)
+        try await peer.channel.close(mode: .output)
+        service.gates.open("a")
+        #expect(try await peer.answer()["id"] == 1)
+        #expect(try await peer.answer()["id"] == 2)
+        try await peer.expectClosed()
+        await service.stop()
+    }
+}
