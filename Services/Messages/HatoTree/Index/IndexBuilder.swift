@@ -1,0 +1,120 @@
+import HatoModel
+import HatoRules
+
+/// Gives the children that were there before an index its rows, page by page.
+///
+/// A page must be planned and applied in one transaction, like any write; `IndexDeltas` must know the definition from the moment
+/// it is declared. Then the index is right when the last page is applied: a child behind the cursor has a row that every
+/// later write keeps right, a child ahead of it is read as it is when its page comes (its row may be there already, and
+/// is put again with the same key).
+public struct IndexBuilder {
+    private let definition: IndexDefinition
+    private let reader: any TreeReader
+    private let codec: TreeKeyCodec
+    private let indexCodec: IndexKeyCodec
+
+    public init(_ definition: IndexDefinition, reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec) {
+        self.definition = definition
+        self.reader = reader
+        self.codec = codec
+        self.indexCodec = indexCodec
+    }
+
+    /// The rows of the next `childrenMax` children, and where to go on.
+    ///
+    /// - Parameter placesMax: how many places of the tree are looked at, at most, so that a page is short also where there is little
+    ///   to index.
+    public func page(after cursor: IndexCursor?, childrenMax: Int, placesMax: Int = 10_000) throws -> IndexPage {
+        var page = IndexPage(index: definition.id)
+        let base = codec.key(of: fixedPrefix)
+        guard let upper = TreeKeyCodec.upperBound(of: base) else { return page }
+        var places = 0
+        try reader.scan(lower: cursor?.row ?? base, upper: upper, reverse: false) { row, _ in
+            guard page.children < childrenMax, places < placesMax else {
+                page.cursor = IndexCursor(row: row.withUnsafeBufferPointer { Array($0) })
+                return .stop
+            }
+            places += 1
+            return try visit(row, &page)
+        }
+        return page
+    }
+
+    private var fixedPrefix: TreePath {
+        TreePath(uncheckedKeys: definition.pattern.fixedPrefix)
+    }
+
+    /// Looks at one row of the tree; says where the next interesting one may be.
+    private func visit(_ row: Span<UInt8>, _ page: inout IndexPage) throws -> TreeScanStep {
+        var keys: [TreeKey] = []
+        var end = codec.prefix.count
+        while keys.count <= definition.depth {
+            // The row of a leaf, or of a priority, above the children of a collection.
+            guard end < row.count, row[end] != TreeKeyCodec.priorityMark else { return .next }
+            guard let next = TreeKeyCodec.endOfKey(in: row, from: end),
+                let key = TreeKeyCodec.decode(row.extracting(end..<next))
+            else { throw TreeError.corrupted("a row whose key cannot be read") }
+            if keys.count < definition.depth, !definition.segments[keys.count].matches(key) {
+                return jump(from: row, after: next, to: keys)
+            }
+            end = next
+            keys.append(key)
+        }
+        let child = TreePath(uncheckedKeys: keys + definition.targetKeys)
+        let value = try NodeReader(reader, codec: codec).sortValue(at: child)
+        let collection = indexCodec.prefix(of: definition.id, collection: keys.dropLast())
+        page.rows.putIndexRow(IndexKeyCodec.row(collection, SortPlace(value, keys[definition.depth])))
+        page.children += 1
+        return Self.skip(row, to: end)
+    }
+
+    /// Leaves a branch that no collection lies in: on to the key that the pattern names, when that lies ahead.
+    private func jump(from row: Span<UInt8>, after end: Int, to keys: [TreeKey]) -> TreeScanStep {
+        guard case .key(let name) = definition.segments[keys.count] else { return Self.skip(row, to: end) }
+        let wanted = codec.key(of: TreePath(uncheckedKeys: keys + [name]))
+        if Self.isAhead(wanted, of: row) { return .seek(wanted) }
+        return Self.skip(row, to: codec.key(of: TreePath(uncheckedKeys: keys)).count)
+    }
+
+    private static func isAhead(_ key: [UInt8], of row: Span<UInt8>) -> Bool {
+        for index in 0..<min(key.count, row.count) where key[index] != row[index] { return key[index] > row[index] }
+        return key.count > row.count
+    }
+
+    /// On to the first row that does not begin with the first `end` bytes of this one.
+    private static func skip(_ row: Span<UInt8>, to end: Int) -> TreeScanStep {
+        let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
+        return TreeKeyCodec.upperBound(of: prefix).map { .seek($0) } ?? .stop
+    }
+}
+
+/// What one step of a build adds.
+public struct IndexPage: Sendable {
+    /// The id of the index.
+    public let index: UInt32
+    public var rows = RowBatch()
+    public var children = 0
+    /// Where the next page begins; nil: the index is complete.
+    public var cursor: IndexCursor?
+
+    init(index: UInt32) { self.index = index }
+}
+
+extension IndexKeyCodec {
+    /// Deletes all rows of an index that was dropped.
+    public func dropRows(of definition: IndexDefinition, from rows: inout RowBatch) {
+        let prefix = prefix(of: definition.id)
+        rows.deleteIndexRows(prefix)
+    }
+
+    /// How many rows an index has; stops counting at `limit`.
+    public func count(_ definition: IndexDefinition, reading reader: any TreeReader, limit: Int) throws -> Int {
+        let prefix = prefix(of: definition.id)
+        var count = 0
+        try reader.scan(lower: prefix, upper: TreeKeyCodec.upperBound(of: prefix), reverse: false) { _, _ in
+            count += 1
+            return count < limit ? .next : .stop
+        }
+        return count
+    }
+}

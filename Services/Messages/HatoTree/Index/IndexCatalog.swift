@@ -1,0 +1,132 @@
+public import HatoModel
+public import HatoRules
+
+/// The indexes of one database with their state, as pure data: what is stored beside the rules and changes with them.
+public struct IndexCatalog: Sendable, Hashable {
+    public enum State: Sendable, Hashable {
+        /// Children up to the cursor have their rows; nil: none yet. Writes keep all rows right meanwhile.
+        case building(after: IndexCursor?)
+        case ready
+    }
+
+    public struct Index: Sendable, Hashable {
+        public var definition: IndexDefinition
+        public var state: State
+
+        public var isReady: Bool { state == .ready }
+    }
+
+    public private(set) var indexes: [Index] = []
+    private var nextID: UInt32 = 1
+
+    public init() {}
+
+    public var definitions: [IndexDefinition] { indexes.map(\.definition) }
+
+    /// Takes over what rules declare. New indexes begin to build; the dropped ones are returned: their rows are of no more
+    /// use, and nobody reads or writes them again.
+    public mutating func adopt(_ rules: [RulesIndex]) -> [IndexDefinition] {
+        var kept: [Index] = []
+        var rest = indexes
+        for rule in rules {
+            if let place = rest.firstIndex(where: { $0.definition.isDeclared(by: rule) }) {
+                var index = rest.remove(at: place)
+                index.definition.segments = rule.segments
+                kept.append(index)
+            } else if !kept.contains(where: { $0.definition.isDeclared(by: rule) }) {
+                let definition = IndexDefinition(id: nextID, segments: rule.segments, target: rule.target)
+                kept.append(Index(definition: definition, state: .building(after: nil)))
+                nextID += 1
+            }
+        }
+        indexes = kept
+        return rest.map(\.definition)
+    }
+
+    /// Notes that a page of `IndexBuilder` was applied. Does nothing when the index was dropped meanwhile.
+    public mutating func pageApplied(_ page: IndexPage) {
+        guard let place = indexes.firstIndex(where: { $0.definition.id == page.index }) else { return }
+        indexes[place].state = page.cursor.map { .building(after: $0) } ?? .ready
+    }
+
+    /// The first index that is still building.
+    public var building: (definition: IndexDefinition, cursor: IndexCursor?)? {
+        for index in indexes {
+            if case .building(let cursor) = index.state { return (index.definition, cursor) }
+        }
+        return nil
+    }
+
+    /// The index that can answer a query at `path` in this order, if one is declared and built.
+    public func ready(for path: TreePath, _ target: RulesIndex.Target) -> IndexDefinition? {
+        indexes.first { $0.isReady && $0.definition.target == target && $0.definition.covers(path) }?.definition
+    }
+}
+
+/// How far a build has come: the row that comes next.
+public struct IndexCursor: Sendable, Hashable {
+    public var row: [UInt8]
+    public init(row: [UInt8]) { self.row = row }
+}
+
+extension IndexCatalog {
+    /// As it is stored: JSON, so that later versions can add to it.
+    public var json: JSONValue {
+        let indexes = indexes.map { index -> JSONValue in
+            var object: JSONObject = [
+                "id": .number(Double(index.definition.id)),
+                "segments": .array(index.definition.segments.map(\.json)),
+                "on": .string(index.definition.on),
+            ]
+            if case .building(let cursor) = index.state {
+                object["building"] = .array((cursor?.row ?? []).map { .number(Double($0)) })
+            }
+            return .object(object)
+        }
+        return ["nextID": .number(Double(nextID)), "indexes": .array(indexes)]
+    }
+
+    /// Reads what `json` wrote; nil when it is anything else.
+    public init?(json: JSONValue) {
+        guard let nextID = json["nextID"]?.number.flatMap(UInt32.init(exactly:)), let list = json["indexes"]?.array
+        else { return nil }
+        self.nextID = nextID
+        for element in list {
+            guard let id = element["id"]?.number.flatMap(UInt32.init(exactly:)), let on = element["on"]?.string,
+                let segments = element["segments"]?.array?.map(RulesIndex.Segment.init(json:)),
+                let target = on == ".value" ? .value : (try? TreePath(on)).map(RulesIndex.Target.child)
+            else { return nil }
+            let known = segments.compactMap { $0 }
+            guard known.count == segments.count else { return nil }
+            var state = State.ready
+            if let bytes = element["building"]?.array {
+                let row = bytes.compactMap { $0.number.flatMap(UInt8.init(exactly:)) }
+                guard row.count == bytes.count else { return nil }
+                state = .building(after: row.isEmpty ? nil : IndexCursor(row: row))
+            }
+            indexes.append(Index(definition: IndexDefinition(id: id, segments: known, target: target), state: state))
+        }
+    }
+}
+
+extension RulesIndex.Segment {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .key(let key): ["key": .string(key.text)]
+        case .wildcard(let name, let hidden):
+            ["wildcard": .string(name), "except": .array(hidden.sorted().map { .string($0.text) })]
+        }
+    }
+
+    fileprivate init?(json: JSONValue) {
+        if let text = json["key"]?.string, let key = try? TreeKey(text) {
+            self = .key(key)
+        } else if let name = json["wildcard"]?.string, let except = json["except"]?.array {
+            let hidden = except.compactMap { $0.string.flatMap { try? TreeKey($0) } }
+            guard hidden.count == except.count else { return nil }
+            self = .wildcard(name, except: Set(hidden))
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,80 @@
+public import HatoModel
+public import HatoRules
+
+/// One index: in every collection that the pattern means, children are ordered by what they hold at the target.
+///
+/// A definition keeps its id as long as rules declare it; the id is part of its rows' keys and never used again, so that rows
+/// of a dropped index can go in the background.
+public struct IndexDefinition: Sendable, Hashable {
+    public var id: UInt32
+    public var segments: [RulesIndex.Segment]
+    public var target: RulesIndex.Target
+
+    public init(id: UInt32, segments: [RulesIndex.Segment], target: RulesIndex.Target) {
+        self.id = id
+        self.segments = segments
+        self.target = target
+    }
+
+    /// The depth of its collections.
+    public var depth: Int { segments.count }
+
+    /// The keys from a child to the value it is ordered by.
+    var targetKeys: [TreeKey] {
+        switch target {
+        case .value: []
+        case .child(let path): path.keys
+        }
+    }
+
+    /// Whether the first keys of `keys`, as far as they go, are those of a collection.
+    func agrees(with keys: [TreeKey]) -> Bool {
+        for (segment, key) in zip(segments, keys) where !segment.matches(key) { return false }
+        return true
+    }
+
+    /// Whether `path` is one of its collections.
+    public func covers(_ path: TreePath) -> Bool {
+        !path.isPriority && path.depth == depth && agrees(with: path.keys)
+    }
+
+    /// Whether rules declare just this, under whatever names of wildcards.
+    func isDeclared(by rule: RulesIndex) -> Bool {
+        guard target == rule.target, segments.count == rule.segments.count else { return false }
+        return zip(segments, rule.segments).allSatisfy { mine, theirs in
+            switch (mine, theirs) {
+            case (.key(let mine), .key(let theirs)): mine == theirs
+            case (.wildcard(_, let mine), .wildcard(_, let theirs)): mine == theirs
+            default: false
+            }
+        }
+    }
+
+    /// As in `/chats/{chat}/messages`.
+    public var pattern: FeedPattern {
+        FeedPattern(
+            segments: segments.map {
+                switch $0 {
+                case .key(let key): .key(key)
+                case .wildcard(let name, _): .any(String(name.dropFirst()))
+                }
+            })
+    }
+
+    /// As in `.indexOn`: a child path, or `.value`.
+    public var on: String {
+        switch target {
+        case .value: ".value"
+        case .child(let path): path.keys.map(\.text).joined(separator: "/")
+        }
+    }
+}
+
+extension RulesIndex.Segment {
+    func matches(_ key: TreeKey) -> Bool {
+        switch self {
+        case .key(let name): name == key
+        case .wildcard(_, let hidden): !hidden.contains(key)
+        }
+    }
+}

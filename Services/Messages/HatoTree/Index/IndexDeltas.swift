@@ -1,0 +1,160 @@
+import HatoModel
+
+/// Says what a write does to index rows: what the `WritePlanner` calls for every write.
+///
+/// Every child of an indexed collection has a row, also one that lacks the indexed value. Rows are derived from the nodes
+/// before and after the write; the tree is read only where the write says too little (a leaf that became an object, a node too
+/// large to read, a parent that vanished with its last child). So a push costs no read here.
+public struct IndexDeltas: IndexSet {
+    private let definitions: [IndexDefinition]
+    private let codec: IndexKeyCodec
+
+    /// Keeps the rows of all definitions right, of those that are still building too.
+    public init(_ catalog: IndexCatalog, codec: IndexKeyCodec) {
+        definitions = catalog.definitions
+        self.codec = codec
+    }
+
+    public func appendRows(for write: IndexedWrite, to rows: inout RowBatch) throws {
+        for definition in definitions {
+            try DefinitionDeltas(definition: definition, codec: codec, write: write).append(to: &rows)
+        }
+        try PriorityDeltas(codec: codec, write: write).append(to: &rows)
+    }
+
+    /// Up to this many rows of a removed node are deleted one by one; more go by range (many small tombstones ruin reads).
+    static let singleDeletesMax = 1_024
+}
+
+/// What a write does to the rows of one definition.
+private struct DefinitionDeltas {
+    let definition: IndexDefinition
+    let codec: IndexKeyCodec
+    let write: IndexedWrite
+
+    func append(to rows: inout RowBatch) throws {
+        let depth = definition.depth
+        var inside: [PathChange] = []
+        for change in write.changes where !change.path.isPriority && definition.agrees(with: change.path.keys) {
+            if change.path.depth > depth {
+                inside.append(change)
+            } else {
+                appendCollections(of: change, to: &rows)
+            }
+        }
+        while let first = inside.first {
+            let key = first.path.keys[depth]
+            let isSame = { (change: PathChange) in change.path.keys.starts(with: first.path.keys.prefix(depth + 1)) }
+            // Almost always there is one.
+            let group = inside.count == 1 ? inside : inside.filter(isSame)
+            if inside.count == 1 { inside.removeAll() } else { inside.removeAll(where: isSame) }
+            try appendChild(key, group, to: &rows)
+        }
+    }
+
+    // MARK: A collection, or what lies above collections
+
+    private func appendCollections(of change: PathChange, to rows: inout RowBatch) {
+        var old: [[UInt8]] = []
+        if let before = change.before {
+            forEachRow(in: before, at: change.path.keys) { old.append($0) }
+        }
+        if change.before == nil || old.count > IndexDeltas.singleDeletesMax {
+            let prefix = codec.prefix(of: definition.id, under: change.path.keys)
+            rows.deleteIndexRows(prefix)
+        } else {
+            for row in old { rows.delete(row.span) }
+        }
+        if let after = change.after {
+            forEachRow(in: after, at: change.path.keys) { rows.putIndexRow($0) }
+        }
+    }
+
+    /// Visits the row of every child of every collection in a node.
+    private func forEachRow(in node: TreeNode, at keys: [TreeKey], _ visit: ([UInt8]) -> Void) {
+        guard let children = node.children else { return }
+        guard keys.count < definition.depth else {
+            let collection = codec.prefix(of: definition.id, collection: keys)
+            for child in children {
+                let value = SortValue(child.node.node(at: targetPath))
+                visit(IndexKeyCodec.row(collection, SortPlace(value, child.key)))
+            }
+            return
+        }
+        for child in children where definition.segments[keys.count].matches(child.key) {
+            forEachRow(in: child.node, at: keys + [child.key], visit)
+        }
+    }
+
+    private var targetPath: TreePath { TreePath(uncheckedKeys: definition.targetKeys) }
+
+    // MARK: One child
+
+    private func appendChild(_ key: TreeKey, _ changes: [PathChange], to rows: inout RowBatch) throws {
+        let depth = definition.depth
+        let existed = changes.contains { $0.existedDepth > depth }
+        let exists = changes.contains { $0.existsDepth > depth }
+        var before = SortValue.null
+        var after = SortValue.null
+        var isTouched = false
+        for change in changes {
+            guard let values = try values(of: change) else { continue }
+            isTouched = true
+            before = values.before
+            // Several changes below the value: it is an object as soon as one of them leaves something.
+            if SortValue.compare(after, values.after) < 0 { after = values.after }
+        }
+        guard isTouched || existed != exists else { return }
+        let collection = codec.prefix(of: definition.id, collection: changes[0].path.keys.prefix(depth))
+        let old = existed ? IndexKeyCodec.row(collection, SortPlace(before, key)) : nil
+        let new = exists ? IndexKeyCodec.row(collection, SortPlace(after, key)) : nil
+        guard old != new else { return }
+        if let old { rows.delete(old.span) }
+        if let new { rows.putIndexRow(new) }
+    }
+
+    /// What the child was and is ordered by, if the change tells; nil when it happens elsewhere in the child.
+    private func values(of change: PathChange) throws -> (before: SortValue, after: SortValue)? {
+        let target = definition.targetKeys
+        let written = change.path.keys.dropFirst(definition.depth + 1)
+        if target.starts(with: written) {
+            let rest = TreePath(uncheckedKeys: Array(target.dropFirst(written.count)))
+            let after = SortValue((change.after ?? .empty).node(at: rest))
+            guard let before = change.before else { return (try readBefore(change), after) }
+            return (SortValue(before.node(at: rest)), after)
+        }
+        guard written.starts(with: target) else { return nil }
+        let valueDepth = definition.depth + 1 + target.count
+        let after = change.existsDepth >= valueDepth ? SortValue.object : .null
+        if change.replacedLeafDepth == valueDepth { return (try readBefore(change), after) }
+        // A leaf above the value: then the value was not there.
+        let existed = change.existedDepth >= valueDepth && (change.replacedLeafDepth ?? .max) > valueDepth
+        return (existed ? .object : .null, after)
+    }
+
+    private func readBefore(_ change: PathChange) throws -> SortValue {
+        let keys = change.path.keys.prefix(definition.depth + 1) + definition.targetKeys
+        return try NodeReader(write.reader, codec: write.codec).sortValue(at: TreePath(uncheckedKeys: Array(keys)))
+    }
+}
+
+extension NodeReader {
+    /// What a child is ordered by whose value lies at `path`; objects are not read.
+    func sortValue(at path: TreePath) throws -> SortValue {
+        if let leaf = try leaf(at: path) { return .leaf(leaf) }
+        return try exists(at: path) ? .object : .null
+    }
+}
+
+extension RowBatch {
+    /// An index row says all in its key.
+    mutating func putIndexRow(_ row: [UInt8]) {
+        let nothing: [UInt8] = []
+        put(row.span, nothing.span)
+    }
+
+    mutating func deleteIndexRows(_ prefix: [UInt8]) {
+        let upper = TreeKeyCodec.upperBound(of: prefix) ?? []
+        deleteRange(prefix.span, upper.span)
+    }
+}

@@ -1,0 +1,79 @@
+import HatoModel
+
+/// What a write does to the automatic index of priorities: a row for every child that has one, in any collection.
+struct PriorityDeltas {
+    let codec: IndexKeyCodec
+    let write: IndexedWrite
+
+    func append(to rows: inout RowBatch) throws {
+        for change in write.changes {
+            if change.path.isPriority {
+                appendPriority(change, to: &rows)
+            } else {
+                try appendNode(change, to: &rows)
+            }
+        }
+        try appendVanished(to: &rows)
+    }
+
+    /// The row of the node at these keys; the root is nobody's child and has none.
+    private func row(_ keys: [TreeKey], _ priority: TreePriority?) -> [UInt8]? {
+        guard let priority, let key = keys.last else { return nil }
+        let collection = codec.prefix(of: IndexKeyCodec.priorities, collection: keys.dropLast())
+        return IndexKeyCodec.row(collection, SortPlace(SortValue(priority), key))
+    }
+
+    private func appendPriority(_ change: PathChange, to rows: inout RowBatch) {
+        let keys = change.path.keys
+        let old = row(keys, change.before?.leaf.flatMap(TreePriority.init))
+        let isThere = change.existsDepth >= keys.count
+        let new = isThere ? row(keys, change.after?.leaf.flatMap(TreePriority.init)) : nil
+        if let old, old != new { rows.delete(old.span) }
+        if let new { rows.putIndexRow(new) }
+    }
+
+    private func appendNode(_ change: PathChange, to rows: inout RowBatch) throws {
+        let keys = change.path.keys
+        var old: [[UInt8]] = []
+        var isKnown = false
+        if let before = change.before {
+            isKnown = true
+            forEachRow(in: before, at: keys) { old.append($0) }
+        }
+        if !isKnown || old.count > IndexDeltas.singleDeletesMax {
+            let prefix = codec.prefix(of: IndexKeyCodec.priorities, under: keys)
+            rows.deleteIndexRows(prefix)
+            // Its own row stands in its parent's collection.
+            let own = isKnown ? change.before?.priority : try reader.priority(at: change.path)
+            if let row = row(keys, own) { rows.delete(row.span) }
+        } else {
+            for row in old { rows.delete(row.span) }
+        }
+        if let after = change.after { forEachRow(in: after, at: keys) { rows.putIndexRow($0) } }
+    }
+
+    private func forEachRow(in node: TreeNode, at keys: [TreeKey], _ visit: ([UInt8]) -> Void) {
+        if let row = row(keys, node.priority) { visit(row) }
+        guard let children = node.children else { return }
+        for child in children {
+            // Most leaves have no priority: do not copy the path for them.
+            if case .leaf(_, nil) = child.node { continue }
+            forEachRow(in: child.node, at: keys + [child.key], visit)
+        }
+    }
+
+    /// Parents that went with their last child took their priorities along.
+    private func appendVanished(to rows: inout RowBatch) throws {
+        for change in write.changes {
+            let keys = change.path.keys
+            let deepest = min(change.existedDepth, change.path.isPriority ? keys.count : keys.count - 1)
+            guard deepest > change.existsDepth else { continue }
+            for depth in (change.existsDepth + 1)...deepest {
+                let ancestor = TreePath(uncheckedKeys: Array(keys.prefix(depth)))
+                if let row = row(ancestor.keys, try reader.priority(at: ancestor)) { rows.delete(row.span) }
+            }
+        }
+    }
+
+    private var reader: NodeReader { NodeReader(write.reader, codec: write.codec) }
+}
