@@ -3,8 +3,8 @@ import Testing
 
 /// What must be true of every declared method of every service.
 @Suite struct DeclaredMethodTests {
-    static let methods: [any RPCRequest.Type] = Service.builtIn + Notifier.methods
-    static let notifications: [any RPCNotification.Type] = Notifier.notifications
+    static let methods: [any RPCRequest.Type] = Service.builtIn + Auth.methods + Messages.methods + Notifier.methods
+    static let notifications: [any RPCNotification.Type] = Auth.notifications + Messages.notifications + Notifier.notifications
 
     /// `HatoModel.Messages.OnDisconnect.Set` is `messages.onDisconnect.set`; a word all in capitals is all in small letters.
     private func wireName(of type: Any.Type) -> String {
