@@ -4,7 +4,8 @@ extension Auth {
 }
 
 extension Auth.Users {
-    /// Errors as `auth.signUp`'s, and already_exists `DUPLICATE_LOCAL_ID`, invalid_argument `INVALID_UID`, `INVALID_CLAIMS`.
+    /// Errors as `auth.signUp`'s, and already_exists `DUPLICATE_LOCAL_ID`, invalid_argument `INVALID_LOCAL_ID`,
+    /// `INVALID_CLAIMS`.
     public struct Create: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.create"

@@ -1,0 +1,72 @@
+import HatoModel
+
+/// A change to an account, checked and with its password hashed: what a transaction applies.
+struct AccountChange: Sendable {
+    var email: String?
+    var emailVerified: Bool?
+    var username: String?
+    var displayName: String?
+    var photoUrl: String?
+    var passwordHash: PasswordHash?
+    var customAttributes: String?
+    var disabled: Bool?
+    var deletions: Set<Auth.AccountAttribute> = []
+
+    init(_ form: AccountFormPolicy.Checked, passwordHash: PasswordHash?) {
+        email = form.email
+        username = form.username
+        displayName = form.displayName
+        photoUrl = form.photoUrl
+        customAttributes = form.customAttributes
+        self.passwordHash = passwordHash
+    }
+
+    init() {}
+
+    /// The account after the change, at `now` (milliseconds).
+    func applied(to before: AccountRecord, now: Int64) -> AccountRecord {
+        var account = before
+        set(&account)
+        delete(&account)
+        if account.email != before.email {
+            account.emailVerified = emailVerified ?? false
+            account.initialEmail = account.initialEmail ?? account.email
+        } else if let emailVerified {
+            account.emailVerified = emailVerified && account.email != nil
+        }
+        // Nobody could sign in with a password that has no name.
+        if account.email == nil, account.username == nil { account.passwordHash = nil }
+        if passwordHash != nil, account.passwordHash != nil { account.passwordUpdatedAt = now }
+        if account.passwordHash == nil { account.passwordUpdatedAt = nil }
+        if endsSessions(before, account) { account.validSince = max(before.validSince, now / 1000) }
+        return account
+    }
+
+    /// Whether who was signed in before must show a credential again.
+    func endsSessions(_ before: AccountRecord, _ after: AccountRecord) -> Bool {
+        let isPasswordChanged = passwordHash != nil || (before.passwordHash != nil && after.passwordHash == nil)
+        return isPasswordChanged || before.email != after.email || (after.disabled && !before.disabled)
+    }
+
+    private func set(_ account: inout AccountRecord) {
+        if let email { account.email = email }
+        if let username { account.username = username }
+        if let displayName { account.displayName = displayName }
+        if let photoUrl { account.photoUrl = photoUrl }
+        if let passwordHash { account.passwordHash = passwordHash }
+        if let customAttributes { account.customAttributes = customAttributes == "{}" ? nil : customAttributes }
+        if let disabled { account.disabled = disabled }
+    }
+
+    private func delete(_ account: inout AccountRecord) {
+        for attribute in deletions {
+            switch attribute {
+            case .email: account.email = nil
+            case .password: account.passwordHash = nil
+            case .username: account.username = nil
+            case .displayName: account.displayName = nil
+            case .photoUrl: account.photoUrl = nil
+            }
+        }
+    }
+}

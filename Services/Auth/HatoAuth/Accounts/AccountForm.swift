@@ -1,0 +1,151 @@
+import HatoModel
+
+/// What somebody wants an account to have, as typed; nil leaves a field alone.
+struct AccountForm: Sendable {
+    var email: String?
+    var username: String?
+    var password: String?
+    var displayName: String?
+    var photoUrl: String?
+    var customAttributes: String?
+}
+
+/// Decides whether a form may be, and brings what it says into the form that is kept.
+struct AccountFormPolicy: Sendable {
+    /// A form without a mistake.
+    struct Checked: Sendable {
+        var email: String?
+        var username: String?
+        var password: Password?
+        var displayName: String?
+        var photoUrl: String?
+        var customAttributes: String?
+    }
+
+    private let limits: AuthLimits
+    private let passwords: PasswordPolicy
+
+    init(_ configuration: AuthConfiguration) {
+        limits = configuration.limits
+        passwords = PasswordPolicy(configuration)
+    }
+
+    /// Throws `AuthError.invalidFields` with every field that is wrong, those of `missing` first. `names` are what the account
+    /// is called already.
+    func check(
+        _ form: AccountForm, names: [String] = [], missing: [FieldProblem] = []
+    ) throws(AuthError) -> Checked {
+        var checked = Checked()
+        var problems = missing
+        func take<Value>(_ field: String?, _ rule: (String) throws(FieldProblem) -> Value) -> Value? {
+            guard let field else { return nil }
+            do {
+                return try rule(field)
+            } catch {
+                problems.append(error)
+                return nil
+            }
+        }
+        checked.email = take(form.email, email)
+        checked.username = take(form.username, username)
+        let allNames = names + [checked.email, checked.username].compactMap { $0 }
+        checked.password = take(form.password) { (text) throws(FieldProblem) in try password(text, names: allNames) }
+        checked.displayName = take(form.displayName, displayName)
+        checked.photoUrl = take(form.photoUrl, photoUrl)
+        checked.customAttributes = take(form.customAttributes, customAttributes)
+        if !problems.isEmpty { throw .invalidFields(problems) }
+        return checked
+    }
+
+    func email(_ text: String) throws(FieldProblem) -> String {
+        guard let email = EmailAddress.normalised(text, bytesMax: limits.emailBytesMax) else {
+            throw FieldProblem("email", "INVALID_EMAIL", "The e-mail address is not one; write it like masuo@example.com")
+        }
+        return email
+    }
+
+    func username(_ text: String) throws(FieldProblem) -> String {
+        let folded = text.lowercased()
+        let isAllowed = folded.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+            case UInt8(ascii: "_"), UInt8(ascii: "."): true
+            default: false
+            }
+        }
+        guard isAllowed, (3...32).contains(folded.utf8.count) else {
+            throw FieldProblem(
+                "username", "INVALID_USERNAME", "The username should have 3 to 32 of a-z, 0-9, _ and ., such as masuo.fuguta")
+        }
+        return folded
+    }
+
+    private func password(_ text: String, names: [String]) throws(FieldProblem) -> Password {
+        // Measured as typed first: normalising must not be asked of megabytes.
+        guard text.utf8.count <= limits.passwordBytesMax else {
+            throw FieldProblem(
+                "password", "WEAK_PASSWORD", "Password should have at most \(limits.passwordBytesMax) bytes")
+        }
+        let password = Password(text)
+        if let problem = passwords.problem(with: password, names: names) { throw problem }
+        return password
+    }
+
+    private func displayName(_ text: String) throws(FieldProblem) -> String {
+        guard text.unicodeScalars.count <= limits.displayNameCharactersMax else {
+            throw FieldProblem(
+                "displayName", "INVALID_DISPLAY_NAME",
+                "The name should have at most \(limits.displayNameCharactersMax) characters")
+        }
+        guard text.unicodeScalars.contains(where: { !$0.properties.isWhitespace }) else {
+            throw FieldProblem("displayName", "INVALID_DISPLAY_NAME", "The name should not be blank")
+        }
+        guard !text.unicodeScalars.contains(where: Self.isInvisibleTrick) else {
+            throw FieldProblem(
+                "displayName", "INVALID_DISPLAY_NAME", "The name should not have control characters or line breaks")
+        }
+        return Self.trimmed(text)
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        var rest = text[...]
+        while let first = rest.first, first.isWhitespace { rest.removeFirst() }
+        while let last = rest.last, last.isWhitespace { rest.removeLast() }
+        return String(rest)
+    }
+
+    /// Control characters, and those that turn the direction of what follows: a name must not look like another text.
+    private static func isInvisibleTrick(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x202A...0x202E, 0x2066...0x2069, 0x2028, 0x2029: true
+        default: scalar.properties.generalCategory == .control
+        }
+    }
+
+    private func photoUrl(_ text: String) throws(FieldProblem) -> String {
+        let hasScheme = ["https://", "http://"].contains { text.count > $0.count && text.lowercased().hasPrefix($0) }
+        let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+        guard hasScheme, isPlain, text.utf8.count <= limits.photoUrlBytesMax else {
+            throw FieldProblem(
+                "photoUrl", "INVALID_PHOTO_URL",
+                "The photo's address should be like https://example.com/masuo.png, at most \(limits.photoUrlBytesMax) bytes")
+        }
+        return text
+    }
+
+    private func customAttributes(_ text: String) throws(FieldProblem) -> String {
+        guard text.unicodeScalars.count <= limits.customAttributesCharactersMax else {
+            throw FieldProblem(
+                "customAttributes", "CLAIMS_TOO_LARGE",
+                "The claims should have at most \(limits.customAttributesCharactersMax) characters")
+        }
+        guard case .object(let claims)? = try? JSONParser.parse(text) else {
+            throw FieldProblem(
+                "customAttributes", "INVALID_CLAIMS", #"The claims should be a JSON object as text, such as {"staff":true}"#)
+        }
+        if let reserved = claims.members.first(where: { IDTokenClaims.reserved.contains($0.name) }) {
+            throw FieldProblem("customAttributes", "FORBIDDEN_CLAIM", "The claim \(reserved.name) is reserved")
+        }
+        return claims.isEmpty ? "{}" : text
+    }
+}

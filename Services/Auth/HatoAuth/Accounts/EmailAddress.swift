@@ -1,0 +1,54 @@
+import Foundation
+
+/// Decides what an e-mail address is, and how it is kept: in lower case, composed (NFC), so that one mailbox is one account.
+enum EmailAddress {
+    /// Nil when mail could not be sent there: exactly one `@`, a local part of at most 64 bytes without spaces and quotes, a
+    /// domain of two labels or more.
+    static func normalised(_ text: String, bytesMax: Int) -> String? {
+        guard text.utf8.count <= bytesMax else { return nil }
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, isLocalPart(parts[0]), isDomain(parts[1]) else { return nil }
+        let folded = text.lowercased()
+        let composed = folded.utf8.allSatisfy { $0 < 0x80 } ? folded : folded.precomposedStringWithCanonicalMapping
+        return composed.utf8.count <= bytesMax ? composed : nil
+    }
+
+    /// Dot-separated atoms (RFC 5322 §3.2.3), and beyond ASCII letters of every script (RFC 6531).
+    private static func isLocalPart(_ text: Substring) -> Bool {
+        guard (1...64).contains(text.utf8.count) else { return false }
+        let atoms = text.split(separator: ".", omittingEmptySubsequences: false)
+        return atoms.allSatisfy { atom in !atom.isEmpty && atom.unicodeScalars.allSatisfy(isAtomScalar) }
+    }
+
+    private static func isAtomScalar(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.isASCII else { return isVisible(scalar) }
+        return isLetterOrDigit(scalar) || "!#$%&'*+-/=?^_`{|}~".unicodeScalars.contains(scalar)
+    }
+
+    private static func isDomain(_ text: Substring) -> Bool {
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        return labels.count >= 2 && labels.allSatisfy(isLabel)
+    }
+
+    private static func isLabel(_ label: Substring) -> Bool {
+        guard (1...63).contains(label.utf8.count), !label.hasPrefix("-"), !label.hasSuffix("-") else { return false }
+        return label.unicodeScalars.allSatisfy { scalar in
+            scalar.isASCII ? isLetterOrDigit(scalar) || scalar == "-" : isVisible(scalar)
+        }
+    }
+
+    private static func isLetterOrDigit(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9": true
+        default: false
+        }
+    }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .spaceSeparator, .lineSeparator, .paragraphSeparator:
+            false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,65 @@
+/// How many attempts one address still has: a bucket that fills with time.
+struct TokenBucket: Sendable, Hashable {
+    var tokens: Double
+    var updatedAt: Int64
+
+    init(full limit: RateLimit, now: Int64) {
+        tokens = Double(limit.burst)
+        updatedAt = now
+    }
+
+    /// Takes one attempt; nil when there was one, else the milliseconds until there is.
+    mutating func take(_ limit: RateLimit, now: Int64) -> Int64? {
+        let perMillisecond = Double(limit.perMinute) / 60_000
+        let elapsed = max(0, now - updatedAt)
+        tokens = min(Double(limit.burst), tokens + Double(elapsed) * perMillisecond)
+        updatedAt = now
+        if tokens >= 1 {
+            tokens -= 1
+            return nil
+        }
+        guard perMillisecond > 0 else { return 3_600_000 }
+        return Int64(((1 - tokens) / perMillisecond).rounded(.up))
+    }
+
+    /// Whether forgetting it changes nothing.
+    func isFull(_ limit: RateLimit, now: Int64) -> Bool {
+        tokens + Double(max(0, now - updatedAt)) * Double(limit.perMinute) / 60_000 >= Double(limit.burst)
+    }
+}
+
+/// Wrong passwords for one account in a row.
+struct FailureCount: Sendable, Hashable {
+    var failures = 0
+    var lastAt: Int64 = 0
+    /// Being checked now.
+    var pending = 0
+}
+
+/// Decides how long an account must wait after wrong passwords: nothing for the first ten, then one second, doubling up to
+/// fifteen minutes. Never for ever, or anybody could lock out anybody; a right password clears it.
+struct AttemptPolicy: Sendable {
+    var limits: AuthLimits
+
+    /// Nil when the account may try now, else the milliseconds to wait.
+    func wait(_ count: FailureCount, now: Int64) -> Int64? {
+        if count.pending >= limits.signInsPendingPerAccountMax { return 1000 }
+        let excess = count.failures - limits.failuresFree
+        guard excess >= 0, !isForgotten(count, now: now) else { return nil }
+        let pause = min(limits.lockMillisecondsMax, 1000 << Int64(min(excess, 30)))
+        let rest = count.lastAt + pause - now
+        return rest > 0 ? min(rest, pause) : nil
+    }
+
+    func failed(_ count: FailureCount, now: Int64) -> FailureCount {
+        var count = count
+        if isForgotten(count, now: now) { count.failures = 0 }
+        count.failures += 1
+        count.lastAt = now
+        return count
+    }
+
+    func isForgotten(_ count: FailureCount, now: Int64) -> Bool {
+        now - count.lastAt >= limits.failureMemoryMilliseconds
+    }
+}

@@ -1,0 +1,23 @@
+/// How the auth service behaves; each member is a setting.
+public struct AuthConfiguration: Sendable {
+    /// The audience of ID tokens and the end of their issuer.
+    public var project = "hato"
+    /// 15 where a password is all there is (NIST SP 800-63B-4 §3.1.1.2); `hato-dev` and Firebase compatibility take 6.
+    public var passwordLengthMin = 15
+    /// Whether passwords everybody tries first, sequences and repetitions are refused.
+    public var refusesCommonPasswords = true
+    public var scrypt = ScryptCost()
+    /// Passwords hashed at a time, each on a thread with `scrypt.memoryBytes`: the number of cores.
+    public var hashingThreads = 2
+    /// Whether a wrong e-mail and a wrong password look the same.
+    public var hidesWhoExists = true
+    public var tokenLifetimeSeconds: Int64 = 3600
+    /// E-mail, password and the account itself are only changed by who signed in at most this long ago; 0 turns it off.
+    public var credentialAgeSecondsMax: Int64 = 300
+    public var refresh = RefreshPolicy()
+    /// Whether limits by address also count what comes from this machine, where the gateway and proxies are.
+    public var limitsLoopback = false
+    public var limits = AuthLimits()
+
+    public init() {}
+}

@@ -1,0 +1,26 @@
+public import HatoRPC
+public import Logging
+
+/// What auth takes from the world: the time, chance, the log.
+public struct AuthEnvironment: Sendable {
+    /// Milliseconds since 1970.
+    public var now: @Sendable () -> Int64
+    /// So many bytes nobody can guess.
+    public var randomBytes: @Sendable (Int) -> [UInt8]
+    public var logger: Logger
+
+    public init(
+        logger: Logger, now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,
+        randomBytes: @escaping @Sendable (Int) -> [UInt8] = { systemRandomBytes($0) }
+    ) {
+        self.logger = logger
+        self.now = now
+        self.randomBytes = randomBytes
+    }
+
+    /// From the operating system's source.
+    public static func systemRandomBytes(_ count: Int) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    }
+}

@@ -1,0 +1,43 @@
+public import HatoRPC
+import HatoModel
+import HatoStorage
+import Logging
+
+/// The auth service while it listens: its server, and what it does by itself.
+public final class AuthServer: Sendable {
+    public let host: String
+    public let port: Int
+    private let service: AuthService
+    private let server: RPCServer
+    private let upkeep: Task<Void, Never>
+
+    /// `configuration` says where to listen; methods, health and name are filled in here.
+    public static func start(_ service: AuthService, _ configuration: RPCServerConfiguration) async throws -> AuthServer {
+        var configuration = configuration
+        configuration.methods = Auth.methods
+        configuration.health = { service.health }
+        configuration.now = service.environment.now
+        let server = RPCServer(
+            configuration, router: service.router, authenticator: service.authenticator,
+            logger: service.environment.logger)
+        let (host, port) = try await server.start()
+        return AuthServer(service, server, host: host, port: port)
+    }
+
+    private init(_ service: AuthService, _ server: RPCServer, host: String, port: Int) {
+        self.service = service
+        self.server = server
+        self.host = host
+        self.port = port
+        // Lives as long as the server: `shutdown` cancels it and waits.
+        upkeep = Task { await service.run() }
+    }
+
+    /// Stops accepting, finishes what was accepted, closes the store.
+    public func shutdown(grace: Duration) async {
+        await server.shutdown(grace: grace)
+        upkeep.cancel()
+        await upkeep.value
+        service.store.close()
+    }
+}

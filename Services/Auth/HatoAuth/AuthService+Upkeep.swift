@@ -1,0 +1,57 @@
+import HatoStorage
+import Logging
+
+extension AuthService {
+    /// What the service does by itself, until the task is cancelled: once an hour it forgets sessions that are over.
+    public func run() async {
+        while !Task.isCancelled {
+            do {
+                try await forgetExpiredSessions()
+            } catch {
+                environment.logger.warning("could not forget expired sessions", metadata: ["error": "\(error)"])
+            }
+            try? await Task.sleep(for: .seconds(3600))
+        }
+    }
+
+    /// Deletes sessions nobody can refresh any more, a page a transaction so that none holds others up. Returns how many.
+    @discardableResult
+    func forgetExpiredSessions() async throws -> Int {
+        var range = AuthKey.sessions
+        var count = 0
+        while true {
+            let start = range
+            let page = try await store.read { try Self.page(start, in: $0) }
+            let now = environment.now()
+            let policy = configuration.refresh
+            let expired = page.sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }.map(\.id)
+            if !expired.isEmpty { count += try await forget(expired, now: now) }
+            guard let last = page.last else { return count }
+            range.lower = last + [0]
+        }
+    }
+
+    private static func page(
+        _ range: KeyRange, in rows: some StoreReading
+    ) throws -> (sessions: [SessionRecord], last: [UInt8]?) {
+        var sessions: [SessionRecord] = []
+        var last: [UInt8]?
+        try rows.rows(range) { key, value in
+            sessions.append(try SessionRecord(Array(key.dropFirst()), value))
+            last = key
+            return sessions.count < 500
+        }
+        return (sessions, last)
+    }
+
+    private func forget(_ ids: [[UInt8]], now: Int64) async throws -> Int {
+        let policy = configuration.refresh
+        return try await store.write { rows in
+            // Read again: one of them may have been refreshed a moment ago.
+            let sessions = try ids.compactMap { try SessionRows.find($0, in: rows) }
+            let expired = sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }
+            for session in expired { SessionRows.delete(session.id, of: session.uid, in: rows) }
+            return expired.count
+        }.outcome
+    }
+}

@@ -1,0 +1,32 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+
+extension AuthService {
+    func addKeysMethods(to router: inout RPCRouter) {
+        router.handle(Auth.Keys.self) { [self] _, _ in Auth.Keys.Result(keys: publishedKeys) }
+        router.handle(Auth.Keys.Rotate.self) { [self] _, _ in try await rotateKeys() }
+    }
+
+    /// Durable before the new key signs anything: a restart must be able to verify what was handed out.
+    func rotateKeys() async throws -> Auth.Keys.Rotate.Result {
+        let newcomer = ServiceSecrets.newKey(.next, environment)
+        let now = environment.now()
+        let lifetime = configuration.tokenLifetimeSeconds * 1000
+        let committed = try await store.write { rows in
+            guard var ring = try SigningKeyRing(SigningKeyRecord.all(in: rows)) else {
+                throw SigningKeyRing.Problem.incomplete
+            }
+            let gone = ring.rotate(newcomer, now: now, lifetime: lifetime)
+            for record in ring.records { rows.putRow(AuthKey.signingKey(record.kid), record.bytes) }
+            for kid in gone { rows.deleteRow(AuthKey.signingKey(kid)) }
+            return ring
+        }
+        take(committed.outcome, version: committed.version)
+        metrics.count(.keysRotated)
+        let kid = committed.outcome.current.kid
+        environment.logger.notice("rotated the signing keys", metadata: ["kid": "\(kid)"])
+        return Auth.Keys.Rotate.Result(kid: kid, keys: committed.outcome.published(now: now, lifetime: lifetime))
+    }
+}

@@ -1,0 +1,98 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+
+extension AuthService {
+    func addSessionMethods(to router: inout RPCRouter) {
+        router.handle(Auth.SignUp.self) { [self] request, context in try await signUp(request, CallOrigin(context)) }
+        router.handle(Auth.SignIn.self) { [self] request, context in try await signIn(request, CallOrigin(context)) }
+        router.handle(Auth.Refresh.self) { [self] request, context in try await refresh(request, CallOrigin(context)) }
+        router.handle(Auth.SignOut.self) { [self] request, _ in try await signOut(request) }
+    }
+
+    /// The rotation is durable before the successor leaves. If the answer is lost, the same token brings the same successor.
+    func refresh(_ request: Auth.Refresh, _ origin: CallOrigin) async throws -> Auth.Session {
+        try attempts.admit(.refresh, from: origin.address)
+        do {
+            guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
+            let successor = token.successor(key: refreshKey)
+            let now = environment.now()
+            let policy = configuration.refresh
+            let refreshed = try await store.write { rows in
+                try Self.rotate(Presentation(token: token, successor: successor, now: now, policy: policy), in: rows)
+            }.outcome
+            return try answer(refreshed, successor)
+        } catch let error as AuthError {
+            metrics.count(.refreshRefused)
+            throw error
+        }
+    }
+
+    /// Ends the session; one that is not there is over already.
+    func signOut(_ request: Auth.SignOut) async throws -> Empty {
+        guard let token = RefreshToken(request.refreshToken) else { return Empty() }
+        _ = try await store.write { rows in
+            guard let session = try SessionRows.find(token.sessionID, in: rows) else { return }
+            SessionRows.delete(session.id, of: session.uid, in: rows)
+        }
+        return Empty()
+    }
+
+    // MARK: Rotation
+
+    private struct Presentation: Sendable {
+        var token: RefreshToken
+        var successor: RefreshToken
+        var now: Int64
+        var policy: RefreshPolicy
+    }
+
+    /// What a transaction made of a refresh token. A session that ended is an outcome, not an error: its end must be kept.
+    private enum Refreshed: Sendable {
+        case went(AccountRecord, SessionRecord, isRepeated: Bool)
+        case refused(AuthError)
+        case reused(uid: String)
+    }
+
+    private static func rotate(_ presented: Presentation, in rows: some StoreTransaction) throws -> Refreshed {
+        guard var session = try SessionRows.find(presented.token.sessionID, in: rows) else {
+            return .refused(.invalidRefreshToken)
+        }
+        guard let before = try AccountRows.find(session.uid, in: rows) else { return .refused(.userNotFound) }
+        let action = session.rotation.tokenWasPresented(
+            presented.token.hash, successor: presented.successor.hash, now: presented.now, policy: presented.policy)
+        switch action {
+        case .endReused:
+            SessionRows.delete(session.id, of: session.uid, in: rows)
+            return .reused(uid: session.uid)
+        case .endExpired:
+            SessionRows.delete(session.id, of: session.uid, in: rows)
+            return .refused(.sessionOver)
+        case .rotate, .repeatSuccessor:
+            guard !before.disabled else { return .refused(.userDisabled) }
+            guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
+            guard action == .rotate else { return .went(before, session, isRepeated: true) }
+            var account = before
+            account.lastRefreshAt = presented.now
+            AccountRows.put(account, replacing: before, in: rows)
+            SessionRows.put(session, in: rows)
+            return .went(account, session, isRepeated: false)
+        }
+    }
+
+    private func answer(_ refreshed: Refreshed, _ successor: RefreshToken) throws -> Auth.Session {
+        switch refreshed {
+        case .went(let account, let record, let isRepeated):
+            metrics.count(isRepeated ? .refreshRepeated : .refreshed)
+            return try session(record, successor, of: account)
+        case .refused(let error):
+            throw error
+        case .reused(let uid):
+            metrics.count(.refreshTokenReused)
+            environment.logger.warning(
+                "a used refresh token came again; its session was ended", metadata: ["uid": "\(uid)"])
+            throw AuthError.invalidRefreshToken
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import HatoModel
+import HatoStorage
+
+extension AuthService {
+    /// The same answer and the same work whether the name or the password is wrong (spec auth §9).
+    func signIn(_ request: Auth.SignIn, _ origin: CallOrigin) async throws -> Auth.Session {
+        let name = try signInName(request)
+        guard !request.password.isEmpty else {
+            throw AuthError.invalidFields([FieldProblem("password", "MISSING_PASSWORD", "The password is missing")])
+        }
+        do {
+            try attempts.admit(.signIn, from: origin.address)
+            try attempts.begin(account: name.attemptKey)
+        } catch {
+            metrics.count(.attemptRefused)
+            throw error
+        }
+        do {
+            let session = try await signIn(name, request.password)
+            attempts.end(account: name.attemptKey, isRight: true)
+            metrics.count(.signedIn)
+            return session
+        } catch {
+            attempts.end(account: name.attemptKey, isRight: Self.isRight(after: error))
+            metrics.count(.signInRefused)
+            throw error
+        }
+    }
+
+    private func signIn(_ name: AccountName, _ typed: String) async throws -> Auth.Session {
+        let account = try await store.read { try AccountRows.find(name, in: $0) }
+        // Too long for any account: hashed as nothing, so that it takes as long as every wrong password.
+        let isTooLong = typed.utf8.count > configuration.limits.passwordBytesMax
+        let password = Password(isTooLong ? "" : typed)
+        let isRight = try await passwords.isRight(password, isTooLong ? nil : account?.passwordHash)
+        guard let account, let stored = account.passwordHash, isRight else {
+            if configuration.hidesWhoExists { throw AuthError.invalidCredentials }
+            throw account == nil ? AuthError.emailNotFound : AuthError.invalidPassword
+        }
+        // Only who knows the password learns that the account is disabled.
+        guard !account.disabled else { throw AuthError.userDisabled }
+        return try await begin(account.uid, checked: stored, strengthened: strengthened(password, stored))
+    }
+
+    /// Begins the session, if the password that was checked is still the account's.
+    private func begin(
+        _ uid: String, checked: PasswordHash, strengthened: PasswordHash?
+    ) async throws -> Auth.Session {
+        let beginning = newBeginning()
+        let now = environment.now()
+        let sessionsMax = configuration.limits.sessionsPerAccountMax
+        let (account, record) = try await store.write { rows in
+            guard let before = try AccountRows.find(uid, in: rows), before.passwordHash?.text == checked.text else {
+                throw AuthError.invalidCredentials
+            }
+            guard !before.disabled else { throw AuthError.userDisabled }
+            let surplus = try SessionRows.surplus(of: uid, countMax: sessionsMax, in: rows)
+            var account = before
+            account.lastLoginAt = now
+            if let strengthened { account.passwordHash = strengthened }
+            let record = beginning.record(of: account, now: now)
+            AccountRows.put(account, replacing: before, in: rows)
+            for id in surplus { SessionRows.delete(id, of: uid, in: rows) }
+            SessionRows.put(record, in: rows)
+            return (account, record)
+        }.outcome
+        return try session(record, beginning.token, of: account)
+    }
+
+    /// The password with today's cost when it was hashed with less; nil when there is nothing to do, or no time for it now.
+    private func strengthened(_ password: Password, _ stored: PasswordHash) async throws -> PasswordHash? {
+        guard stored.cost.work < configuration.scrypt.work else { return nil }
+        do {
+            return try await passwords.hash(password)
+        } catch AuthError.tooManyAttempts {
+            return nil
+        }
+    }
+
+    private func signInName(_ request: Auth.SignIn) throws -> AccountName {
+        let policy = AccountFormPolicy(configuration)
+        do {
+            switch (request.email, request.username) {
+            case (let email?, nil): return .email(try policy.email(email))
+            case (nil, let username?): return .username(try policy.username(username))
+            case (nil, nil): throw FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")
+            case (_?, _?): throw FieldProblem("username", "INVALID_USERNAME", "Give the e-mail address or the username, not both")
+            }
+        } catch let problem as FieldProblem {
+            throw AuthError.invalidFields([problem])
+        }
+    }
+
+    /// What an error says about the password; nil: nothing.
+    private static func isRight(after error: any Error) -> Bool? {
+        switch error as? AuthError {
+        case .invalidCredentials, .invalidPassword, .emailNotFound: false
+        default: nil
+        }
+    }
+}
+
+extension AccountName {
+    /// How attempts are counted: by what was asked for, whether it exists or not.
+    fileprivate var attemptKey: String {
+        switch self {
+        case .uid(let uid): "uid:\(uid)"
+        case .email(let email): "email:\(email)"
+        case .username(let username): "username:\(username)"
+        }
+    }
+}

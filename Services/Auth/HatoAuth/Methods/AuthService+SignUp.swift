@@ -1,0 +1,105 @@
+import HatoIdentity
+import HatoModel
+import HatoStorage
+
+extension AuthService {
+    func signUp(_ request: Auth.SignUp, _ origin: CallOrigin) async throws -> Auth.Session {
+        let isAnonymous =
+            request.email == nil && request.username == nil && request.password == nil && request.idToken == nil
+        let form = AccountForm(
+            email: request.email, username: request.username, password: request.password,
+            displayName: request.displayName)
+        let upgraded = try request.idToken.map { try upgradedUser($0) }
+        let checked = try AccountFormPolicy(configuration).check(
+            form, missing: isAnonymous ? [] : missingCredentials(of: form))
+        try attempts.admit(isAnonymous ? .anonymousSignUp : .signUp, from: origin.address)
+        try await checkFree(checked)
+        var hash: PasswordHash?
+        if let password = checked.password { hash = try await passwords.hash(password) }
+        let change = AccountChange(checked, passwordHash: hash)
+        let session =
+            if let upgraded { try await upgrade(upgraded, change) } else { try await makeAccount(change) }
+        metrics.count(.signedUp)
+        return session
+    }
+
+    /// Both halves of a credential, or neither. An empty one is one that is wrong, not one that is missing.
+    private func missingCredentials(of form: AccountForm) -> [FieldProblem] {
+        var missing: [FieldProblem] = []
+        if form.email == nil, form.username == nil {
+            missing.append(FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing"))
+        }
+        if form.password == nil {
+            missing.append(FieldProblem("password", "MISSING_PASSWORD", "The password is missing"))
+        }
+        return missing
+    }
+
+    /// Says no before a password is hashed; the transaction asks again.
+    private func checkFree(_ form: AccountFormPolicy.Checked) async throws {
+        guard form.email != nil || form.username != nil else { return }
+        try await store.read { rows in
+            var probe = AccountRecord(uid: "", createdAt: 0)
+            probe.email = form.email
+            probe.username = form.username
+            try AccountRows.checkNames(of: probe, replacing: nil, in: rows)
+        }
+    }
+
+    private func makeAccount(_ change: AccountChange) async throws -> Auth.Session {
+        let uid = newUID()
+        let beginning = newBeginning()
+        let now = environment.now()
+        let (account, record) = try await store.write { rows in
+            var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
+            account.lastLoginAt = now
+            try AccountRows.checkNames(of: account, replacing: nil, in: rows)
+            let record = beginning.record(of: account, now: now)
+            AccountRows.put(account, replacing: nil, in: rows)
+            SessionRows.put(record, in: rows)
+            return (account, record)
+        }.outcome
+        return try session(record, beginning.token, of: account, isNewUser: true)
+    }
+
+    /// An anonymous account gets credentials and keeps its uid; its earlier sessions end.
+    private func upgrade(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Session {
+        let beginning = newBeginning()
+        let now = environment.now()
+        let (account, record) = try await store.write { rows in
+            let before = try Self.ownAccount(user, in: rows)
+            guard before.isAnonymous else { throw AuthError.hasCredentials }
+            var account = change.applied(to: before, now: now)
+            account.lastLoginAt = now
+            try AccountRows.checkNames(of: account, replacing: before, in: rows)
+            let ended = try SessionRows.ids(of: account.uid, in: rows)
+            let record = beginning.record(of: account, now: now)
+            AccountRows.put(account, replacing: before, in: rows)
+            for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
+            SessionRows.put(record, in: rows)
+            return (account, record)
+        }.outcome
+        return try session(record, beginning.token, of: account)
+    }
+
+    private func upgradedUser(_ idToken: String) throws -> Caller.User {
+        do {
+            return try authenticator.verify(idToken).caller
+        } catch {
+            throw error.rpcError
+        }
+    }
+
+    /// 28 of A-Z, a-z, 0-9: 166 bits.
+    func newUID() -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+        var characters: [UInt8] = []
+        while characters.count < 28 {
+            // Bytes from 248 on would make some characters likelier.
+            for byte in environment.randomBytes(28) where byte < 248 && characters.count < 28 {
+                characters.append(alphabet[Int(byte) % alphabet.count])
+            }
+        }
+        return String(decoding: characters, as: UTF8.self)
+    }
+}

@@ -1,0 +1,144 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+
+extension AuthService {
+    func addUsersMethods(to router: inout RPCRouter) {
+        router.handle(Auth.Users.Create.self) { [self] request, _ in try await createUser(request) }
+        router.handle(Auth.Users.Get.self) { [self] request, _ in try await user(request) }
+        router.handle(Auth.Users.List.self) { [self] request, _ in try await users(request) }
+        router.handle(Auth.Users.Update.self) { [self] request, _ in try await updateUser(request) }
+        router.handle(Auth.Users.Delete.self) { [self] request, _ in try await deleteUser(request) }
+        router.handle(Auth.Users.Revoke.self) { [self] request, _ in try await revokeUser(request) }
+    }
+
+    func user(_ request: Auth.Users.Get) async throws -> Auth.Account {
+        let name = try accountName(request)
+        return try await store.read { rows in
+            guard let account = try AccountRows.find(name, in: rows) else { throw AuthError.userNotFound }
+            return account.account
+        }
+    }
+
+    func users(_ request: Auth.Users.List) async throws -> Auth.Users.List.Result {
+        let limitMax = configuration.limits.usersPageMax
+        let limit = request.limit ?? limitMax
+        guard (1...limitMax).contains(limit) else {
+            throw AuthError.invalidFields([
+                FieldProblem("limit", "INVALID_PAGE_SELECTION", "The limit should be from 1 to \(limitMax)")
+            ])
+        }
+        let after = request.after
+        return try await store.read { rows in
+            let page = try AccountRows.page(after: after, limit: limit, in: rows)
+            return Auth.Users.List.Result(
+                users: page.accounts.map(\.account), after: page.hasMore ? page.accounts.last?.uid : nil)
+        }
+    }
+
+    func createUser(_ request: Auth.Users.Create) async throws -> Auth.Account {
+        let form = AccountForm(
+            email: request.email, username: request.username, password: request.password,
+            displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
+        let missing = Self.missingName(form, nil, []) + (request.uid.flatMap(Self.problem(with:)).map { [$0] } ?? [])
+        let checked = try AccountFormPolicy(configuration).check(form, missing: missing)
+        var change = AccountChange(checked, passwordHash: try await hash(checked.password))
+        change.emailVerified = request.emailVerified
+        change.disabled = request.disabled
+        let uid = request.uid ?? newUID()
+        let now = environment.now()
+        return try await store.write { [change] rows in
+            let account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
+            try AccountRows.checkNames(of: account, replacing: nil, in: rows)
+            AccountRows.put(account, replacing: nil, in: rows)
+            return account.account
+        }.outcome
+    }
+
+    func updateUser(_ request: Auth.Users.Update) async throws -> Auth.Account {
+        let form = AccountForm(
+            email: request.email, username: request.username, password: request.password,
+            displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
+        let deletions = try Self.deletions(
+            request.deleteAttributes,
+            given: [
+                .email: form.email, .password: form.password, .username: form.username, .displayName: form.displayName,
+                .photoUrl: form.photoUrl,
+            ])
+        let uid = request.uid
+        let before = try await store.read { rows in
+            guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
+            return account
+        }
+        let checked = try AccountFormPolicy(configuration).check(
+            form, names: [before.email, before.username].compactMap { $0 },
+            missing: Self.missingName(form, before, deletions))
+        var change = AccountChange(checked, passwordHash: try await hash(checked.password))
+        change.emailVerified = request.emailVerified
+        change.disabled = request.disabled
+        change.deletions = deletions
+        return try await apply(change, to: uid)
+    }
+
+    func revokeUser(_ request: Auth.Users.Revoke) async throws -> Auth.Account {
+        try await apply(AccountChange(), to: request.uid, isRevoked: true)
+    }
+
+    func deleteUser(_ request: Auth.Users.Delete) async throws -> Empty {
+        let uid = request.uid
+        _ = try await store.write { rows in
+            guard let account = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
+            let sessions = try SessionRows.ids(of: uid, in: rows)
+            for id in sessions { SessionRows.delete(id, of: uid, in: rows) }
+            AccountRows.delete(account, in: rows)
+        }
+        return Empty()
+    }
+
+    // MARK: Steps
+
+    /// Applies a change of an administrator, ending the sessions that must not go on.
+    private func apply(_ change: AccountChange, to uid: String, isRevoked: Bool = false) async throws -> Auth.Account {
+        let now = environment.now()
+        return try await store.write { rows in
+            guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
+            var account = change.applied(to: before, now: now)
+            if isRevoked { account.validSince = max(account.validSince, now / 1000) }
+            try AccountRows.checkNames(of: account, replacing: before, in: rows)
+            let endsSessions = isRevoked || change.endsSessions(before, account)
+            let ended = endsSessions ? try SessionRows.ids(of: uid, in: rows) : []
+            AccountRows.put(account, replacing: before, in: rows)
+            for id in ended { SessionRows.delete(id, of: uid, in: rows) }
+            return account.account
+        }.outcome
+    }
+
+    private func hash(_ password: Password?) async throws -> PasswordHash? {
+        guard let password else { return nil }
+        return try await passwords.hash(password)
+    }
+
+    private func accountName(_ request: Auth.Users.Get) throws -> AccountName {
+        let policy = AccountFormPolicy(configuration)
+        do {
+            switch (request.uid, request.email, request.username) {
+            case (let uid?, nil, nil): return .uid(uid)
+            case (nil, let email?, nil): return .email(try policy.email(email))
+            case (nil, nil, let username?): return .username(try policy.username(username))
+            default: throw FieldProblem("uid", "MISSING_IDENTIFIER", "Give exactly one of uid, email, username")
+            }
+        } catch let problem as FieldProblem {
+            throw AuthError.invalidFields([problem])
+        }
+    }
+
+    /// What is wrong with a uid that an administrator chose.
+    private static func problem(with uid: String) -> FieldProblem? {
+        let isPlain = !uid.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        guard isPlain, (1...128).contains(uid.unicodeScalars.count) else {
+            return FieldProblem(
+                "uid", "INVALID_LOCAL_ID", "The uid should have 1 to 128 characters, none of them control characters")
+        }
+        return nil
+    }
+}

@@ -1,0 +1,21 @@
+import Foundation
+
+/// A password as it was typed, in the one form that is measured and hashed. Never logged: it has no description.
+///
+/// Normalised with NFKC (NIST SP 800-63B-4 §3.1.1.2): the same keys give the same password on every keyboard, full-width and
+/// half-width letters included. Nothing is trimmed or cut.
+struct Password: Sendable, CustomStringConvertible {
+    private let text: String
+
+    init(_ typed: String) {
+        text = typed.utf8.allSatisfy { $0 < 0x80 } ? typed : typed.precomposedStringWithCompatibilityMapping
+    }
+
+    var bytes: [UInt8] { Array(text.utf8) }
+    /// Unicode code points, as NIST counts.
+    var length: Int { text.unicodeScalars.count }
+    var byteCount: Int { text.utf8.count }
+    var lowercased: String { text.lowercased() }
+
+    var description: String { "(password)" }
+}

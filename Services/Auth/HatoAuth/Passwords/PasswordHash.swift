@@ -1,0 +1,59 @@
+import HatoIdentity
+
+/// A hashed password as text of the PHC string format: `$scrypt$ln=14,r=8,p=5$<salt>$<hash>`.
+///
+/// Compared in constant time only (`matches`), therefore not `Equatable`.
+struct PasswordHash: Sendable {
+    static let saltBytes = 16
+    static let hashBytes = 32
+
+    var cost: ScryptCost
+    var salt: [UInt8]
+    var hash: [UInt8]
+
+    init(cost: ScryptCost, salt: [UInt8], hash: [UInt8]) {
+        self.cost = cost
+        self.salt = salt
+        self.hash = hash
+    }
+
+    /// Nil when the text is anything else than what `text` writes.
+    init?(_ text: String) {
+        let fields = text.split(separator: "$", omittingEmptySubsequences: false)
+        guard fields.count == 5, fields[0].isEmpty, fields[1] == "scrypt", let cost = Self.cost(fields[2]),
+            let salt = Self.bytes(fields[3]), let hash = Self.bytes(fields[4]), !salt.isEmpty,
+            hash.count == Self.hashBytes
+        else { return nil }
+        self.init(cost: cost, salt: salt, hash: hash)
+    }
+
+    var text: String { "$scrypt$ln=\(cost.logN),r=\(cost.r),p=\(cost.p)$\(Self.text(salt))$\(Self.text(hash))" }
+
+    /// Whether `derived` is the hash; the time does not tell how much of it is.
+    func matches(_ derived: [UInt8]) -> Bool {
+        guard derived.count == hash.count else { return false }
+        var difference: UInt8 = 0
+        for (left, right) in zip(derived, hash) { difference |= left ^ right }
+        return difference == 0
+    }
+
+    private static func cost(_ text: Substring) -> ScryptCost? {
+        let parts = text.split(separator: ",")
+        guard parts.count == 3, parts[0].hasPrefix("ln="), parts[1].hasPrefix("r="), parts[2].hasPrefix("p="),
+            let logN = Int(parts[0].dropFirst(3)), let r = Int(parts[1].dropFirst(2)), let p = Int(parts[2].dropFirst(2))
+        else { return nil }
+        let cost = ScryptCost(logN: logN, r: r, p: p)
+        return cost.isReasonable ? cost : nil
+    }
+
+    /// PHC uses the standard alphabet of base64, without padding.
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
+    }
+
+    private static func bytes(_ text: Substring) -> [UInt8]? {
+        guard !text.utf8.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else { return nil }
+        return Base64URL.decode(
+            text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 })
+    }
+}

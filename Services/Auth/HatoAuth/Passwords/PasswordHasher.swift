@@ -1,0 +1,72 @@
+import Crypto
+import CryptoExtras
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Hashes and checks passwords with scrypt, on a bounded pool.
+///
+/// Every check costs one derivation, also when there is nothing to compare with: a stranger cannot tell by the time whether an
+/// account exists (spec auth §9).
+final class PasswordHasher: Sendable {
+    typealias Derivation = @Sendable (_ password: [UInt8], _ salt: [UInt8], _ cost: ScryptCost) throws -> [UInt8]
+
+    let cost: ScryptCost
+    private let pool: HashingPool
+    private let randomBytes: @Sendable (Int) -> [UInt8]
+    private let derive: Derivation
+    /// What is checked when there is no account.
+    private let dummy: PasswordHash
+
+    /// `derive` is scrypt but in tests that count.
+    init(
+        _ configuration: AuthConfiguration, randomBytes: @escaping @Sendable (Int) -> [UInt8],
+        derive: @escaping Derivation = PasswordHasher.scrypt
+    ) {
+        cost = configuration.scrypt
+        pool = HashingPool(threads: configuration.hashingThreads, queueMax: configuration.limits.passwordQueueMax)
+        self.randomBytes = randomBytes
+        self.derive = derive
+        dummy = PasswordHash(
+            cost: configuration.scrypt, salt: randomBytes(PasswordHash.saltBytes),
+            hash: randomBytes(PasswordHash.hashBytes))
+    }
+
+    /// Passwords waiting for a thread now.
+    var waitingCount: Int { pool.waitingCount }
+
+    func hash(_ password: Password) async throws -> PasswordHash {
+        let salt = randomBytes(PasswordHash.saltBytes)
+        return try await run { [cost, derive] in
+            PasswordHash(cost: cost, salt: salt, hash: try derive(password.bytes, salt, cost))
+        }
+    }
+
+    /// Whether the password is the one of `stored`; without a stored one it is not, after the same work.
+    func isRight(_ password: Password, _ stored: PasswordHash?) async throws -> Bool {
+        let reference = stored ?? dummy
+        return try await run { [derive] in
+            let derived = try derive(password.bytes, reference.salt, reference.cost)
+            return reference.matches(derived) && stored != nil
+        }
+    }
+
+    private func run<Outcome: Sendable>(_ work: @escaping @Sendable () throws -> Outcome) async throws -> Outcome {
+        do {
+            return try await pool.run(work)
+        } catch is HashingPool.Full {
+            throw AuthError.tooManyAttempts(retryAfterMilliseconds: 1000)
+        }
+    }
+
+    static let scrypt: Derivation = { password, salt, cost in
+        let key = try KDF.Scrypt.deriveKey(
+            from: password, salt: salt, outputByteCount: PasswordHash.hashBytes, rounds: 1 << cost.logN,
+            blockSize: cost.r, parallelism: cost.p)
+        return key.withUnsafeBytes { Array($0) }
+    }
+}

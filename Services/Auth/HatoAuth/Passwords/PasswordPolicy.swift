@@ -1,0 +1,57 @@
+/// Decides whether a password may be chosen (NIST SP 800-63B-4): long enough, not one that everybody tries first, no rules of
+/// composition.
+struct PasswordPolicy: Sendable {
+    var lengthMin: Int
+    var bytesMax: Int
+    var refusesCommon: Bool
+
+    init(_ configuration: AuthConfiguration) {
+        lengthMin = configuration.passwordLengthMin
+        bytesMax = configuration.limits.passwordBytesMax
+        refusesCommon = configuration.refusesCommonPasswords
+    }
+
+    /// `names` are what others know of the user: e-mail, username. Nil when the password is fine.
+    func problem(with password: Password, names: [String]) -> FieldProblem? {
+        guard password.byteCount <= bytesMax else {
+            return weak("Password should have at most \(bytesMax) bytes")
+        }
+        guard password.length >= max(1, lengthMin) else {
+            return weak("Password should be at least \(lengthMin) characters")
+        }
+        guard refusesCommon else { return nil }
+        let folded = password.lowercased
+        if names.contains(where: { isName($0, folded) }) {
+            return weak("Password should not be the e-mail address or the username")
+        }
+        if CommonPasswords.all.contains(folded) || isRepetition(folded) || isSequence(folded) {
+            return weak("Password should not be one that is tried first, such as a common word, a repetition or a sequence")
+        }
+        return nil
+    }
+
+    private func weak(_ message: String) -> FieldProblem { FieldProblem("password", "WEAK_PASSWORD", message) }
+
+    private func isName(_ name: String, _ folded: String) -> Bool {
+        let name = name.lowercased()
+        return folded == name || folded == String(name.prefix { $0 != "@" })
+    }
+
+    /// `aaaaaa`, `abcabcabc`: a pattern of at most four characters, again and again.
+    private func isRepetition(_ folded: String) -> Bool {
+        let scalars = Array(folded.unicodeScalars)
+        return (1...4).contains { period in
+            scalars.count >= period * 2 && scalars.indices.dropFirst(period).allSatisfy { scalars[$0] == scalars[$0 - period] }
+        }
+    }
+
+    /// `123456789`, `abcdefgh`, and downwards; digits may go on with 0 after 9.
+    private func isSequence(_ folded: String) -> Bool {
+        let values = folded.unicodeScalars.map { Int($0.value) }
+        guard values.count >= 4 else { return false }
+        let steps = zip(values, values.dropFirst()).map { left, right in
+            left == 0x39 && right == 0x30 ? 1 : left == 0x30 && right == 0x39 ? -1 : right - left
+        }
+        return steps.allSatisfy { $0 == 1 } || steps.allSatisfy { $0 == -1 }
+    }
+}

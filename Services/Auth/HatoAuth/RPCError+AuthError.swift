@@ -1,0 +1,54 @@
+import HatoModel
+
+extension AuthError: RPCErrorConvertible {
+    var rpcError: RPCError {
+        switch self {
+        case .invalidFields(let problems): RPCError.invalidFields(problems)
+        case .emailExists: .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
+        case .usernameExists: .alreadyExists(reason: "USERNAME_EXISTS", "Another account has this username", at: "username")
+        case .uidExists: .alreadyExists(reason: "DUPLICATE_LOCAL_ID", "Another account has this uid", at: "uid")
+        case .hasCredentials:
+            .alreadyExists(
+                reason: "PROVIDER_ALREADY_LINKED",
+                "The account of idToken has credentials already; change them with auth.account.update", at: "idToken")
+        case .invalidCredentials:
+            .unauthenticated(reason: "INVALID_LOGIN_CREDENTIALS", "There is no account with this name and password")
+        case .emailNotFound: .unauthenticated(reason: "EMAIL_NOT_FOUND", "There is no account with this name")
+        case .invalidPassword: .unauthenticated(reason: "INVALID_PASSWORD", "The password is wrong")
+        case .userDisabled: .unauthenticated(reason: "USER_DISABLED", "The account is disabled")
+        case .userNotFound: .notFound(reason: "USER_NOT_FOUND", "There is no such account")
+        case .sessionOver: .unauthenticated(reason: "TOKEN_EXPIRED", "The session is over; sign in again")
+        case .invalidRefreshToken:
+            .unauthenticated(reason: "INVALID_REFRESH_TOKEN", "The refresh token is not valid; sign in again")
+        case .credentialTooOld:
+            .unauthenticated(
+                reason: "CREDENTIAL_TOO_OLD_LOGIN_AGAIN", "This change needs a recent sign-in; sign in again, then repeat it")
+        case .tooManyAttempts(let milliseconds):
+            .resourceExhausted(
+                reason: "TOO_MANY_ATTEMPTS_TRY_LATER", "Too many attempts; try again later",
+                retryAfterMs: Int(max(1, milliseconds)))
+        case .notAUser:
+            .permissionDenied("The administrator key has no account; use auth.users methods, or say as whom with `as`")
+        }
+    }
+}
+
+extension RPCError {
+    /// The first problem as every invalid argument, and all of them in `data.problems`, so that a form can mark every field.
+    fileprivate static func invalidFields(_ problems: [FieldProblem]) -> RPCError {
+        guard let first = problems.first else { return .internalError }
+        let all = problems.map { problem in
+            JSONValue.object([
+                "parameter": .string(problem.parameter), "reason": .string(problem.reason),
+                "message": .string(problem.message),
+            ])
+        }
+        return RPCError(
+            .invalidArgument, reason: first.reason, first.message,
+            data: ["parameter": .string(first.parameter), "problems": .array(all)])
+    }
+
+    fileprivate static func alreadyExists(reason: String, _ message: String, at parameter: String) -> RPCError {
+        RPCError(.alreadyExists, reason: reason, message, data: ["parameter": .string(parameter)])
+    }
+}

@@ -1,0 +1,98 @@
+import HatoModel
+
+/// An account as it is kept: what its owner may see, and the hash of its password.
+struct AccountRecord: Sendable {
+    var uid: String
+    var email: String?
+    var emailVerified = false
+    var username: String?
+    var displayName: String?
+    var photoUrl: String?
+    var passwordHash: PasswordHash?
+    var passwordUpdatedAt: Int64?
+    var createdAt: Int64
+    var lastLoginAt: Int64?
+    var lastRefreshAt: Int64?
+    /// Seconds: ID tokens issued before are refused.
+    var validSince: Int64
+    var disabled = false
+    var customAttributes: String?
+    var initialEmail: String?
+
+    init(uid: String, createdAt: Int64) {
+        self.uid = uid
+        self.createdAt = createdAt
+        validSince = createdAt / 1000
+    }
+
+    /// Whether there is no other way in than the refresh token it has.
+    var isAnonymous: Bool { passwordHash == nil && email == nil && username == nil }
+
+    /// `auth.account.get` and the rest: never with the hash.
+    var account: Auth.Account {
+        var account = Auth.Account(uid: uid, createdAt: createdAt)
+        account.email = email
+        account.emailVerified = emailVerified
+        account.username = username
+        account.displayName = displayName
+        account.photoUrl = photoUrl
+        account.disabled = disabled
+        account.lastLoginAt = lastLoginAt
+        account.lastRefreshAt = lastRefreshAt
+        account.passwordUpdatedAt = passwordUpdatedAt
+        account.validSince = validSince
+        account.customAttributes = customAttributes
+        account.initialEmail = initialEmail
+        if passwordHash != nil, let name = email ?? username {
+            account.providerUserInfo = [
+                Auth.Account.Provider(
+                    providerId: "password", rawId: name, email: email, displayName: displayName, photoUrl: photoUrl)
+            ]
+        }
+        return account
+    }
+}
+
+extension AccountRecord {
+    init(_ bytes: [UInt8]) throws {
+        var reader = try RecordReader("account", bytes)
+        self.init(uid: try reader.text("uid"), createdAt: try reader.integer("createdAt"))
+        email = try reader.optionalText("email")
+        emailVerified = try reader.flag("emailVerified")
+        username = try reader.optionalText("username")
+        displayName = try reader.optionalText("displayName")
+        photoUrl = try reader.optionalText("photoUrl")
+        if let text = try reader.optionalText("passwordHash") {
+            guard let hash = PasswordHash(text) else { throw reader.failure("passwordHash") }
+            passwordHash = hash
+        }
+        passwordUpdatedAt = try reader.optionalInteger("passwordUpdatedAt")
+        lastLoginAt = try reader.optionalInteger("lastLoginAt")
+        lastRefreshAt = try reader.optionalInteger("lastRefreshAt")
+        validSince = try reader.integer("validSince")
+        disabled = try reader.flag("disabled")
+        customAttributes = try reader.optionalText("customAttributes")
+        initialEmail = try reader.optionalText("initialEmail")
+        try reader.end()
+    }
+
+    var bytes: [UInt8] {
+        var writer = RecordWriter()
+        writer.put("uid", uid)
+        writer.put("createdAt", createdAt)
+        writer.put("email", email)
+        writer.put("emailVerified", emailVerified)
+        writer.put("username", username)
+        writer.put("displayName", displayName)
+        writer.put("photoUrl", photoUrl)
+        writer.put("passwordHash", passwordHash?.text)
+        writer.put("passwordUpdatedAt", passwordUpdatedAt)
+        writer.put("lastLoginAt", lastLoginAt)
+        writer.put("lastRefreshAt", lastRefreshAt)
+        writer.put("validSince", validSince)
+        writer.put("disabled", disabled)
+        writer.put("customAttributes", customAttributes)
+        writer.put("initialEmail", initialEmail)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,78 @@
+import HatoStorage
+
+/// How an administrator or a sign-in names an account.
+enum AccountName: Sendable, Hashable {
+    case uid(String)
+    /// Normalised, as it is stored.
+    case email(String)
+    case username(String)
+}
+
+/// The accounts of a store with their two unique names. Reads first and writes after, as every transaction must.
+enum AccountRows {
+    static func find(_ uid: String, in rows: some StoreReading) throws -> AccountRecord? {
+        try rows.row(AuthKey.account(uid)).map { try AccountRecord($0) }
+    }
+
+    static func find(_ name: AccountName, in rows: some StoreReading) throws -> AccountRecord? {
+        let pointer: [UInt8]
+        switch name {
+        case .uid(let uid): return try find(uid, in: rows)
+        case .email(let email): pointer = AuthKey.email(email)
+        case .username(let username): pointer = AuthKey.username(username)
+        }
+        guard let uid = try rows.row(pointer) else { return nil }
+        guard let account = try find(String(decoding: uid, as: UTF8.self), in: rows) else {
+            throw RecordError(record: "account", problem: "a name leads to no account")
+        }
+        return account
+    }
+
+    /// Throws when another account has one of the names of `account`. `before` is what it replaces, nil when it is new.
+    static func checkNames(of account: AccountRecord, replacing before: AccountRecord?, in rows: some StoreReading) throws {
+        if before == nil, try rows.row(AuthKey.account(account.uid)) != nil { throw AuthError.uidExists }
+        if let email = account.email, email != before?.email, try rows.row(AuthKey.email(email)) != nil {
+            throw AuthError.emailExists
+        }
+        if let username = account.username, username != before?.username, try rows.row(AuthKey.username(username)) != nil {
+            throw AuthError.usernameExists
+        }
+    }
+
+    /// Writes an account whose names were checked in the same transaction.
+    static func put(_ account: AccountRecord, replacing before: AccountRecord?, in rows: some StoreTransaction) {
+        let uid = Array(account.uid.utf8)
+        if before?.email != account.email {
+            if let old = before?.email { rows.deleteRow(AuthKey.email(old)) }
+            if let new = account.email { rows.putRow(AuthKey.email(new), uid) }
+        }
+        if before?.username != account.username {
+            if let old = before?.username { rows.deleteRow(AuthKey.username(old)) }
+            if let new = account.username { rows.putRow(AuthKey.username(new), uid) }
+        }
+        rows.putRow(AuthKey.account(account.uid), account.bytes)
+    }
+
+    static func delete(_ account: AccountRecord, in rows: some StoreTransaction) {
+        if let email = account.email { rows.deleteRow(AuthKey.email(email)) }
+        if let username = account.username { rows.deleteRow(AuthKey.username(username)) }
+        rows.deleteRow(AuthKey.account(account.uid))
+    }
+
+    /// At most `limit` accounts after `uid`, in the order of the uids' bytes, and whether there are more.
+    static func page(after uid: String?, limit: Int, in rows: some StoreReading) throws -> (
+        accounts: [AccountRecord], hasMore: Bool
+    ) {
+        var accounts: [AccountRecord] = []
+        var hasMore = false
+        try rows.rows(uid.map { AuthKey.accounts(after: $0) } ?? AuthKey.accounts) { _, value in
+            if accounts.count == limit {
+                hasMore = true
+                return false
+            }
+            accounts.append(try AccountRecord(value))
+            return true
+        }
+        return (accounts, hasMore)
+    }
+}

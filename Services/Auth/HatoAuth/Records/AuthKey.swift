@@ -1,0 +1,62 @@
+import HatoStorage
+
+/// Where each record of auth stands in its store. One letter says the kind; what follows is unique in it.
+///
+/// | key | value |
+/// |---|---|
+/// | `a` uid | account |
+/// | `e` e-mail | uid |
+/// | `n` username | uid |
+/// | `s` session id | session |
+/// | `u` uid, 0, session id | nothing: the sessions of a user |
+/// | `k` kid | signing key |
+/// | `x` name | what the service keeps for itself |
+enum AuthKey {
+    static let accounts = KeyRange(prefix: [UInt8(ascii: "a")])
+    static let sessions = KeyRange(prefix: [UInt8(ascii: "s")])
+    static let signingKeys = KeyRange(prefix: [UInt8(ascii: "k")])
+    static let format = key("x", "format".utf8)
+    static let refreshSecret = key("x", "refresh-secret".utf8)
+
+    static func account(_ uid: String) -> [UInt8] { key("a", uid.utf8) }
+    static func email(_ email: String) -> [UInt8] { key("e", email.utf8) }
+    static func username(_ username: String) -> [UInt8] { key("n", username.utf8) }
+    static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
+    static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
+
+    /// A uid holds no NUL, so that no user's sessions are among another's.
+    static func sessions(of uid: String) -> KeyRange { KeyRange(prefix: key("u", uid.utf8) + [0]) }
+    static func session(_ id: [UInt8], of uid: String) -> [UInt8] { key("u", uid.utf8) + [0] + id }
+
+    /// Accounts after `uid` in the order of the store.
+    static func accounts(after uid: String) -> KeyRange {
+        KeyRange(lower: account(uid) + [0], upper: accounts.upper)
+    }
+
+    private static func key(_ kind: Character, _ rest: some Sequence<UInt8>) -> [UInt8] { Array(kind.utf8) + rest }
+}
+
+extension StoreReading {
+    func row(_ key: [UInt8]) throws -> [UInt8]? { try get(key.span) }
+
+    /// Visits rows in the order of their keys until `visit` answers false.
+    func rows(_ range: KeyRange, _ visit: (_ key: [UInt8], _ value: [UInt8]) throws -> Bool) throws {
+        try scan(range, reverse: false) { key, value in
+            let isMoreWanted = try visit(Array(copying: key), Array(copying: value))
+            return isMoreWanted ? .next : .stop
+        }
+    }
+}
+
+extension StoreTransaction {
+    func putRow(_ key: [UInt8], _ value: [UInt8]) { put(key.span, value.span) }
+    func deleteRow(_ key: [UInt8]) { delete(key.span) }
+}
+
+extension Array where Element == UInt8 {
+    init(copying span: Span<UInt8>) {
+        self.init(capacity: span.count) { output in
+            for index in span.indices { output.append(span[index]) }
+        }
+    }
+}

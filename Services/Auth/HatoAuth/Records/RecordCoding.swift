@@ -1,0 +1,91 @@
+import HatoIdentity
+import HatoModel
+
+/// A row that is not what this version writes: damage, or another hand. Says which, never what it holds.
+struct RecordError: Error, Sendable, Hashable, CustomStringConvertible {
+    var record: String
+    var problem: String
+    var description: String { "damaged \(record) record: \(problem)" }
+}
+
+/// Reads a record, a JSON object, strictly: every member must be known, and what must be there is there.
+struct RecordReader {
+    private let record: String
+    private var members: JSONObject
+
+    init(_ record: String, _ bytes: [UInt8]) throws {
+        self.record = record
+        guard case .object(let object)? = try? JSONParser.parse(bytes) else {
+            throw RecordError(record: record, problem: "no JSON object")
+        }
+        members = object
+    }
+
+    mutating func text(_ name: String) throws -> String { try required(name, optionalText(name)) }
+
+    mutating func optionalText(_ name: String) throws -> String? {
+        try take(name) { $0.string }
+    }
+
+    mutating func integer(_ name: String) throws -> Int64 { try required(name, optionalInteger(name)) }
+
+    mutating func optionalInteger(_ name: String) throws -> Int64? {
+        try take(name) { $0.number.flatMap { Int64(exactly: $0) } }
+    }
+
+    /// False when absent.
+    mutating func flag(_ name: String) throws -> Bool { try take(name) { $0.bool } ?? false }
+
+    mutating func bytes(_ name: String, count: Int) throws -> [UInt8] {
+        try required(name, optionalBytes(name, count: count))
+    }
+
+    mutating func optionalBytes(_ name: String, count: Int) throws -> [UInt8]? {
+        try take(name) { value in
+            guard let bytes = value.string.flatMap({ Base64URL.decode($0.utf8) }), bytes.count == count else { return nil }
+            return bytes
+        }
+    }
+
+    func failure(_ name: String) -> RecordError { RecordError(record: record, problem: "member \(name)") }
+
+    /// Call last: members that nobody asked for are damage too.
+    func end() throws {
+        if let left = members.members.first { throw RecordError(record: record, problem: "unknown member \(left.name)") }
+    }
+
+    private func required<Value>(_ name: String, _ value: Value?) throws -> Value {
+        guard let value else { throw failure(name) }
+        return value
+    }
+
+    private mutating func take<Value>(_ name: String, _ convert: (JSONValue) -> Value?) throws -> Value? {
+        guard let value = members[name] else { return nil }
+        guard let converted = convert(value) else { throw failure(name) }
+        members[name] = nil
+        return converted
+    }
+}
+
+/// Writes what `RecordReader` reads; what is nil or false is left out.
+struct RecordWriter {
+    private var members = JSONObject()
+
+    mutating func put(_ name: String, _ text: String?) {
+        if let text { members[name] = .string(text) }
+    }
+
+    mutating func put(_ name: String, _ integer: Int64?) {
+        if let integer { members[name] = .number(Double(integer)) }
+    }
+
+    mutating func put(_ name: String, _ flag: Bool) {
+        if flag { members[name] = true }
+    }
+
+    mutating func put(_ name: String, _ bytes: [UInt8]?) {
+        if let bytes { members[name] = .string(Base64URL.encode(bytes)) }
+    }
+
+    var bytes: [UInt8] { JSONValue.object(members).encoded }
+}

@@ -1,0 +1,46 @@
+/// One sign-in and the chain of refresh tokens that came of it (a token family, RFC 9700 §4.14). Holds hashes, never tokens.
+struct SessionRecord: Sendable {
+    static let idBytes = 16
+
+    var id: [UInt8]
+    var uid: String
+    /// How the user signed in: `password`, `anonymous`.
+    var provider: SignInProvider
+    /// Seconds: when the user showed a credential; refreshing does not change it.
+    var authTime: Int64
+    var rotation: RefreshRotationStateMachine
+}
+
+enum SignInProvider: String, Sendable, Hashable {
+    case password
+    case anonymous
+}
+
+extension SessionRecord {
+    init(_ id: [UInt8], _ bytes: [UInt8]) throws {
+        var reader = try RecordReader("session", bytes)
+        let hashBytes = RefreshToken.hashBytes
+        self.id = id
+        uid = try reader.text("uid")
+        guard let provider = SignInProvider(rawValue: try reader.text("provider")) else { throw reader.failure("provider") }
+        self.provider = provider
+        authTime = try reader.integer("authTime")
+        rotation = RefreshRotationStateMachine(
+            currentHash: try reader.bytes("current", count: hashBytes), createdAt: try reader.integer("createdAt"))
+        rotation.previousHash = try reader.optionalBytes("previous", count: hashBytes)
+        rotation.rotatedAt = try reader.integer("rotatedAt")
+        try reader.end()
+    }
+
+    var bytes: [UInt8] {
+        var writer = RecordWriter()
+        writer.put("uid", uid)
+        writer.put("provider", provider.rawValue)
+        writer.put("authTime", authTime)
+        writer.put("current", rotation.currentHash)
+        writer.put("createdAt", rotation.createdAt)
+        writer.put("previous", rotation.previousHash)
+        writer.put("rotatedAt", rotation.rotatedAt)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,37 @@
+import HatoStorage
+
+/// The sessions of a store. Reads first and writes after.
+enum SessionRows {
+    static func find(_ id: [UInt8], in rows: some StoreReading) throws -> SessionRecord? {
+        try rows.row(AuthKey.session(id)).map { try SessionRecord(id, $0) }
+    }
+
+    static func ids(of uid: String, in rows: some StoreReading) throws -> [[UInt8]] {
+        let range = AuthKey.sessions(of: uid)
+        var ids: [[UInt8]] = []
+        try rows.rows(range) { key, _ in
+            ids.append(Array(key.dropFirst(range.lower.count)))
+            return true
+        }
+        return ids
+    }
+
+    /// Which sessions of a user must end so that one more fits: those unused longest.
+    static func surplus(of uid: String, countMax: Int, in rows: some StoreReading) throws -> [[UInt8]] {
+        let ids = try ids(of: uid, in: rows)
+        guard ids.count >= countMax else { return [] }
+        let sessions = try ids.compactMap { try find($0, in: rows) }
+        let oldestFirst = sessions.sorted { $0.rotation.rotatedAt < $1.rotation.rotatedAt }
+        return oldestFirst.prefix(ids.count - countMax + 1).map(\.id)
+    }
+
+    static func put(_ session: SessionRecord, in rows: some StoreTransaction) {
+        rows.putRow(AuthKey.session(session.id), session.bytes)
+        rows.putRow(AuthKey.session(session.id, of: session.uid), [])
+    }
+
+    static func delete(_ id: [UInt8], of uid: String, in rows: some StoreTransaction) {
+        rows.deleteRow(AuthKey.session(id))
+        rows.deleteRow(AuthKey.session(id, of: uid))
+    }
+}

@@ -1,0 +1,44 @@
+import HatoIdentity
+import HatoModel
+
+/// Says what an ID token says (spec auth §4).
+struct IDTokenClaims {
+    /// Names that the tokens' own claims have; custom attributes may not use them.
+    static let reserved: Set<String> = [
+        "acr", "amr", "at_hash", "aud", "auth_time", "azp", "cnf", "c_hash", "exp", "firebase", "iat", "iss", "jti", "nbf",
+        "nonce", "sub",
+    ]
+
+    var account: AccountRecord
+    var provider: SignInProvider
+    /// Seconds.
+    var authTime: Int64
+    var issuedAt: Int64
+    var expiresAt: Int64
+
+    func object(project: String) -> JSONObject {
+        var claims: JSONObject = [:]
+        if let name = account.displayName { claims["name"] = .string(name) }
+        if let picture = account.photoUrl { claims["picture"] = .string(picture) }
+        if let text = account.customAttributes, case .object(let custom)? = try? JSONParser.parse(text) {
+            for member in custom.members where !Self.reserved.contains(member.name) { claims[member.name] = member.value }
+        }
+        // What follows is ours: no attribute can pretend to it.
+        claims["iss"] = .string(IdentityConfiguration.issuer(of: project))
+        claims["aud"] = .string(project)
+        claims["auth_time"] = .number(Double(authTime))
+        claims["user_id"] = .string(account.uid)
+        claims["sub"] = .string(account.uid)
+        claims["iat"] = .number(Double(issuedAt))
+        claims["exp"] = .number(Double(expiresAt))
+        claims["email"] = account.email.map { .string($0) }
+        claims["email_verified"] = account.email.map { _ in .bool(account.emailVerified) }
+        claims["phone_number"] = nil
+        claims["provider_id"] = provider == .anonymous ? .string(provider.rawValue) : nil
+        let identities: JSONObject = account.email.map { ["email": .array([.string($0)])] } ?? [:]
+        claims["firebase"] = .object([
+            "identities": .object(identities), "sign_in_provider": .string(provider.rawValue),
+        ])
+        return claims
+    }
+}

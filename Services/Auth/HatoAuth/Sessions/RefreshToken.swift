@@ -1,0 +1,37 @@
+import Crypto
+import HatoIdentity
+
+/// A refresh token: the id of its session and 256 random bits, as 64 characters of base64url. Nobody but its holder has it:
+/// only its hash is kept.
+struct RefreshToken: Sendable, CustomStringConvertible {
+    static let secretBytes = 32
+    static let hashBytes = 32
+
+    let sessionID: [UInt8]
+    private let secret: [UInt8]
+
+    init(sessionID: [UInt8], secret: [UInt8]) {
+        self.sessionID = sessionID
+        self.secret = secret
+    }
+
+    /// Nil when the text is no refresh token at all.
+    init?(_ text: String) {
+        let length = SessionRecord.idBytes + Self.secretBytes
+        guard text.utf8.count == length * 4 / 3, let bytes = Base64URL.decode(text.utf8), bytes.count == length else {
+            return nil
+        }
+        self.init(sessionID: Array(bytes[..<SessionRecord.idBytes]), secret: Array(bytes[SessionRecord.idBytes...]))
+    }
+
+    var text: String { Base64URL.encode(sessionID + secret) }
+    var hash: [UInt8] { Array(SHA256.hash(data: sessionID + secret)) }
+
+    /// The token after this one: always the same, and known only to who has this one and the service's key.
+    func successor(key: [UInt8]) -> RefreshToken {
+        let code = HMAC<SHA256>.authenticationCode(for: sessionID + secret, using: SymmetricKey(data: key))
+        return RefreshToken(sessionID: sessionID, secret: Array(code))
+    }
+
+    var description: String { "(refresh token)" }
+}
