@@ -1,4 +1,4 @@
-public import HatoModel
+import HatoModel
 
 /// What a write does to rows, in the order it must be done, in two flat arrays: planning allocates nothing for a row.
 public struct RowBatch: Sendable {
@@ -39,15 +39,6 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
     }
 
-    /// Puts a row of the tree.
-    public mutating func put(_ key: Span<UInt8>, _ leaf: TreeLeaf) {
-        let start = bytes.count
-        append(key)
-        let middle = bytes.count
-        TreeLeafCodec.append(leaf, to: &bytes)
-        operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
-    }
-
     public mutating func delete(_ key: Span<UInt8>) {
         let start = bytes.count
         append(key)
@@ -61,6 +52,44 @@ public struct RowBatch: Sendable {
         let middle = bytes.count
         append(upper)
         operations.append(Operation(kind: .deleteRange, start: start, middle: middle, end: bytes.count))
+    }
+
+    /// Puts a row of the tree.
+    mutating func put(_ key: [UInt8], _ leaf: TreeLeaf) {
+        let start = bytes.count
+        bytes.append(contentsOf: key)
+        let middle = bytes.count
+        TreeLeafCodec.append(leaf, to: &bytes)
+        operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
+    }
+
+    mutating func delete(_ key: some Collection<UInt8>) {
+        let start = bytes.count
+        bytes.append(contentsOf: key)
+        operations.append(Operation(kind: .delete, start: start, middle: bytes.count, end: bytes.count))
+    }
+
+    /// Deletes everything below a key; nil as its upper bound: to the end.
+    mutating func deleteRange(_ lower: [UInt8], _ upper: [UInt8]?) {
+        let start = bytes.count
+        bytes.append(contentsOf: lower)
+        let middle = bytes.count
+        bytes.append(contentsOf: upper ?? [])
+        operations.append(Operation(kind: .deleteRange, start: start, middle: middle, end: bytes.count))
+    }
+
+    /// A point in the batch to come back to.
+    struct Mark {
+        fileprivate var operations: Int
+        fileprivate var bytes: Int
+    }
+
+    var mark: Mark { Mark(operations: operations.count, bytes: bytes.count) }
+
+    /// Takes back what was added since `mark`.
+    mutating func truncate(to mark: Mark) {
+        operations.removeLast(operations.count - mark.operations)
+        bytes.removeLast(bytes.count - mark.bytes)
     }
 
     /// Hands every operation to `target`, in order.

@@ -11,10 +11,14 @@ public import HatoModel
 /// so a node's own row comes first, then its priority, its integer-like children, its other children; and all that begins with
 /// a node's path is the node.
 public struct TreeKeyCodec: Sendable, Hashable {
-    /// What every row of the database begins with.
+    /// What every row of the database begins with; no other database's prefix begins with it.
     public let prefix: [UInt8]
 
-    public init(prefix: [UInt8]) { self.prefix = prefix }
+    /// - Precondition: The prefix is not empty.
+    public init(prefix: [UInt8]) {
+        precondition(!prefix.isEmpty, "a database needs a prefix of its own")
+        self.prefix = prefix
+    }
 
     static let priorityMark: UInt8 = 1
     static let integerMark: UInt8 = 2

@@ -5,6 +5,9 @@ import HatoModel
 /// It reads through the reader only, writes nothing, and knows no clock: the same mutation, rows and time give the same plan.
 /// The rows of a plan must be applied before the next mutation is planned.
 public struct WritePlanner: Sendable {
+    /// Nodes larger than this are not hashed for a precondition (protocol §5).
+    public static let hashedBytesMax = 16 * 1024 * 1024
+
     public let codec: TreeKeyCodec
     public let indexes: any IndexSet
 
@@ -18,6 +21,153 @@ public struct WritePlanner: Sendable {
     public func plan(
         _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
-        WritePlan(rows: RowBatch(), changes: [], time: now, etag: nil)
+        let targets = try targets(of: mutation, StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now))
+        try check(mutation, reader, history)
+        var draft = PlanDraft(reader: reader, codec: codec)
+        if case .push(let value, _, isClientKey: true) = mutation.operation {
+            guard try draft.push(targets[0], retriedAs: value) else { return draft.plan(at: now) }
+        } else {
+            try draft.write(targets)
+        }
+        if !draft.changes.isEmpty {
+            let write = IndexedWrite(changes: draft.changes, reader: reader, codec: codec)
+            try indexes.appendRows(for: write, to: &draft.rows)
+        }
+        var plan = draft.plan(at: now)
+        if case .etag? = mutation.condition { plan.etag = SimpleHash.etag(targets[0].node) }
+        return plan
+    }
+
+    // MARK: What is written where
+
+    private func targets(of mutation: Mutation, _ source: StoredNumbers) throws -> [WriteTarget] {
+        let path = mutation.path
+        switch mutation.operation {
+        case .set(let value):
+            return [try naming("value") { try WriteTarget(value, at: path, source) }]
+        case .push(let value, let key, _):
+            let child = try naming("path") {
+                try path.requireNode()
+                return try path.child(TreeKey(key))
+            }
+            let source = source.at(child)
+            return [try naming("value") { try WriteTarget(value, at: child, source, isNew: true) }]
+        case .update(let values):
+            try naming("path") { try path.requireNode() }
+            return try naming("values") { try updateTargets(values, at: path, source) }
+        }
+    }
+
+    private func updateTargets(
+        _ values: JSONObject, at path: TreePath, _ source: StoredNumbers
+    ) throws -> [WriteTarget] {
+        var targets: [WriteTarget] = []
+        targets.reserveCapacity(values.count)
+        for member in values.members {
+            let relative = try TreePath(member.name)
+            guard !relative.isRoot else {
+                throw ArgumentError(
+                    reason: "invalid_path", "The name \(member.name.debugDescription) is no path below the updated node; use set")
+            }
+            let place = try path.appending(relative)
+            targets.append(try WriteTarget(member.value, at: place, source.at(place)))
+        }
+        if targets.count > 1 { try refuseConflicts(targets) }
+        return targets
+    }
+
+    /// No path of an update may be at or above another. Sorted as rows, a path stands right before what lies below it.
+    private func refuseConflicts(_ targets: [WriteTarget]) throws {
+        let sorted = targets.map { codec.key(of: $0.path) }.enumerated().sorted {
+            $0.element.lexicographicallyPrecedes($1.element)
+        }
+        for (upper, lower) in zip(sorted, sorted.dropFirst()) where lower.element.starts(with: upper.element) {
+            throw ArgumentError(
+                reason: "conflicting_paths",
+                "The path \(targets[upper.offset].path) is at or above \(targets[lower.offset].path); "
+                    + "one update may set each place only once")
+        }
+    }
+
+    /// Says which parameter is wrong.
+    private func naming<Value>(_ parameter: String, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let error as ArgumentError {
+            throw TreeError.invalid(parameter: parameter, error)
+        }
+    }
+
+    // MARK: Preconditions
+
+    private func check(_ mutation: Mutation, _ reader: any TreeReader, _ history: (any ChangeHistory)?) throws {
+        switch mutation.condition {
+        case nil: return
+        case .etag(let wanted)?:
+            let node = try NodeReader(reader, codec: codec).node(at: mutation.path, bytesMax: WritePlanner.hashedBytesMax)
+            let etag = SimpleHash.etag(node)
+            guard etag == wanted else { throw TreeError.etagMismatch(etag: etag, value: node) }
+        case .version(let version)?:
+            guard let history, try !history.wasWritten(mutation.path, after: version) else {
+                throw TreeError.versionMismatch
+            }
+        }
+    }
+}
+
+/// One place of a write with the node that will stand there; at a priority path the priority as a leaf.
+struct WriteTarget {
+    var path: TreePath
+    var node: TreeNode
+    /// Whether nothing is expected to be there: decides where to look first.
+    var isNew = false
+
+    init(_ json: JSONValue, at path: TreePath, _ source: some ServerValueSource, isNew: Bool = false) throws {
+        self.path = path
+        self.isNew = isNew
+        if path.isPriority {
+            let priority = try TreePriority.normalized(json: json, at: path, serverValues: source)
+            node = priority.map { .leaf($0.leaf) } ?? .empty
+        } else {
+            node = try TreeNode(json: json, at: path, serverValues: source)
+        }
+    }
+}
+
+/// Server values by what is stored and the time of the write.
+struct StoredNumbers: ServerValueSource {
+    let reader: any TreeReader
+    let codec: TreeKeyCodec
+    var base: TreePath
+    let now: Int64
+
+    func at(_ path: TreePath) -> StoredNumbers {
+        var copy = self
+        copy.base = path
+        return copy
+    }
+
+    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {
+        switch value {
+        case .timestamp: return Double(now)
+        case .increment(let amount):
+            let path = TreePath(uncheckedKeys: base.keys + place.keys)
+            let nodes = NodeReader(reader, codec: codec)
+            let stored = place.isPriority ? try nodes.priority(at: path)?.leaf : try nodes.leaf(at: path)
+            if case .number(let number)? = stored { return number + amount }
+            return amount
+        }
+    }
+}
+
+/// Server values as an earlier try of the same push left them.
+struct EarlierNumbers: ServerValueSource {
+    let earlier: TreeNode
+
+    func number(for _: ServerValue, at place: ServerValuePlace) throws -> Double {
+        let path = TreePath(uncheckedKeys: place.keys, isPriority: place.isPriority)
+        if case .number(let number)? = earlier.node(at: path).leaf { return number }
+        // No number was there, so the nodes differ whatever stands here.
+        return 0
     }
 }

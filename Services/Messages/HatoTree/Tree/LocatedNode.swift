@@ -1,0 +1,141 @@
+import HatoModel
+
+/// A path with the bytes of its row's key and where each of its keys ends in them.
+struct PlacedPath {
+    let path: TreePath
+    let key: [UInt8]
+    /// `ends[n]` is the length of the key of the ancestor at depth n; the last is the whole length.
+    let ends: [Int]
+
+    init(_ path: TreePath, _ codec: TreeKeyCodec) {
+        var key: [UInt8] = []
+        key.reserveCapacity(codec.prefix.count + 32 * (path.depth + 1))
+        key.append(contentsOf: codec.prefix)
+        var ends: [Int] = []
+        ends.reserveCapacity(path.depth + 1)
+        ends.append(key.count)
+        for part in path.keys {
+            TreeKeyCodec.append(part, to: &key)
+            ends.append(key.count)
+        }
+        self.path = path
+        self.key = key
+        self.ends = ends
+    }
+
+    var upperBound: [UInt8]? { TreeKeyCodec.upperBound(of: key) }
+
+    func upperBound(ofDepth depth: Int) -> [UInt8]? {
+        TreeKeyCodec.upperBound(of: Array(key[..<ends[depth]]))
+    }
+
+    /// How many leading keys a row shares with this path: `path.depth` when the row lies at or below it.
+    func sharedDepth(with row: Span<UInt8>) -> Int {
+        let own = key.span
+        let limit = min(own.count, row.count)
+        var index = 0
+        while index < limit, own[index] == row[index] { index += 1 }
+        var depth = path.depth
+        while depth > 0, ends[depth] > index { depth -= 1 }
+        return depth
+    }
+}
+
+/// What was found at a place before a write.
+struct LocatedNode {
+    /// The node; empty when there is none, nil when it is larger than may be kept.
+    var before: TreeNode? = .empty
+    /// Rows of the node; counting stops above the number that is deleted singly.
+    var rowCount = 0
+    var byteCount = 0
+    /// The depth of the deepest node on the path that was there.
+    var existedDepth: Int
+    /// The depth of the ancestor that is a leaf.
+    var leafDepth: Int?
+}
+
+extension PlanDraft {
+    /// Finds out what is at a place, which of its ancestors exist, and whether one of them is a leaf.
+    ///
+    /// One seek is the rule. Nothing but a priority can stand in the tree between a leaf and what would lie below it, so the row
+    /// before the place tells of a leaf above it; and a row next to the place with the same parent proves all its ancestors.
+    /// For a place that is expected to be new (a push: the greatest key of its parent) the row before is looked up first, else
+    /// the node itself with the row behind it.
+    func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
+        var located = LocatedNode(existedDepth: 0)
+        if isNew {
+            if try !lookBefore(place, &located) { return located }
+            if located.existedDepth < place.path.depth {
+                try lookBehind(place, &located)
+                return located
+            }
+        }
+        if try lookAt(place, &located) { return located }
+        if try lookBefore(place, &located) { try lookBehind(place, &located) }
+        return located
+    }
+
+    /// Reads the node and the row behind it below the same parent; true when that tells everything.
+    private func lookAt(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
+        let depth = place.path.depth
+        var cursor = RowCursor(base: place.key)
+        var builder: TreeNodeBuilder? = TreeNodeBuilder()
+        var found = LocatedNode(existedDepth: 0)
+        var hasSibling = false
+        let bytesMax = beforeBytesLeft
+        try reader.scan(lower: place.key, upper: place.upperBound(ofDepth: max(depth - 1, 0)), reverse: false) { row, value in
+            guard place.sharedDepth(with: row) == depth else {
+                hasSibling = true
+                return .stop
+            }
+            found.rowCount += 1
+            found.byteCount += row.count - place.key.count + value.count
+            if found.byteCount > bytesMax {
+                builder = nil
+                return found.rowCount <= PlanDraft.singleDeletesMax ? .next : .stop
+            }
+            let kept = try cursor.advance(to: row)
+            try builder?.append(value, at: cursor, kept: kept)
+            return .next
+        }
+        found.before = builder?.finish()
+        found.existedDepth = found.rowCount > 0 ? depth : max(depth - 1, 0)
+        located = found
+        return found.rowCount > 0 || hasSibling || depth == 0
+    }
+
+    /// Looks at the row before the place (or its last one); false when that tells everything.
+    private func lookBefore(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
+        let depth = place.path.depth
+        var shared = 0
+        var length = 0
+        var isPriority = false
+        try reader.scan(lower: codec.prefix, upper: place.upperBound, reverse: true) { row, _ in
+            shared = place.sharedDepth(with: row)
+            length = row.count
+            isPriority = row[length - 1] == TreeKeyCodec.priorityMark
+            return .stop
+        }
+        located.existedDepth = shared
+        // The node itself is there and must be read, or nothing was found at all.
+        if shared == depth { return true }
+        if length == place.ends[shared] {
+            located.leafDepth = shared
+        } else if isPriority, length == place.ends[shared] + 1 {
+            if try reader.get(place.key.span.extracting(0..<place.ends[shared])) != nil { located.leafDepth = shared }
+        }
+        return located.leafDepth == nil && shared < depth - 1
+    }
+
+    /// Looks behind the place for ancestors that the row before it did not prove.
+    private func lookBehind(_ place: PlacedPath, _ located: inout LocatedNode) throws {
+        guard let lower = place.upperBound, located.existedDepth + 1 < place.path.depth else { return }
+        var shared = located.existedDepth
+        let upper = place.upperBound(ofDepth: shared + 1)
+        try reader.scan(lower: lower, upper: upper, reverse: false) { row, _ in
+            shared = max(shared, place.sharedDepth(with: row))
+            return .stop
+        }
+        located.existedDepth = shared
+    }
+}

@@ -1,0 +1,228 @@
+import HatoModel
+
+/// A write plan while it is being made.
+struct PlanDraft {
+    /// Replaced nodes with more rows than this are deleted as a range: a range tombstone slows every read near it, so it
+    /// must be worth it (measurements: many small ones ruin reads).
+    static let singleDeletesMax = 1024
+    /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture §4).
+    static let beforeBytesMax = 1024 * 1024
+
+    let reader: any TreeReader
+    let codec: TreeKeyCodec
+    var rows = RowBatch()
+    var changes: [PathChange] = []
+    /// The key of the row that is being written.
+    private var key: [UInt8] = []
+    /// How many bytes of replaced nodes may still be kept.
+    private(set) var beforeBytesLeft = PlanDraft.beforeBytesMax
+
+    init(reader: any TreeReader, codec: TreeKeyCodec) {
+        self.reader = reader
+        self.codec = codec
+    }
+
+    func plan(at time: Int64) -> WritePlan {
+        WritePlan(rows: rows, changes: changes, time: time, etag: nil)
+    }
+
+    mutating func write(_ targets: [WriteTarget]) throws {
+        for target in targets where !target.path.isPriority {
+            let place = PlacedPath(target.path, codec)
+            try replace(place, try locate(place, isNew: target.isNew), with: target.node)
+        }
+        let vanished = try removeVanished()
+        for target in targets where target.path.isPriority {
+            try setPriority(target, vanished: vanished)
+        }
+        if targets.count > 1 { sortChanges(like: targets) }
+    }
+
+    /// A push with a key of the client's; false when an earlier try has already written the same.
+    mutating func push(_ target: WriteTarget, retriedAs json: JSONValue) throws -> Bool {
+        let place = PlacedPath(target.path, codec)
+        let located = try locate(place, isNew: true)
+        guard located.existedDepth == target.path.depth else {
+            try replace(place, located, with: target.node)
+            return true
+        }
+        let stored = try located.before ?? NodeReader(reader, codec: codec).node(at: target.path)
+        let again = try WriteTarget(json, at: target.path, EarlierNumbers(earlier: stored))
+        guard again.node == stored else { throw TreeError.keyExists(target.path) }
+        return false
+    }
+
+    // MARK: Nodes
+
+    private mutating func replace(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
+        let depth = place.path.depth
+        if let before = located.before {
+            if before == after { return }
+            beforeBytesLeft -= located.byteCount
+        }
+        if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
+        key = place.key
+        if located.existedDepth < depth || located.rowCount == 0 {
+            put(after)
+        } else {
+            try replaceRows(place, located, with: after)
+        }
+        changes.append(
+            PathChange(
+                path: place.path, before: located.before, after: after,
+                depths: (located.existedDepth, after.isEmpty ? 0 : depth), replacedLeafDepth: located.leafDepth))
+    }
+
+    private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
+        if let before = located.before {
+            let mark = rows.mark
+            var deletes = PlanDraft.singleDeletesMax
+            if replace(before, with: after, deletes: &deletes) { return }
+            rows.truncate(to: mark)
+            key = place.key
+        } else if located.rowCount <= PlanDraft.singleDeletesMax {
+            try deleteEachRow(of: place)
+            put(after)
+            return
+        }
+        rows.deleteRange(place.key, place.upperBound)
+        put(after)
+    }
+
+    private mutating func deleteEachRow(of place: PlacedPath) throws {
+        var batch = rows
+        rows = RowBatch()
+        try reader.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, _ in
+            batch.delete(row)
+            return .next
+        }
+        rows = batch
+    }
+
+    /// Writes the rows of a node whose path is `key`.
+    private mutating func put(_ node: TreeNode) {
+        switch node {
+        case .empty: return
+        case .leaf(let leaf, let priority):
+            rows.put(key, leaf)
+            putPriority(priority)
+        case .object(let children, let priority):
+            putPriority(priority)
+            for child in children { atChild(child.key) { $0.put(child.node) } }
+        }
+    }
+
+    /// Writes only the rows that differ; false when that takes more than `deletes` deletions.
+    private mutating func replace(_ before: TreeNode, with after: TreeNode, deletes: inout Int) -> Bool {
+        if before.leaf != after.leaf {
+            if let leaf = after.leaf { rows.put(key, leaf) } else { delete(&deletes) }
+        }
+        if before.priority != after.priority {
+            if after.priority != nil { putPriority(after.priority) } else { deletePriority(&deletes) }
+        }
+        let (old, new) = (before.children ?? TreeChildren(sorted: []), after.children ?? TreeChildren(sorted: []))
+        var (oldIndex, newIndex) = (0, 0)
+        while oldIndex < old.count || newIndex < new.count {
+            if deletes < 0 { return false }
+            let order = PlanDraft.order(old, oldIndex, new, newIndex)
+            if order < 0 {
+                let child = old[oldIndex]
+                var fits = true
+                atChild(child.key) { fits = $0.replace(child.node, with: .empty, deletes: &deletes) }
+                if !fits { return false }
+            } else if order > 0 {
+                let child = new[newIndex]
+                atChild(child.key) { $0.put(child.node) }
+            } else if old[oldIndex].node != new[newIndex].node {
+                var fits = true
+                atChild(old[oldIndex].key) {
+                    fits = $0.replace(old[oldIndex].node, with: new[newIndex].node, deletes: &deletes)
+                }
+                if !fits { return false }
+            }
+            if order <= 0 { oldIndex += 1 }
+            if order >= 0 { newIndex += 1 }
+        }
+        return deletes >= 0
+    }
+
+    /// Which of two lists of children comes first at the given places; a finished list comes last.
+    private static func order(_ old: TreeChildren, _ oldIndex: Int, _ new: TreeChildren, _ newIndex: Int) -> Int {
+        if newIndex == new.count { return -1 }
+        if oldIndex == old.count { return 1 }
+        return KeyOrder.compare(old[oldIndex].key.text, new[newIndex].key.text)
+    }
+
+    private mutating func atChild(_ child: TreeKey, _ body: (inout PlanDraft) -> Void) {
+        let end = key.count
+        TreeKeyCodec.append(child, to: &key)
+        body(&self)
+        key.removeLast(key.count - end)
+    }
+
+    private mutating func delete(_ deletes: inout Int) {
+        rows.delete(key)
+        deletes -= 1
+    }
+
+    private mutating func putPriority(_ priority: TreePriority?) {
+        guard let priority else { return }
+        key.append(TreeKeyCodec.priorityMark)
+        rows.put(key, priority.leaf)
+        key.removeLast()
+    }
+
+    private mutating func deletePriority(_ deletes: inout Int) {
+        key.append(TreeKeyCodec.priorityMark)
+        delete(&deletes)
+        key.removeLast()
+    }
+
+    // MARK: Priorities
+
+    private mutating func setPriority(_ target: WriteTarget, vanished: Set<[UInt8]>) throws {
+        let path = target.path.node
+        let place = PlacedPath(path, codec)
+        let nodes = NodeReader(reader, codec: codec)
+        let existed = try nodes.exists(at: path)
+        let created = changes.first { change in
+            path.isAtOrAbove(change.path) && !change.path.isPriority && change.after?.isEmpty == false
+        }
+        guard created != nil || (existed && !vanished.contains(place.key)) else { return }
+        let before = try nodes.priority(at: path)
+        let after = target.node.leaf.flatMap(TreePriority.init)
+        guard before != after else { return }
+        key = place.key
+        var deletes = 1
+        if after != nil { putPriority(after) } else { deletePriority(&deletes) }
+        let existedDepth = existed ? path.depth : min(created?.existedDepth ?? path.depth, path.depth)
+        changes.append(
+            PathChange(
+                path: target.path, before: before.map { .leaf($0.leaf) } ?? .empty, after: target.node,
+                depths: (existedDepth, path.depth)))
+    }
+
+    /// Values are written before priorities; the changes are told in the order of the request.
+    private mutating func sortChanges(like targets: [WriteTarget]) {
+        guard targets.contains(where: \.path.isPriority), targets.contains(where: { !$0.path.isPriority }) else { return }
+        var places: [TreePath: Int] = [:]
+        for (index, target) in targets.enumerated() { places[target.path] = index }
+        changes.sort { places[$0.path, default: 0] < places[$1.path, default: 0] }
+    }
+
+    // MARK: What disappears with its last child
+
+    /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of those nodes.
+    private mutating func removeVanished() throws -> Set<[UInt8]> {
+        guard changes.contains(where: { $0.after?.isEmpty == true && $0.path.depth > 0 }) else { return [] }
+        var survey = RemovalSurvey(changes, reader: reader, codec: codec)
+        for index in changes.indices where changes[index].after?.isEmpty == true {
+            changes[index].existsDepth = try survey.remainingDepth(above: changes[index].path)
+        }
+        for node in survey.vanished {
+            let row = node + [TreeKeyCodec.priorityMark]
+            if try reader.get(row.span) != nil { rows.delete(row) }
+        }
+        return survey.vanished
+    }
+}
