@@ -1,0 +1,227 @@
+import HatoIdentity
+import HatoModel
+import Synchronization
+import Testing
+
+private let start: Int64 = 1_795_000_000_000
+private let administratorKey = "administrator-key-0123456789-0123456789"
+
+/// Auth as its verifiers see it: keys that can change, fail and be counted; and a clock.
+private final class World: Sendable {
+    struct Down: Error {}
+
+    struct State {
+        var now = start
+        var keys: [SigningKey] = [SigningKey(kid: "k1")]
+        var isDown = false
+        var fetches = 0
+        var blocked: [CheckedContinuation<Void, Never>] = []
+        var isBlocking = false
+    }
+
+    let state = Mutex(State())
+
+    var now: Int64 { state.withLock { $0.now } }
+    var fetches: Int { state.withLock { $0.fetches } }
+
+    func pass(_ milliseconds: Int64) { state.withLock { $0.now += milliseconds } }
+
+    func authenticator(file: String? = nil, remembered: Int = 100) -> ServiceAuthenticator {
+        var configuration = IdentityConfiguration(keysFile: file)
+        configuration.rememberedTokensMax = remembered
+        return ServiceAuthenticator(
+            configuration: configuration,
+            administratorKeys: AdministratorKeys(keys: [administratorKey]) ?? .none, now: { self.now },
+            fetchKeys: { try await self.fetch() })
+    }
+
+    func token(uid: String = "masuo", key: Int = 0, lifetime: Int64 = 3600) throws -> String {
+        let (key, now) = state.withLock { ($0.keys[key], $0.now / 1000) }
+        return try key.sign([
+            "iss": "https://securetoken.google.com/hato", "aud": "hato", "sub": .string(uid),
+            "iat": .number(Double(now)), "exp": .number(Double(now + lifetime)),
+        ])
+    }
+
+    private func fetch() async throws -> [Auth.JWK] {
+        await withCheckedContinuation { continuation in
+            let isBlocking = state.withLock { state in
+                state.fetches += 1
+                if state.isBlocking { state.blocked.append(continuation) }
+                return state.isBlocking
+            }
+            if !isBlocking { continuation.resume() }
+        }
+        return try state.withLock { state in
+            if state.isDown { throw Down() }
+            return state.keys.map(\.verificationKey.jwk)
+        }
+    }
+}
+
+/// The reason of the RPC error that `body` throws.
+private func reason(_ body: () async throws -> Caller) async -> String? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return (error as? RPCError)?.reason
+    }
+}
+
+struct ServiceAuthenticatorTests {
+    @Test func administratorKeyIsKnownWithoutAsking() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        #expect(authenticator.remembered(administratorKey) == .administrator)
+        #expect(try await authenticator.authenticate(administratorKey) == .administrator)
+        #expect(world.fetches == 0)
+        #expect(await reason { try await authenticator.authenticate("something else entirely") } == "INVALID_ID_TOKEN")
+        #expect(world.fetches == 0)
+    }
+
+    @Test func verifiedTokenIsRememberedUntilItExpires() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        let token = try world.token()
+        #expect(authenticator.remembered(token) == nil)
+        #expect(try await authenticator.authenticate(token).uid == "masuo")
+        #expect(authenticator.remembered(token)?.uid == "masuo")
+        world.pass(3_599_999)
+        #expect(authenticator.remembered(token)?.uid == "masuo")
+        world.pass(1)
+        #expect(authenticator.remembered(token) == nil)
+        #expect(await reason { try await authenticator.authenticate(token) } == "TOKEN_EXPIRED")
+    }
+
+    @Test func memoryOfTokensIsBounded() async throws {
+        let world = World()
+        let authenticator = world.authenticator(remembered: 3)
+        let tokens = try (0..<10).map { try world.token(uid: "user\($0)") }
+        for token in tokens { _ = try await authenticator.authenticate(token) }
+        #expect(tokens.filter { authenticator.remembered($0) != nil } == Array(tokens.suffix(3)))
+        #expect(try await authenticator.authenticate(tokens[0]).uid == "user0")
+    }
+
+    @Test func unknownKeyIsAskedForAtMostOnceAMinute() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        _ = try await authenticator.authenticate(try world.token())
+        #expect(world.fetches == 1)
+        world.state.withLock { $0.keys.append(SigningKey(kid: "k2")) }
+        let rotated = try world.token(key: 1)
+        #expect(await reason { try await authenticator.authenticate(rotated) } == "INVALID_ID_TOKEN")
+        #expect(world.fetches == 1)
+        world.pass(60_000)
+        #expect(try await authenticator.authenticate(rotated).uid == "masuo")
+        #expect(world.fetches == 2)
+    }
+
+    @Test func manyWhoWantTheKeysAtOnceAskOnce() async throws {
+        let world = World()
+        world.state.withLock { $0.isBlocking = true }
+        let authenticator = world.authenticator()
+        let token = try world.token()
+        let callers = (0..<20).map { _ in Task { try await authenticator.authenticate(token) } }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while world.state.withLock({ $0.blocked.isEmpty }), ContinuousClock.now < deadline { await Task.yield() }
+        for _ in 0..<1000 { await Task.yield() }
+        world.state.withLock { state in
+            state.isBlocking = false
+            for continuation in state.blocked { continuation.resume() }
+            state.blocked = []
+        }
+        for caller in callers { #expect(try await caller.value.uid == "masuo") }
+        #expect(world.fetches == 1)
+    }
+
+    @Test func withoutKeysAndWithoutAuthTheServiceIsUnavailableNotMistaken() async throws {
+        let world = World()
+        world.state.withLock { $0.isDown = true }
+        let authenticator = world.authenticator()
+        let token = try world.token()
+        #expect(await reason { try await authenticator.authenticate(token) } == "auth_unavailable")
+        guard case .degraded = authenticator.health else {
+            Issue.record("not degraded")
+            return
+        }
+        world.state.withLock { $0.isDown = false }
+        world.pass(1_000)
+        #expect(try await authenticator.authenticate(token).uid == "masuo")
+        #expect(authenticator.health == .ready)
+    }
+
+    @Test func keysOnDiskStartAServiceWhileAuthIsDown() async throws {
+        let world = World()
+        let file = try TemporaryFile(nil)
+        let token = try world.token()
+        _ = try await world.authenticator(file: file.path).authenticate(token)
+        #expect(file.mode == 0o600)
+        world.state.withLock { $0.isDown = true }
+        let restarted = world.authenticator(file: file.path)
+        #expect(restarted.health == .ready)
+        #expect(try await restarted.authenticate(token).uid == "masuo")
+    }
+
+    @Test func damagedOrForeignKeyFileIsNotTrusted() async throws {
+        let world = World()
+        let token = try world.token()
+        for (text, mode) in [("{", 0o600), ("{\"keys\":[]}", 0o600), (goodFile(world), 0o666)] {
+            let file = try TemporaryFile(text, mode: mode)
+            let authenticator = world.authenticator(file: file.path)
+            #expect(authenticator.health != .ready)
+            #expect(try await authenticator.authenticate(token).uid == "masuo")
+        }
+    }
+
+    @Test func keysThatAuthTookBackVerifyNothingMore() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        let token = try world.token()
+        _ = try await authenticator.authenticate(token)
+        authenticator.replaceKeys([SigningKey(kid: "k9").verificationKey.jwk])
+        #expect(authenticator.remembered(token) == nil)
+        #expect(await reason { try await authenticator.authenticate(token) } == "INVALID_ID_TOKEN")
+    }
+
+    @Test func refusedUserComesBackWithANewerTokenOnly() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        let old = try world.token()
+        _ = try await authenticator.authenticate(old)
+        world.pass(2_000)
+        authenticator.refuse(uid: "masuo", issuedBefore: world.now / 1000)
+        #expect(authenticator.remembered(old) == nil)
+        #expect(await reason { try await authenticator.authenticate(old) } == "TOKEN_EXPIRED")
+        #expect(try await authenticator.authenticate(try world.token()).uid == "masuo")
+        authenticator.allow(uid: "masuo")
+        #expect(try await authenticator.authenticate(old).uid == "masuo")
+    }
+
+    @Test func runFetchesUntilTheKeysCome() async throws {
+        let world = World()
+        world.state.withLock { $0.isDown = true }
+        let authenticator = world.authenticator()
+        let run = Task { await authenticator.run() }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while world.fetches == 0, ContinuousClock.now < deadline { await Task.yield() }
+        world.state.withLock { $0.isDown = false }
+        while authenticator.health != .ready, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(authenticator.health == .ready)
+        run.cancel()
+        await run.value
+    }
+
+    private func goodFile(_ world: World) -> String {
+        let jwk = world.state.withLock { $0.keys[0].verificationKey.jwk }
+        let value: JSONValue = [
+            "keys": [
+                [
+                    "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": .string(jwk.kid),
+                    "x": .string(jwk.x), "y": .string(jwk.y),
+                ]
+            ]
+        ]
+        return String(decoding: value.encoded, as: UTF8.self)
+    }
+}
