@@ -1,0 +1,53 @@
+public import HatoModel
+
+/// What a listener without a query has not been told yet, because its socket was full: the places that changed, none below
+/// another. When it drains, what is there by then is one event.
+public struct MissedChanges: Sendable {
+    /// More places than this become the whole value.
+    public static let placesMax = 256
+
+    private let path: TreePath
+    private var places: Set<TreePath> = []
+    /// Whether nothing less than the whole value will do.
+    public private(set) var isWhole = false
+
+    /// - Parameter path: where the listener is.
+    public init(of path: TreePath) { self.path = path }
+
+    public var isEmpty: Bool { places.isEmpty && !isWhole }
+
+    public mutating func add(_ changes: [PathChange]) {
+        for change in changes {
+            let settled = change.settledPath
+            if settled.isAtOrAbove(path) {
+                addWhole()
+            } else if path.isAtOrAbove(settled) {
+                add(settled)
+            }
+            if isWhole { return }
+        }
+    }
+
+    public mutating func addWhole() {
+        isWhole = true
+        places = []
+    }
+
+    private mutating func add(_ place: TreePath) {
+        if places.contains(where: { $0.isAtOrAbove(place) }) { return }
+        places = places.filter { !place.isAtOrAbove($0) }
+        places.insert(place)
+        if places.count > Self.placesMax { addWhole() }
+    }
+
+    /// What to tell from the newest state.
+    ///
+    /// - Throws: `TreeError.tooBig` when the changed places together are larger than `bytesMax`.
+    public func update(reading nodes: NodeReader, bytesMax: Int = .max) throws -> ListenerUpdate {
+        if isWhole { return .fresh }
+        let changed = try places.sorted { $0.text < $1.text }.map { place in
+            (path: place.relative(to: path) ?? .root, node: try nodes.node(at: place, bytesMax: bytesMax))
+        }
+        return ListenerEvent(changed).map { .events([$0]) } ?? .nothing
+    }
+}

@@ -1,0 +1,150 @@
+import HatoModel
+
+extension QueryRunner {
+    /// The part of the key order that a query asks for.
+    struct KeyRange {
+        var start: TreeQuery.KeyCut
+        var end: TreeQuery.KeyCut
+
+        /// Of a query by key.
+        init(_ query: TreeQuery) {
+            start = query.start?.key ?? .beforeAll
+            end = query.end?.key ?? .afterAll
+        }
+
+        init(from start: TreeQuery.KeyCut, to end: TreeQuery.KeyCut) {
+            self.start = start
+            self.end = end
+        }
+    }
+
+    // MARK: Key order
+
+    /// Adds children in key order until enough are found, jumping over what is below them.
+    func addKeys(
+        of path: TreePath, range: KeyRange, to found: inout Found, where isWanted: (TreeKey) throws -> Bool = { _ in true }
+    ) throws {
+        let base = nodes.codec.key(of: path)
+        let (lower, upper) = bounds(base, range)
+        guard !found.isFull, lower.lexicographicallyPrecedes(upper) else { return }
+        let query = TreeQuery(order: .key, start: .init(.null, range.start), end: .init(.null, range.end))
+        try nodes.reader.scan(lower: lower, upper: upper, reverse: found.isReverse) { row, _ in
+            guard let end = TreeKeyCodec.endOfKey(in: row, from: base.count),
+                let key = TreeKeyCodec.decode(row.extracting(base.count..<end))
+            else { throw TreeError.corrupted("a row whose key cannot be read") }
+            let place = SortPlace(.null, key)
+            if query.contains(place), try isWanted(key) {
+                found.add(place)
+                if found.isFull { return .stop }
+            }
+            let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
+            if found.isReverse { return .seek(TreeKeyCodec.lastBefore(prefix)) }
+            return TreeKeyCodec.upperBound(of: prefix).map { .seek($0) } ?? .stop
+        }
+    }
+
+    private func bounds(_ base: [UInt8], _ range: KeyRange) -> (lower: [UInt8], upper: [UInt8]) {
+        var lower = base
+        switch range.start {
+        case .before(let key) where TreeKeyCodec.keepsOrder(key):
+            TreeKeyCodec.append(key, to: &lower)
+        case .after(let key) where TreeKeyCodec.keepsOrder(key):
+            TreeKeyCodec.append(key, to: &lower)
+            lower = TreeKeyCodec.upperBound(of: lower) ?? lower
+        case .afterAll: lower.append(0xFF)
+        case .before, .after, .beforeAll: lower.append(TreeKeyCodec.priorityMark + 1)
+        }
+        var upper = base
+        switch range.end {
+        case .before(let key) where TreeKeyCodec.keepsOrder(key):
+            TreeKeyCodec.append(key, to: &upper)
+        case .after(let key) where TreeKeyCodec.keepsOrder(key):
+            TreeKeyCodec.append(key, to: &upper)
+            upper = TreeKeyCodec.upperBound(of: upper) ?? upper
+        case .beforeAll: upper.append(TreeKeyCodec.priorityMark + 1)
+        case .before, .after, .afterAll: upper.append(0xFF)
+        }
+        return (lower, upper)
+    }
+
+    // MARK: Index order
+
+    /// Adds children in the order of index rows until enough are found.
+    func addRows(of collection: [UInt8], at path: TreePath, to found: inout Found) throws {
+        let query = found.query
+        let bounds = IndexKeyCodec.bounds(collection, query)
+        guard !found.isFull, bounds.lower.lexicographicallyPrecedes(bounds.upper) else { return }
+        var ties = Ties()
+        try nodes.reader.scan(lower: bounds.lower, upper: bounds.upper, reverse: found.isReverse) { row, _ in
+            guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
+                throw TreeError.corrupted("an index row that cannot be read")
+            }
+            if !ties.places.isEmpty, !entry.isTruncated || ties.text != entry.place.value {
+                settle(&ties, into: &found)
+                if found.isFull { return .stop }
+            }
+            if entry.isTruncated {
+                ties.text = entry.place.value
+                if let place = try place(of: entry.place.key, at: path, in: query) { ties.places.append(place) }
+                return .next
+            }
+            if bounds.isExact || query.contains(entry.place) { found.add(entry.place) }
+            return found.isFull ? .stop : .next
+        }
+        settle(&ties, into: &found)
+    }
+
+    /// Rows whose texts begin alike: their order is that of the whole texts.
+    private struct Ties {
+        var text: SortValue?
+        var places: [SortPlace] = []
+    }
+
+    private func settle(_ ties: inout Ties, into found: inout Found) {
+        ties.places.sort()
+        if found.isReverse { ties.places.reverse() }
+        for place in ties.places where !found.isFull && found.query.contains(place) { found.add(place) }
+        ties = Ties()
+    }
+
+    // MARK: Priority order
+
+    /// Children without a priority stand before all others, in key order.
+    func addByPriority(at path: TreePath, to found: inout Found) throws {
+        let collection = indexCodec.prefix(of: IndexKeyCodec.priorities, collection: path.keys)
+        if found.isReverse {
+            try addRows(of: collection, at: path, to: &found)
+            try addWithoutPriority(at: path, to: &found)
+        } else {
+            try addWithoutPriority(at: path, to: &found)
+            try addRows(of: collection, at: path, to: &found)
+        }
+    }
+
+    private func addWithoutPriority(at path: TreePath, to found: inout Found) throws {
+        var range = KeyRange(from: .beforeAll, to: .afterAll)
+        if let start = found.query.start {
+            guard start.value == .null else { return }
+            range.start = start.key
+        }
+        if let end = found.query.end, end.value == .null { range.end = end.key }
+        try addKeys(of: path, range: range, to: &found) { key in
+            try nodes.priority(at: TreePath(uncheckedKeys: path.keys + [key])) == nil
+        }
+    }
+}
+
+extension TreeKeyCodec {
+    /// A key that lies behind every row before `prefix` and before every row that begins with it, `prefix` being the encoded
+    /// keys of a node.
+    static func lastBefore(_ prefix: [UInt8]) -> [UInt8] {
+        var bytes = prefix
+        guard let last = bytes.popLast() else { return [] }
+        // What comes before X 00 is X at most; what comes before X n begins with X n-1, and no row goes on with FF.
+        if last > 0 {
+            bytes.append(last - 1)
+            bytes.append(0xFF)
+        }
+        return bytes
+    }
+}

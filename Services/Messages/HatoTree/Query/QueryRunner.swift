@@ -1,0 +1,130 @@
+public import HatoModel
+
+/// Answers queries from the rows of one state of a database.
+///
+/// With an index it reads the index rows of the selected children and then those children, nothing else, however many there are
+/// beside them.
+public struct QueryRunner {
+    let nodes: NodeReader
+    let indexCodec: IndexKeyCodec
+
+    public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec) {
+        nodes = NodeReader(reader, codec: codec)
+        self.indexCodec = indexCodec
+    }
+
+    /// The children of `path` that the query selects, in query order.
+    public func places(_ query: TreeQuery, at path: TreePath, by plan: QueryPlan) throws -> [SortPlace] {
+        var found = Found(query)
+        switch plan {
+        case .keys:
+            try addKeys(of: path, range: KeyRange(query), to: &found)
+        case .index(let definition):
+            try addRows(of: indexCodec.prefix(of: definition.id, collection: path.keys), at: path, to: &found)
+        case .priorities:
+            try addByPriority(at: path, to: &found)
+        case .everyChild:
+            return try everyPlace(query, at: path)
+        }
+        return found.inOrder
+    }
+
+    /// What a child is ordered by; nil when it is not there.
+    public func place(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortPlace? {
+        let child = TreePath(uncheckedKeys: path.keys + [key])
+        switch query.order {
+        case .value:
+            let value = try nodes.sortValue(at: child)
+            return value == .null ? nil : SortPlace(value, key)
+        case .child(let target):
+            let value = try nodes.sortValue(at: TreePath(uncheckedKeys: child.keys + target.keys))
+            return try value != .null || nodes.exists(at: child) ? SortPlace(value, key) : nil
+        case .priority:
+            let value = SortValue(try nodes.priority(at: child))
+            return try value != .null || nodes.exists(at: child) ? SortPlace(value, key) : nil
+        case .key:
+            return try nodes.exists(at: child) ? SortPlace(.null, key) : nil
+        }
+    }
+
+    /// Writes the object of these children of `path`, in this order, straight from their rows.
+    ///
+    /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
+    public func write(
+        _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter,
+        bytesMax: Int = .max
+    ) throws {
+        let start = writer.count
+        writer.beginObject()
+        for place in places {
+            writer.member(place.key.text)
+            let child = TreePath(uncheckedKeys: path.keys + [place.key])
+            let room = bytesMax == .max ? .max : max(0, bytesMax - (writer.count - start))
+            do {
+                try nodes.write(child, format, to: &writer, bytesMax: room)
+            } catch TreeError.tooBig {
+                throw TreeError.tooBig(bytesMax: bytesMax)
+            }
+        }
+        writer.endObject()
+    }
+
+    /// Writes `keys` of a result: the order, for readers of JSON that lose it.
+    public static func writeKeys(_ places: [SortPlace], to writer: inout JSONWriter) {
+        writer.beginArray()
+        for place in places { writer.write(place.key.text) }
+        writer.endArray()
+    }
+
+    /// The selected children as a node, for comparison and for rules.
+    public func node(_ places: [SortPlace], at path: TreePath) throws -> TreeNode {
+        .object(
+            unsorted: try places.map {
+                TreeChild(key: $0.key, node: try nodes.node(at: TreePath(uncheckedKeys: path.keys + [$0.key])))
+            })
+    }
+
+    // MARK: Without an index
+
+    private func everyPlace(_ query: TreeQuery, at path: TreePath) throws -> [SortPlace] {
+        var places: [SortPlace] = []
+        let room = query.limit.map { $0.count.multipliedReportingOverflow(by: 2) }
+        let roomMax = room.map { $0.overflow ? .max : $0.partialValue + 1_024 } ?? .max
+        try nodes.forEachChildKey(of: path) { key in
+            if let place = try place(of: key, at: path, in: query), query.contains(place) { places.append(place) }
+            if places.count >= roomMax { places = Self.limited(places.sorted(), query.limit) }
+            return true
+        }
+        return Self.limited(places.sorted(), query.limit)
+    }
+
+    static func limited(_ places: [SortPlace], _ limit: TreeQuery.Limit?) -> [SortPlace] {
+        switch limit {
+        case nil: places
+        case .first(let count): Array(places.prefix(count))
+        case .last(let count): Array(places.suffix(count))
+        }
+    }
+}
+
+extension QueryRunner {
+    /// Children as they are found, from the end that the limit counts from.
+    struct Found {
+        let query: TreeQuery
+        let isReverse: Bool
+        private let countMax: Int
+        private(set) var places: [SortPlace] = []
+
+        init(_ query: TreeQuery) {
+            self.query = query
+            if case .last = query.limit { isReverse = true } else { isReverse = false }
+            countMax = query.limit?.count ?? .max
+        }
+
+        var isFull: Bool { places.count >= countMax }
+
+        mutating func add(_ place: SortPlace) { places.append(place) }
+
+        var inOrder: [SortPlace] { isReverse ? places.reversed() : places }
+    }
+}
