@@ -89,7 +89,8 @@ public protocol StoreTransaction: AnyObject, StoreReading {
     /// Later writes of a transaction win over earlier ones.
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>)
     func delete(_ key: Span<UInt8>)
-    /// Deletes every row of the range; cheap for large ranges only (a tombstone slows reads near it).
+    /// Deletes every row of the range; cheap for large ranges only (a tombstone slows reads near it). A range that is
+    /// empty by its bounds writes nothing.
     func deleteRange(_ range: KeyRange)
     /// What followers will read for this commit, opaque to the store. At most once per transaction.
     func record(_ bytes: Span<UInt8>)

@@ -26,6 +26,8 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private let observers = CommitObservers()
     /// Guarded by its mutex; changed by the writer's thread only.
     private let status: Mutex<Status>
+    /// Why the store must end although no commit has failed yet.
+    private let verdict = Mutex<StoreError?>(nil)
     private let groups = Atomic<UInt64>(0)
     private let hasEnded = Latch()
 
@@ -77,6 +79,12 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         ]
     }
 
+    /// Ends the store as a failed commit would, for a write that did not come from a closure.
+    package func fail(_ error: StoreError) {
+        verdict.withLock { $0 = $0 ?? error }
+        submit({ _ in }, completion: { _ in })
+    }
+
     /// Takes no more closures; the thread answers those it has, then ends.
     package func stop() { queue.close() }
 
@@ -101,7 +109,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
                     let end = try commitGroup(of: waiting, from: done, version: &version)
                     done = end
                 } catch {
-                    return fail(error, refusing: waiting[done...])
+                    return end(because: error, refusing: waiting[done...])
                 }
             }
             waiting.removeAll(keepingCapacity: waiting.count <= 4 * limits.groupWritesMax)
@@ -113,6 +121,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private func commitGroup(
         of waiting: [any PendingWrite], from start: Int, version: inout UInt64
     ) throws(StoreError) -> Int {
+        if let error = verdict.withLock({ $0 }) { throw error }
         let before = version
         let last = min(waiting.count, start + limits.groupWritesMax)
         var (end, bytes) = (start, 0)
@@ -153,7 +162,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         _ = old
     }
 
-    private func fail(_ error: StoreError, refusing writes: ArraySlice<any PendingWrite>) {
+    private func end(because error: StoreError, refusing writes: ArraySlice<any PendingWrite>) {
         let ended = StoreError.closed(cause: error.description)
         let version = version
         setStatus(ended, version: version)
@@ -180,26 +189,5 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
             return status
         }
         _ = old
-    }
-}
-
-/// Lets threads through once something has happened.
-///
-/// `@unchecked Sendable`: `isOpen` is guarded by `condition`.
-final class Latch: @unchecked Sendable {
-    private let condition = ThreadCondition()
-    private var isOpen = false
-
-    func open() {
-        condition.withLock {
-            isOpen = true
-            condition.broadcast()
-        }
-    }
-
-    func wait() {
-        condition.withLock {
-            while !isOpen { condition.wait() }
-        }
     }
 }

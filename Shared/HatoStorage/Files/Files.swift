@@ -41,7 +41,7 @@ package enum Files {
     }
 
     package static func read(_ path: String) throws(StoreError) -> [UInt8] {
-        let file = try OpenFile(path, flags: O_RDONLY)
+        let file = try OpenFile(path, access: .read)
         var (bytes, buffer): ([UInt8], [UInt8]) = ([], Array(repeating: 0, count: 1 << 16))
         while true {
             let count = buffer.withUnsafeMutableBytes { SystemCall.read(file.descriptor, $0.baseAddress, $0.count) }
@@ -55,7 +55,7 @@ package enum Files {
     package static func write(_ bytes: [UInt8], to path: String) throws(StoreError) {
         let unfinished = path + ".new"
         do {
-            let file = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC)
+            let file = try OpenFile(unfinished, access: .createEmpty)
             try file.write(bytes.span, at: 0)
             try file.sync()
         }
@@ -71,7 +71,7 @@ package enum Files {
     /// Makes names that were created, renamed or removed in the folder of `path` durable.
     package static func syncFolder(of path: String) throws(StoreError) {
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        try OpenFile(folder.isEmpty ? "/" : folder, flags: O_RDONLY).sync()
+        try OpenFile(folder.isEmpty ? "/" : folder, access: .read).sync()
     }
 
     static func failure(_ doing: String, _ path: String) -> StoreError {
@@ -87,11 +87,29 @@ package enum Files {
 
 /// A file held open; closing it is giving it up.
 package final class OpenFile: Sendable {
+    package enum Access {
+        case read
+        case write
+        /// To write; the file is created when it is missing.
+        case create
+        /// To write; what it held is gone.
+        case createEmpty
+
+        fileprivate var flags: Int32 {
+            switch self {
+            case .read: O_RDONLY
+            case .write: O_RDWR
+            case .create: O_RDWR | O_CREAT
+            case .createEmpty: O_RDWR | O_CREAT | O_TRUNC
+            }
+        }
+    }
+
     fileprivate let descriptor: Int32
     private let path: String
 
-    package init(_ path: String, flags: Int32) throws(StoreError) {
-        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
+    package init(_ path: String, access: Access) throws(StoreError) {
+        let descriptor = open(path, access.flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Files.failure("open", path) }
         self.descriptor = descriptor
         self.path = path

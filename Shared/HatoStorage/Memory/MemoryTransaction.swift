@@ -56,7 +56,7 @@ package final class MemoryTransaction: CommitTransaction {
     }
 
     package func deleteRange(_ range: KeyRange) {
-        guard phase.willWrite(key: range.lower.span), !range.isEmpty else { return }
+        guard !range.isEmpty, phase.willWrite(key: range.lower.span) else { return }
         writtenBytes += range.lower.count
         changes.append(.deleteRange(range))
     }

@@ -1,0 +1,73 @@
+import HatoStorage
+
+/// The highest version that may have been answered, in a small file of its own beside the database.
+///
+/// **What it is for.** RocksDB ends its recovery quietly where its log ends: a log that lost its tail (a file system that
+/// was repaired, a file cut short, a folder put together from two copies) opens as an older state, without a word. This
+/// file is the second witness: opening a store below it is refused.
+///
+/// **Why writing it needs no sync.** It is written after the log's sync has succeeded and before anything is answered, so at
+/// every moment `what was answered ≤ this file's newest content` and `this file ≤ what the synced log holds`.
+/// - The process dies (`kill -9`): the content is in the operating system's cache and stays. Both bounds hold exactly.
+/// - The machine dies: the file may come back older than it was. The second bound still holds, since older content is
+///   smaller: a sound store is never refused. What gets weaker is the first bound, by what was answered since the operating
+///   system last wrote the file back (some 30 s); and the log, which was synced for each group, is what a crash leaves intact.
+/// - It never goes ahead of the log, which is what a sync of its own could not improve. So one `pwrite` of 24 bytes, into a file that
+///   has had its size since it was created, is all a group costs.
+///
+/// **Torn writes.** Two places are written by turns, each in a disk sector of its own with a checksum. One that does not read back
+/// counts for nothing; when neither does, the file is damaged.
+///
+/// `@unchecked Sendable`: `turn` belongs to the writer's thread.
+final class AnsweredFile: @unchecked Sendable {
+    private static let placeBytes = 512
+    private static let mark: UInt64 = 0x6861_746F_2D61_6E73  // "hato-ans"
+
+    private let file: OpenFile
+    private var turn = 0
+
+    static func create(_ path: String, version: UInt64) throws(StoreError) {
+        let place = encode(version) + [UInt8](repeating: 0, count: placeBytes - 24)
+        try Files.write(place + place, to: path)
+    }
+
+    static func read(_ path: String) throws(StoreError) -> UInt64 {
+        let bytes = try Files.read(path)
+        let versions = [0, placeBytes].compactMap { start -> UInt64? in
+            bytes.count >= start + 24 ? decode(Array(bytes[start..<start + 24])) : nil
+        }
+        guard let newest = versions.max() else { throw .corrupted("\(path) does not say how many commits were answered") }
+        return newest
+    }
+
+    init(_ path: String) throws(StoreError) {
+        file = try OpenFile(path, access: .write)
+    }
+
+    func note(_ version: UInt64) throws(StoreError) {
+        try file.write(Self.encode(version).span, at: turn * Self.placeBytes)
+        turn = 1 - turn
+    }
+
+    func sync() throws(StoreError) { try file.sync() }
+
+    private static func encode(_ version: UInt64) -> [UInt8] {
+        mark.bigEndianBytes + version.bigEndianBytes + checksum(version).bigEndianBytes
+    }
+
+    private static func decode(_ bytes: [UInt8]) -> UInt64? {
+        guard UInt64(bigEndianBytes: bytes.span.extracting(0..<8)) == mark,
+            let version = UInt64(bigEndianBytes: bytes.span.extracting(8..<16)),
+            UInt64(bigEndianBytes: bytes.span.extracting(16..<24)) == checksum(version)
+        else { return nil }
+        return version
+    }
+
+    /// SplitMix64's last step: every bit of the version moves about half of the checksum's.
+    private static func checksum(_ version: UInt64) -> UInt64 {
+        var mixed = version ^ mark
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

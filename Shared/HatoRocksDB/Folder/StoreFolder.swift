@@ -1,0 +1,105 @@
+import HatoStorage
+import Synchronization
+
+/// The folder of one store, held by one process.
+///
+/// - `format`: which layout this is, as text; written last when a store is created, read first when it is opened.
+/// - `lock`: taken while the store is open.
+/// - `answered`: see `AnsweredFile`.
+/// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own.
+/// - `rocksdb/`: the database.
+final class StoreFolder: Sendable {
+    static let format = 1
+
+    let path: String
+    /// Not created to its end yet.
+    let isNew: Bool
+    private let lock: Mutex<OpenFile?>
+    private let answered = Mutex<AnsweredFile?>(nil)
+
+    var databasePath: String { path + "/rocksdb" }
+
+    init(opening path: String) throws(StoreError) {
+        self.path = path
+        try Files.createFolder(path)
+        let names = Set(try Files.names(in: path))
+        isNew = !names.contains("format")
+        if isNew {
+            if names.contains("copy") { throw .corrupted("\(path) is a backup that was not written to its end") }
+            let foreign = names.subtracting(["lock", "answered", "answered.new", "format.new", "rocksdb", "lost+found"])
+            if let name = foreign.min() {
+                throw .io("\(path) is no store, and not empty (it holds \(name)): a new store wants a folder of its own")
+            }
+        } else {
+            try Self.checkFormat(path + "/format")
+        }
+        let lock = try OpenFile(path + "/lock", access: .create)
+        guard try lock.lock() else { throw .locked("\(path) is open in another process, or twice in this one") }
+        self.lock = Mutex(lock)
+    }
+
+    private static func checkFormat(_ path: String) throws(StoreError) {
+        let text = String(decoding: try Files.read(path), as: UTF8.self)
+        let words = text.split(whereSeparator: \.isWhitespace)
+        guard words.count == 2, words[0] == "hato-store", let found = Int(words[1]), found > 0 else {
+            throw .corrupted("\(path) does not name the format of a store")
+        }
+        if found > format { throw .newerFormat(found: found, supported: format) }
+    }
+
+    /// The highest version that may have been answered; 0 for a new store.
+    func readAnswered() throws(StoreError) -> UInt64 {
+        if isNew { return 0 }
+        return try AnsweredFile.read(path + "/answered")
+    }
+
+    /// Creates what a new store lacks; `format` comes last, so that a store is there completely or not at all.
+    func finishCreating() throws(StoreError) {
+        try AnsweredFile.create(path + "/answered", version: 0)
+        try Self.writeFormat(in: path)
+        try Files.syncFolder(of: path)
+    }
+
+    func resetAnswered(to version: UInt64) throws(StoreError) {
+        try AnsweredFile.create(path + "/answered", version: version)
+    }
+
+    /// From here on `noteAnswered` may be called.
+    func startAnswering() throws(StoreError) {
+        let file = try AnsweredFile(path + "/answered")
+        answered.withLock { $0 = file }
+    }
+
+    func noteAnswered(_ version: UInt64) throws(StoreError) {
+        guard let file = answered.withLock({ $0 }) else { throw .closed(cause: nil) }
+        try file.note(version)
+    }
+
+    var isCopy: Bool { Files.exists(path + "/copy") }
+
+    func forgetItIsACopy() throws(StoreError) { try Files.remove(path + "/copy") }
+
+    /// Gives the folder free for whoever opens it next.
+    func close() {
+        let file = answered.withLock { $0.take() }
+        try? file?.sync()
+        let lock = lock.withLock { $0.take() }
+        _ = lock
+    }
+
+    /// Lays a backup out around the database that `copyDatabase` writes; it opens as a store only when all of it is there.
+    static func writeBackup(
+        to path: String, answered: UInt64, copyDatabase: (_ folder: String) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try Files.createNewFolder(path)
+        try Files.write([], to: path + "/copy")
+        try copyDatabase(path + "/rocksdb")
+        try AnsweredFile.create(path + "/answered", version: answered)
+        try writeFormat(in: path)
+        try Files.syncFolder(of: path)
+    }
+
+    private static func writeFormat(in folder: String) throws(StoreError) {
+        try Files.write(Array("hato-store \(format)\n".utf8), to: folder + "/format")
+    }
+}

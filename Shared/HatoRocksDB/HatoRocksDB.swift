@@ -1,1 +1,0 @@
-/// The store of `HatoStorage` in one RocksDB folder.

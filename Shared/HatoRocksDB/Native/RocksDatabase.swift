@@ -1,0 +1,283 @@
+import CRocksDB
+import HatoStorage
+import Synchronization
+
+/// One open RocksDB database with the three column families of a store.
+///
+/// - `default`: what the store knows of itself, under names.
+/// - `rows`: the rows of its users.
+/// - `commits`: the record of every kept commit, under its version (8 bytes, most significant first). They are written in rising order and
+///   never changed, so compaction only moves their files about; in a family of their own they do not take part in rewriting rows,
+///   and old ones are dropped by whole files. The newest stays even when it has been compacted: it says which version the rows are at.
+///
+/// **Closing.** Reads enter a gate and leave it; `close` shuts the gate, waits for those inside, and only then frees
+/// anything. A snapshot that lives longer than the database finds the gate shut. Iterators live inside one `scan`.
+///
+/// `@unchecked Sendable`: the handles never change and RocksDB may be called from every thread; what is freed in `close` is
+/// used inside the gate, or by the writer's thread, which calls `close` itself.
+final class RocksDatabase: @unchecked Sendable {
+    private static let families: [StaticString] = ["default", "rows", "commits"]
+    /// RocksDB deletes ranges with an upper bound only; no key is as long as this one.
+    static let endOfKeys = [UInt8](repeating: 0xFF, count: StoreLimits.keyBytesMax + 1)
+
+    private let handle: OpaquePointer
+    private let about: OpaquePointer
+    let rows: OpaquePointer
+    let commits: OpaquePointer
+    private let unsynced: OpaquePointer
+    private let synced: OpaquePointer
+    private let newest = NativeReadOptions(snapshot: nil)
+    private let cache: BlockCache
+    private let gate = UsageGate()
+    /// The snapshots that somebody still holds.
+    private let snapshots = Mutex<Set<NativeSnapshot>>([])
+
+    init(folder: String, memory: RocksDBMemory) throws(StoreError) {
+        let bytes = memory.memtableBytesPerStore
+        let database = NativeOptions()
+        let rowOptions = NativeOptions()
+        let commitOptions = NativeOptions()
+        database.setDatabase(memtableBytes: bytes)
+        database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
+        rowOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 2, writeBuffersMax: 3)
+        commitOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 4, writeBuffersMax: 2)
+        let options: [OpaquePointer?] = [database.handle, rowOptions.handle, commitOptions.handle]
+        var handles: [OpaquePointer?] = [nil, nil, nil]
+        // A static string ends in a zero and never goes away.
+        let names = Self.families.map { Optional(UnsafeRawPointer($0.utf8Start).assumingMemoryBound(to: CChar.self)) }
+        let opened = try checked { error in
+            rocksdb_open_column_families(
+                database.handle, folder, Int32(names.count), names, options, &handles, error)
+        }
+        guard let opened, let about = handles[0], let rows = handles[1], let commits = handles[2] else {
+            throw .io("RocksDB opened \(folder) without saying why not")
+        }
+        (handle, self.about, self.rows, self.commits) = (opened, about, rows, commits)
+        cache = memory.cache
+        unsynced = rocksdb_writeoptions_create()
+        synced = rocksdb_writeoptions_create()
+        rocksdb_writeoptions_set_sync(synced, 1)
+    }
+
+    deinit { close() }
+
+    func close() {
+        guard gate.close() else { return }
+        for snapshot in snapshots.withLock({ $0 }) { rocksdb_release_snapshot(handle, snapshot.handle) }
+        rocksdb_writeoptions_destroy(unsynced)
+        rocksdb_writeoptions_destroy(synced)
+        for family in [about, rows, commits] { rocksdb_column_family_handle_destroy(family) }
+        rocksdb_close(handle)
+    }
+
+    /// Runs `body` with the database surely open.
+    func whileOpen<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard gate.enter() else { throw .closed(cause: nil) }
+        defer { gate.leave() }
+        return try body()
+    }
+
+    /// Visits rows at `snapshot` with the database surely open.
+    func scanWhileOpen(
+        _ range: KeyRange, at snapshot: NativeSnapshot, reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
+    ) throws {
+        guard gate.enter() else { throw StoreError.closed(cause: nil) }
+        defer { gate.leave() }
+        try scan(range, at: snapshot, reverse: reverse, visit)
+    }
+
+    // MARK: Writing (the writer's thread)
+
+    func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits) }
+
+    /// Applies the batch as one record of the log, not synced.
+    func write(_ batch: borrowing WriteBatch) throws(StoreError) {
+        try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
+    }
+
+    func syncLog() throws(StoreError) {
+        try checked { rocksdb_flush_wal(handle, 1, $0) }
+    }
+
+    // MARK: Reading
+
+    func takeSnapshot() -> NativeSnapshot {
+        let snapshot = NativeSnapshot(handle: rocksdb_create_snapshot(handle))
+        snapshots.withLock { _ = $0.insert(snapshot) }
+        return snapshot
+    }
+
+    /// After `close` there is nothing left to release.
+    func release(_ snapshot: NativeSnapshot) {
+        guard gate.enter() else { return }
+        defer { gate.leave() }
+        snapshots.withLock { _ = $0.remove(snapshot) }
+        rocksdb_release_snapshot(handle, snapshot.handle)
+    }
+
+    func get(_ key: Span<UInt8>, newestOf family: OpaquePointer) throws(StoreError) -> [UInt8]? {
+        try get(key, family, newest)
+    }
+
+    func get(
+        _ key: Span<UInt8>, _ family: OpaquePointer, _ options: borrowing NativeReadOptions
+    ) throws(StoreError) -> [UInt8]? {
+        let found = try key.withUnsafeBytes { key throws(StoreError) in
+            try checked { hato_get(handle, options.handle, family, key.baseAddress, key.count, $0) }
+        }
+        guard let found else { return nil }
+        defer { rocksdb_pinnableslice_destroy(found) }
+        var count = 0
+        guard let start = rocksdb_pinnableslice_value(found, &count), count > 0 else { return [] }
+        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    /// Visits rows at `snapshot` (nil: the newest state).
+    func scan(
+        _ range: KeyRange, at snapshot: NativeSnapshot?, reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
+    ) throws {
+        if range.isEmpty { return }
+        let options = NativeReadOptions(snapshot: snapshot)
+        // RocksDB keeps the addresses of the bounds, not their bytes: they stay put until the iterator is gone.
+        try range.lower.withUnsafeBytes { lower in
+            try (range.upper ?? Self.endOfKeys).withUnsafeBytes { upper in
+                hato_set_bounds(options.handle, lower.baseAddress, lower.count, upper.baseAddress, upper.count)
+                let iterator = NativeIterator(handle, options, rows)
+                if reverse { iterator.seekToLast() } else { iterator.seekToFirst() }
+                while iterator.isAtRow {
+                    let key = iterator.key
+                    switch try visit(key.span, iterator.value.span) {
+                    case .next: iterator.move(reverse: reverse)
+                    case .stop: return
+                    case .seek(let target):
+                        if reverse ? target.span.precedes(key.span) : key.span.precedes(target.span) {
+                            iterator.move(to: target, reverse: reverse)
+                        } else {
+                            iterator.move(reverse: reverse)
+                        }
+                    }
+                }
+                try iterator.checkEnd()
+            }
+        }
+    }
+
+    // MARK: What the store knows of itself
+
+    func aboutStore(_ name: String) throws(StoreError) -> [UInt8]? {
+        try get(Array(name.utf8).span, newestOf: about)
+    }
+
+    /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being dropped.
+    func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
+        let batch = WriteBatch(rows: about, commits: about)
+        batch.put(Array(name.utf8).span, value.span)
+        try checked { rocksdb_write(handle, synced, batch.handle, $0) }
+        let options = rocksdb_flushoptions_create()
+        defer { rocksdb_flushoptions_destroy(options) }
+        try checked { rocksdb_flush_cf(handle, options, about, $0) }
+    }
+
+    /// The newest commit there is a record of.
+    func newestCommit() throws(StoreError) -> UInt64? {
+        let iterator = NativeIterator(handle, newest, commits)
+        iterator.seekToLast()
+        guard iterator.isAtRow else {
+            try iterator.checkEnd()
+            return nil
+        }
+        return UInt64(bigEndianBytes: iterator.key.span)
+    }
+
+    /// Visits the records of commits from `version` on until the closure says false.
+    func visitCommits(
+        from version: UInt64, at options: borrowing NativeReadOptions,
+        _ visit: (_ version: UInt64?, _ record: Span<UInt8>) -> Bool
+    ) throws(StoreError) {
+        let iterator = NativeIterator(handle, options, commits)
+        version.bigEndianBytes.withUnsafeBytes { iterator.seek($0) }
+        while iterator.isAtRow {
+            guard visit(UInt64(bigEndianBytes: iterator.key.span), iterator.value.span) else { return }
+            iterator.next()
+        }
+        try iterator.checkEnd()
+    }
+
+    /// Drops records of commits up to `version`: whole files at once, the rest by one tombstone.
+    func dropCommits(through version: UInt64) throws(StoreError) {
+        let batch = WriteBatch(rows: commits, commits: commits)
+        let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
+        batch.deleteRange(lower, upper)
+        try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
+        let last = version.bigEndianBytes
+        try checked { hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0) }
+    }
+
+    /// Bytes on disk of the records from `version` on, with those that are still in memory.
+    func commitBytes(from version: UInt64) -> UInt64 {
+        let (lower, upper) = (version.bigEndianBytes, Self.endOfKeys)
+        var size: UInt64 = 0
+        _ = try? checked {
+            hato_approximate_size(handle, commits, lower, lower.count, upper, upper.count, &size, $0)
+        }
+        return size + property("rocksdb.cur-size-all-mem-tables", of: commits)
+    }
+
+    // MARK: Copies and figures
+
+    /// Writes a database with everything applied so far to a folder that does not exist yet.
+    func copy(to folder: String) throws(StoreError) {
+        let checkpoint = try checked { rocksdb_checkpoint_object_create(handle, $0) }
+        defer { rocksdb_checkpoint_object_destroy(checkpoint) }
+        try checked { rocksdb_checkpoint_create(checkpoint, folder, 0, $0) }
+    }
+
+    var statistics: [String: Double] {
+        var figures = ["rocksdb.block_cache_bytes": Double(cache.usedBytes)]
+        let sums = [
+            "rocksdb.memtable_bytes": "rocksdb.cur-size-all-mem-tables",
+            "rocksdb.files_bytes": "rocksdb.total-sst-files-size",
+            "rocksdb.table_reader_bytes": "rocksdb.estimate-table-readers-mem",
+            "rocksdb.pending_compaction_bytes": "rocksdb.estimate-pending-compaction-bytes",
+        ]
+        for (name, property) in sums {
+            figures[name] = Double([rows, commits].reduce(0) { $0 + self.property(property, of: $1) })
+        }
+        figures["rocksdb.rows_estimate"] = Double(property("rocksdb.estimate-num-keys", of: rows))
+        figures["rocksdb.snapshots"] = Double(property("rocksdb.num-snapshots", of: rows))
+        figures["rocksdb.running_compactions"] = Double(property("rocksdb.num-running-compactions", of: rows))
+        figures["rocksdb.running_flushes"] = Double(property("rocksdb.num-running-flushes", of: rows))
+        figures["rocksdb.background_errors"] = Double(property("rocksdb.background-errors", of: rows))
+        figures["rocksdb.is_write_stopped"] = Double(property("rocksdb.is-write-stopped", of: rows))
+        return figures
+    }
+
+    private func property(_ name: String, of family: OpaquePointer) -> UInt64 {
+        var value: UInt64 = 0
+        return rocksdb_property_int_cf(handle, family, name, &value) == 0 ? value : 0
+    }
+}
+
+extension NativeIterator {
+    fileprivate func move(reverse: Bool) {
+        if reverse { previous() } else { next() }
+    }
+
+    fileprivate func move(to target: [UInt8], reverse: Bool) {
+        target.withUnsafeBytes { if reverse { seekForPrevious($0) } else { seek($0) } }
+    }
+}
+
+extension UInt64 {
+    var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
+
+    /// Nil when there are not eight of them.
+    init?(bigEndianBytes bytes: Span<UInt8>) {
+        guard bytes.count == 8 else { return nil }
+        var number: UInt64 = 0
+        for place in 0..<8 { number = number << 8 | UInt64(bytes[place]) }
+        self = number
+    }
+}

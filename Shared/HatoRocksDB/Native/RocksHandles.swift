@@ -1,0 +1,177 @@
+import CRocksDB
+import HatoStorage
+
+// Every handle of the C interface has one type here that owns it. Nothing outside this folder calls `rocksdb_…`.
+
+/// Calls into RocksDB; what it says through its error pointer is thrown.
+func checked<Result>(
+    _ call: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
+) throws(StoreError) -> Result {
+    var message: UnsafeMutablePointer<CChar>?
+    let result = call(&message)
+    guard let message else { return result }
+    defer { rocksdb_free(message) }
+    let text = String(cString: message)
+    throw text.hasPrefix("Corruption") ? .corrupted("RocksDB: \(text)") : .io("RocksDB: \(text)")
+}
+
+/// `@unchecked Sendable`: RocksDB's cache has locks of its own; the handle never changes.
+final class BlockCache: @unchecked Sendable {
+    let handle: OpaquePointer
+
+    init(bytes: Int) { handle = rocksdb_cache_create_lru(bytes) }
+
+    deinit { rocksdb_cache_destroy(handle) }
+
+    var usedBytes: Int { rocksdb_cache_get_usage(handle) }
+}
+
+/// Options of the database or of one of its column families.
+struct NativeOptions: ~Copyable {
+    let handle: OpaquePointer
+
+    init() { handle = rocksdb_options_create() }
+
+    deinit { rocksdb_options_destroy(handle) }
+
+    /// What every family has: LZ4, 10 bits of Bloom filter a key, checksums verified.
+    func setTables(cache: BlockCache, writeBufferBytes: Int, writeBuffersMax: Int32) {
+        let table = rocksdb_block_based_options_create()
+        rocksdb_block_based_options_set_block_cache(table, cache.handle)
+        rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10))
+        rocksdb_block_based_options_set_format_version(table, 5)
+        // Indexes and filters count as cache too: memory stays bounded however much is stored.
+        rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1)
+        rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1)
+        rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1)
+        rocksdb_options_set_block_based_table_factory(handle, table)
+        rocksdb_block_based_options_destroy(table)
+        rocksdb_options_set_compression(handle, Int32(rocksdb_lz4_compression))
+        rocksdb_options_set_level_compaction_dynamic_level_bytes(handle, 1)
+        rocksdb_options_set_write_buffer_size(handle, writeBufferBytes)
+        rocksdb_options_set_max_write_buffer_number(handle, writeBuffersMax)
+    }
+
+    func setDatabase(memtableBytes: Int) {
+        rocksdb_options_set_create_if_missing(handle, 1)
+        rocksdb_options_set_create_missing_column_families(handle, 1)
+        rocksdb_options_set_paranoid_checks(handle, 1)
+        // "Point in time" would open silently without everything behind a flipped bit.
+        rocksdb_options_set_wal_recovery_mode(handle, Int32(rocksdb_tolerate_corrupted_tail_records_recovery))
+        rocksdb_options_set_db_write_buffer_size(handle, memtableBytes)
+        rocksdb_options_set_max_total_wal_size(handle, UInt64(4 * memtableBytes))
+        rocksdb_options_set_max_background_jobs(handle, 2)
+        rocksdb_options_set_max_open_files(handle, 4096)
+        rocksdb_options_set_bytes_per_sync(handle, 1 << 20)
+        rocksdb_options_set_info_log_level(handle, 2)  // warnings
+        rocksdb_options_set_max_log_file_size(handle, 4 << 20)
+        rocksdb_options_set_keep_log_file_num(handle, 4)
+        rocksdb_options_set_stats_dump_period_sec(handle, 0)
+        rocksdb_options_set_stats_persist_period_sec(handle, 0)
+    }
+}
+
+/// A version of the database that stays readable until it is released.
+///
+/// `@unchecked Sendable`: the handle never changes, and RocksDB takes it from every thread.
+struct NativeSnapshot: Hashable, @unchecked Sendable {
+    let handle: OpaquePointer
+}
+
+/// Where a read looks: at a snapshot, or at the newest state.
+struct NativeReadOptions: ~Copyable {
+    let handle: OpaquePointer
+
+    init(snapshot: NativeSnapshot?) {
+        handle = rocksdb_readoptions_create()
+        if let snapshot { rocksdb_readoptions_set_snapshot(handle, snapshot.handle) }
+    }
+
+    deinit { rocksdb_readoptions_destroy(handle) }
+}
+
+/// The changes of one transaction, used again and again so that its buffer is allocated once.
+struct WriteBatch: ~Copyable {
+    let handle: OpaquePointer
+    private let rows: OpaquePointer
+    private let commits: OpaquePointer
+
+    init(rows: OpaquePointer, commits: OpaquePointer) {
+        handle = rocksdb_writebatch_create()
+        self.rows = rows
+        self.commits = commits
+    }
+
+    deinit { rocksdb_writebatch_destroy(handle) }
+
+    func clear() { rocksdb_writebatch_clear(handle) }
+
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
+        key.withUnsafeBytes { key in
+            value.withUnsafeBytes { value in
+                hato_batch_put(handle, rows, key.baseAddress, key.count, value.baseAddress, value.count)
+            }
+        }
+    }
+
+    func delete(_ key: Span<UInt8>) {
+        key.withUnsafeBytes { hato_batch_delete(handle, rows, $0.baseAddress, $0.count) }
+    }
+
+    func deleteRange(_ lower: [UInt8], _ upper: [UInt8]) {
+        lower.withUnsafeBytes { lower in
+            upper.withUnsafeBytes { upper in
+                hato_batch_delete_range(handle, rows, lower.baseAddress, lower.count, upper.baseAddress, upper.count)
+            }
+        }
+    }
+
+    func putCommit(_ version: UInt64, record: [UInt8]) {
+        withUnsafeBytes(of: version.bigEndian) { key in
+            record.withUnsafeBytes { record in
+                hato_batch_put(handle, commits, key.baseAddress, key.count, record.baseAddress, record.count)
+            }
+        }
+    }
+}
+
+/// A walk over the rows of one column family. It must be gone before its snapshot and its database are.
+struct NativeIterator: ~Copyable {
+    private let handle: OpaquePointer
+
+    init(_ database: OpaquePointer, _ options: borrowing NativeReadOptions, _ family: OpaquePointer) {
+        handle = rocksdb_create_iterator_cf(database, options.handle, family)
+    }
+
+    deinit { rocksdb_iter_destroy(handle) }
+
+    var isAtRow: Bool { rocksdb_iter_valid(handle) != 0 }
+
+    func seekToFirst() { rocksdb_iter_seek_to_first(handle) }
+    func seekToLast() { rocksdb_iter_seek_to_last(handle) }
+    func seek(_ key: UnsafeRawBufferPointer) { hato_seek(handle, key.baseAddress, key.count) }
+    func seekForPrevious(_ key: UnsafeRawBufferPointer) { hato_seek_for_previous(handle, key.baseAddress, key.count) }
+    func next() { rocksdb_iter_next(handle) }
+    func previous() { rocksdb_iter_prev(handle) }
+
+    /// Valid until the next move.
+    var key: UnsafeBufferPointer<UInt8> {
+        var count = 0
+        return Self.bytes(rocksdb_iter_key(handle, &count), count)
+    }
+
+    /// Valid until the next move.
+    var value: UnsafeBufferPointer<UInt8> {
+        var count = 0
+        return Self.bytes(rocksdb_iter_value(handle, &count), count)
+    }
+
+    /// The end of the rows and an error both look like "no row here".
+    func checkEnd() throws(StoreError) {
+        try checked { rocksdb_iter_get_error(handle, $0) }
+    }
+
+    private static func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+}

@@ -1,0 +1,32 @@
+public import HatoStorage
+
+/// How one store is opened.
+public struct RocksDBOptions: Sendable {
+    public var limits = StoreLimits()
+    public var memory = RocksDBMemory()
+
+    /// Opens a store although answered commits are missing from it, and gives it a new epoch: what is left is another history.
+    /// For an operator who has seen `StoreError.lostCommits` and has no better copy.
+    public var acceptsLostCommits = false
+
+    public init() {}
+}
+
+/// The memory that the stores of one process share.
+public final class RocksDBMemory: Sendable {
+    public static let blockCacheBytes = 256 << 20
+    public static let memtableBytes = 128 << 20
+
+    let cache: BlockCache
+    /// RocksDB 7.8 lets C programs share a cache but no write buffers: every store gets its part.
+    let memtableBytesPerStore: Int
+
+    /// `stores` is how many will be opened with this object.
+    public init(
+        blockCacheBytes: Int = RocksDBMemory.blockCacheBytes, memtableBytes: Int = RocksDBMemory.memtableBytes,
+        stores: Int = 1
+    ) {
+        cache = BlockCache(bytes: blockCacheBytes)
+        memtableBytesPerStore = memtableBytes / max(1, stores)
+    }
+}

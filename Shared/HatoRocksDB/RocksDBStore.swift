@@ -1,0 +1,180 @@
+public import HatoStorage
+import Synchronization
+
+/// The store of `HatoStorage` in one RocksDB folder.
+///
+/// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log is a
+/// prefix of whole commits; the version of the newest must not lie below what the `answered` file says was answered.
+///
+/// **Writing.** Each transaction is one batch, which is one record of the log: rows, change record and version stand or fall
+/// together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it first, so
+/// rows never get ahead of their commits on disk either.
+public final class RocksDBStore: Store {
+    public let epoch: StoreEpoch
+    private let database: RocksDatabase
+    private let writer: GroupCommit<RocksWriter>
+    private let readers: ReaderPool
+    private let limits: StoreLimits
+    /// Records up to here are forgotten. Written with `compaction` held.
+    private let compacted: Atomic<UInt64>
+    private let compaction = Mutex<Void>(())
+
+    /// Opens the store in `folder`, which is created when it is missing.
+    ///
+    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.lostCommits` when answered commits are missing,
+    /// `.corrupted`, and `.io` when the folder cannot be written (or is somebody else's).
+    public static func open(
+        folder: String, options: RocksDBOptions = RocksDBOptions()
+    ) throws(StoreError) -> RocksDBStore {
+        let storeFolder = try StoreFolder(opening: folder)
+        do {
+            return try RocksDBStore(storeFolder, options)
+        } catch {
+            storeFolder.close()
+            throw error
+        }
+    }
+
+    private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
+        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory)
+        let version = try database.newestCommit() ?? 0
+        let forgotten = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
+        if forgotten > version {
+            throw .corrupted("\(folder.path): records are forgotten up to \(forgotten), but the newest is \(version)")
+        }
+        let isLessThanAnswered = try Self.checkAnswered(folder, version, isLossAccepted: options.acceptsLostCommits)
+        epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || isLessThanAnswered)
+        if isLessThanAnswered { try folder.resetAnswered(to: version) }
+        if folder.isCopy { try folder.forgetItIsACopy() }
+        if folder.isNew { try folder.finishCreating() }
+        try folder.startAnswering()
+
+        self.database = database
+        limits = options.limits
+        compacted = Atomic(forgotten)
+        readers = try ReaderPool(threads: options.limits.readerThreads)
+        writer = try GroupCommit(
+            RocksWriter(database, in: folder), at: RocksSnapshot(version: version, of: database), limits: options.limits)
+    }
+
+    deinit { writer.stop() }
+
+    /// True when commits are missing and that is accepted.
+    private static func checkAnswered(
+        _ folder: StoreFolder, _ version: UInt64, isLossAccepted: Bool
+    ) throws(StoreError) -> Bool {
+        let answered: UInt64
+        do {
+            answered = try folder.readAnswered()
+        } catch {
+            if isLossAccepted { return true }
+            throw error
+        }
+        if version >= answered { return false }
+        if isLossAccepted { return true }
+        throw .lostCommits(answered: answered, found: version)
+    }
+
+    private static func epoch(of database: RocksDatabase, isAnotherHistory: Bool) throws(StoreError) -> StoreEpoch {
+        if !isAnotherHistory, let epoch = try database.aboutStore("epoch") {
+            return StoreEpoch(String(decoding: epoch, as: UTF8.self))
+        }
+        let epoch = StoreEpoch.random()
+        try database.setAboutStore("epoch", Array(epoch.description.utf8))
+        return epoch
+    }
+
+    // MARK: Store
+
+    public var version: UInt64 { writer.version }
+
+    public func snapshot() throws(StoreError) -> any StoreSnapshot { try writer.snapshot() }
+
+    public func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        writer.submit(body, completion: completion)
+    }
+
+    public func submitRead(_ body: @escaping @Sendable () -> Void) { readers.submit(body) }
+
+    @discardableResult
+    public func observeCommits(
+        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
+    ) -> CommitObservation {
+        writer.observe(observer, ended: ended)
+    }
+
+    public func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        guard let snapshot = try writer.snapshot() as? RocksSnapshot else { return [] }
+        if version > snapshot.version { throw .unknownVersion(newest: snapshot.version) }
+        try checkKept(after: version)
+        if version == snapshot.version { return [] }
+        let commits = try snapshot.commits(after: version, limit: limit, bytesMax: limits.commitsBytesMax)
+        if let commits { return commits }
+        // A hole: either they were forgotten in this moment, or it is not supposed to be there.
+        try checkKept(after: version)
+        throw .corrupted("a record of the commits after \(version) is missing")
+    }
+
+    private func checkKept(after version: UInt64) throws(StoreError) {
+        let compacted = compacted.load(ordering: .acquiring)
+        if version < compacted { throw .compacted(oldest: compacted + 1) }
+    }
+
+    public func compactCommits(through version: UInt64) throws(StoreError) {
+        let newest = try writer.snapshot().version
+        let version = min(version, newest)
+        let failure = compaction.withLock { _ -> StoreError? in
+            guard version > compacted.load(ordering: .relaxed) else { return nil }
+            do throws(StoreError) {
+                try database.whileOpen { () throws(StoreError) in try forget(through: version, newest: newest) }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        guard let failure else { return }
+        if case .closed = failure {} else { writer.fail(failure) }
+        throw failure
+    }
+
+    private func forget(through version: UInt64, newest: UInt64) throws(StoreError) {
+        // The mark first: records that are there and forgotten harm nobody.
+        try database.setAboutStore("compacted", version.bigEndianBytes)
+        compacted.store(version, ordering: .releasing)
+        // The newest one stays: it says which version the rows are at.
+        let dropped = min(version, newest - 1)
+        if dropped > 0 { try database.dropCommits(through: dropped) }
+    }
+
+    public var keptCommits: KeptCommits {
+        let (compacted, newest) = (compacted.load(ordering: .acquiring), version)
+        guard compacted < newest else { return KeptCommits(oldest: nil, bytes: 0) }
+        let bytes = try? database.whileOpen { () throws(StoreError) in database.commitBytes(from: compacted + 1) }
+        return KeptCommits(oldest: compacted + 1, bytes: bytes ?? 0)
+    }
+
+    public func backup(to folder: String) throws(StoreError) {
+        let answered = try writer.snapshot().version
+        try database.whileOpen { () throws(StoreError) in
+            try StoreFolder.writeBackup(to: folder, answered: answered) { path throws(StoreError) in
+                try database.copy(to: path)
+            }
+        }
+    }
+
+    public var statistics: [String: Double] {
+        var figures = writer.statistics
+        figures["store.waiting_reads"] = Double(readers.count)
+        let native = try? database.whileOpen { () throws(StoreError) in database.statistics }
+        return figures.merging(native ?? [:], uniquingKeysWith: { $1 })
+    }
+
+    public func close() {
+        writer.stop()
+        writer.waitUntilEnded()
+        readers.close()
+    }
+}

@@ -1,0 +1,48 @@
+import HatoStorage
+
+/// One durable version of a RocksDB store; RocksDB keeps what it shows until this object is gone.
+///
+/// `@unchecked Sendable`: nothing here changes, and RocksDB reads snapshots from every thread.
+final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
+    let version: UInt64
+    private let database: RocksDatabase
+    private let snapshot: NativeSnapshot
+    private let options: NativeReadOptions
+
+    /// Of everything written so far, which is the caller's business to know.
+    init(version: UInt64, of database: RocksDatabase) {
+        self.version = version
+        self.database = database
+        snapshot = database.takeSnapshot()
+        options = NativeReadOptions(snapshot: snapshot)
+    }
+
+    deinit { database.release(snapshot) }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? {
+        try database.whileOpen { () throws(StoreError) in try database.get(key, database.rows, options) }
+    }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        try database.scanWhileOpen(range, at: snapshot, reverse: reverse, visit)
+    }
+
+    /// The records of commits after `version`, those of this snapshot only; nil where one is missing.
+    func commits(after version: UInt64, limit: Int, bytesMax: Int) throws(StoreError) -> [Commit]? {
+        var (commits, bytes): ([Commit], Int) = ([], 0)
+        var expected = version + 1
+        var isFull: Bool { commits.count >= limit || bytes >= bytesMax || expected > self.version }
+        try database.whileOpen { () throws(StoreError) in
+            try database.visitCommits(from: expected, at: options) { found, record in
+                guard !isFull, found == expected else { return false }
+                commits.append(Commit(version: expected, record: Array(record)))
+                bytes += record.count
+                expected += 1
+                return true
+            }
+        }
+        return isFull ? commits : nil
+    }
+}

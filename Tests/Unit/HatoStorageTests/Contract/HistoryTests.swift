@@ -1,0 +1,116 @@
+import HatoStorage
+import Testing
+
+@Suite("Random histories")
+struct HistoryTests {
+    /// Random transactions on a store and on a plain dictionary: afterwards, and at every snapshot taken on the way, both say the same.
+    @Test(arguments: StoreWorld.allCases, [1, 2, 3] as [UInt64])
+    func aRandomHistoryEqualsThatOfADictionary(world: StoreWorld, seed: UInt64) async throws {
+        try await world.withStore { store, _ in
+            var random = SeededRandom(seed: seed)
+            var model: [[UInt8]: [UInt8]] = [:]
+            var kept: [(any StoreSnapshot, [[UInt8]: [UInt8]])] = []
+            for step in 0..<120 {
+                let changes = (0..<Int.random(in: 1...40, using: &random)).map { _ in Change.random(using: &random) }
+                _ = try await store.write { transaction in
+                    for change in changes { change.apply(to: transaction) }
+                }
+                for change in changes { change.apply(to: &model) }
+                if step % 20 == 7 { kept.append((try store.snapshot(), model)) }
+                try compare(store.snapshot(), with: model, range: .random(using: &random), "seed \(seed) step \(step)")
+            }
+            kept.append((try store.snapshot(), model))
+            for (snapshot, model) in kept { try compare(snapshot, with: model, range: .all, "seed \(seed) at the end") }
+        }
+    }
+
+    private func compare(
+        _ snapshot: any StoreSnapshot, with model: [[UInt8]: [UInt8]], range: KeyRange, _ place: Comment
+    ) throws {
+        let expected = model.filter { key, _ in
+            !key.lexicographicallyPrecedes(range.lower) && range.upper.map { key.lexicographicallyPrecedes($0) } ?? true
+        }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        for reverse in [false, true] {
+            var (keys, values): ([[UInt8]], [[UInt8]]) = ([], [])
+            try snapshot.scan(range, reverse: reverse) { key, value in
+                keys.append(key.withUnsafeBufferPointer { Array($0) })
+                values.append(value.withUnsafeBufferPointer { Array($0) })
+                return .next
+            }
+            let inOrder = reverse ? expected.reversed() : expected
+            #expect(keys == inOrder.map(\.key), place)
+            #expect(values == inOrder.map(\.value), place)
+        }
+        if let (key, value) = model.first { #expect(try snapshot.get(key) == value, place) }
+    }
+
+    private enum Change: Sendable {
+        case put([UInt8], [UInt8])
+        case delete([UInt8])
+        case deleteRange(KeyRange)
+
+        static func random(using random: inout SeededRandom) -> Change {
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0: .deleteRange(.random(using: &random))
+            case 1...4: .delete(.randomKey(using: &random))
+            default: .put(.randomKey(using: &random), Array(repeating: 7, count: Int.random(in: 0..<9, using: &random)))
+            }
+        }
+
+        func apply(to transaction: any StoreTransaction) {
+            switch self {
+            case .put(let key, let value): transaction.put(key, value)
+            case .delete(let key): transaction.delete(key)
+            case .deleteRange(let range): transaction.deleteRange(range)
+            }
+        }
+
+        func apply(to model: inout [[UInt8]: [UInt8]]) {
+            switch self {
+            case .put(let key, let value): model[key] = value
+            case .delete(let key): model[key] = nil
+            case .deleteRange(let range):
+                for key in model.keys where !key.lexicographicallyPrecedes(range.lower) {
+                    if let upper = range.upper, !key.lexicographicallyPrecedes(upper) { continue }
+                    model[key] = nil
+                }
+            }
+        }
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed, everywhere.
+struct SeededRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+extension [UInt8] {
+    /// Few enough keys that they meet, with bytes at both ends of the order.
+    fileprivate static func randomKey(using random: inout SeededRandom) -> [UInt8] {
+        let letters: [UInt8] = [0, 1, 0x61, 0x7F, 0x80, 0xFE, 0xFF]
+        return (0..<Int.random(in: 0...4, using: &random)).map { _ in
+            letters[Int.random(in: 0..<letters.count, using: &random)]
+        }
+    }
+}
+
+extension KeyRange {
+    fileprivate static func random(using random: inout SeededRandom) -> KeyRange {
+        let lower = [UInt8].randomKey(using: &random)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: return KeyRange(lower: lower, upper: nil)
+        case 1: return KeyRange(prefix: lower)
+        default: return KeyRange(lower: lower, upper: .randomKey(using: &random))
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import HatoRocksDB
+import HatoStorage
+import Synchronization
+import Testing
+
+/// The implementations that the contract's tests run on.
+enum StoreWorld: CaseIterable, CustomTestStringConvertible {
+    case memory
+    case rocksDB
+
+    var testDescription: String {
+        switch self {
+        case .memory: "memory"
+        case .rocksDB: "RocksDB"
+        }
+    }
+
+    /// Opens an empty store for one test and closes it afterwards.
+    func withStore(
+        _ limits: StoreLimits = StoreLimits(), _ body: (any Store, TemporaryFolder) async throws -> Void
+    ) async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder, limits)
+            defer { store.close() }
+            try await body(store, folder)
+        }
+    }
+
+    func open(_ folder: TemporaryFolder, _ limits: StoreLimits = StoreLimits()) throws -> any Store {
+        switch self {
+        case .memory: return try MemoryStore(limits: limits)
+        case .rocksDB:
+            var options = RocksDBOptions.small
+            options.limits = limits
+            return try RocksDBStore.open(folder: folder.path("store"), options: options)
+        }
+    }
+
+    func open(backup: String) throws -> any Store {
+        switch self {
+        case .memory: try MemoryStore(restoring: backup)
+        case .rocksDB: try RocksDBStore.open(folder: backup, options: .small)
+        }
+    }
+}
+
+extension RocksDBOptions {
+    /// With little memory: tests open many stores at once.
+    static var small: RocksDBOptions {
+        var options = RocksDBOptions()
+        options.memory = RocksDBMemory(blockCacheBytes: 4 << 20, memtableBytes: 8 << 20)
+        return options
+    }
+}
+
+/// A folder that is gone when its test is over.
+struct TemporaryFolder: Sendable {
+    let path: String
+
+    static func with(_ body: (TemporaryFolder) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("hato-store-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await body(TemporaryFolder(path: path))
+    }
+
+    func path(_ name: String) -> String { path + "/" + name }
+}
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+extension StoreReading {
+    func text(_ key: String) throws -> String? {
+        try get(bytes(key)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Every row of the range as `key=value`.
+    func rows(_ range: KeyRange = .all, reverse: Bool = false) throws -> [String] {
+        var rows: [String] = []
+        try scan(range, reverse: reverse) { key, value in
+            rows.append("\(string(key))=\(string(value))")
+            return .next
+        }
+        return rows
+    }
+}
+
+func string(_ bytes: Span<UInt8>) -> String {
+    bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+}
+
+extension StoreTransaction {
+    func put(_ key: String, _ value: String) { put(bytes(key), bytes(value)) }
+}
+
+extension Store {
+    @discardableResult
+    func put(_ rows: [String: String], record: String? = nil) async throws -> UInt64 {
+        try await write { transaction in
+            for (key, value) in rows { transaction.put(key, value) }
+            if let record { transaction.record(bytes(record)) }
+        }.version
+    }
+}
+
+/// Values that other threads add while a test waits for them.
+final class Collected<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+
+    func append(_ element: Element) { elements.withLock { $0.append(element) } }
+    var all: [Element] { elements.withLock { $0 } }
+
+    /// Waits until there are `count`, or until half a minute has passed.
+    func first(_ count: Int) async throws -> [Element] {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while true {
+            let all = all
+            if all.count >= count { return all }
+            if ContinuousClock.now > deadline { throw Missing(found: all.count, wanted: count) }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    struct Missing: Error { let found, wanted: Int }
+}
+
+/// Holds the writer's thread until the test lets it go, so that what is submitted meanwhile waits together.
+final class Gate: Sendable {
+    private let isOpen = Atomic<Bool>(false)
+    private let isReached = Atomic<Bool>(false)
+
+    init(holding store: any Store) async throws {
+        store.submit({ [self] _ in
+            isReached.store(true, ordering: .releasing)
+            while !isOpen.load(ordering: .acquiring) { usleep(500) }
+        }, completion: { _ in })
+        while !isReached.load(ordering: .acquiring) { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    func open() { isOpen.store(true, ordering: .releasing) }
+}
