@@ -1,1 +1,55 @@
-// placeholder, replaced by the first slice of this target
+/// Turns a request of the model into a subcommand (protocol §8).
+///
+/// An executable names its service once and lists its subcommands; `call`, `health` and `version` come from here:
+/// ```swift
+/// enum MessagesTarget: CommandTarget {
+///     static let service = "messages"
+///     static let port = 7702
+///     static let methods = Messages.methods
+/// }
+///
+/// @main struct HatoMessagesCommand: AsyncParsableCommand {
+///     static let configuration = CommandConfiguration(
+///         commandName: "hato-messages", abstract: "The message database",
+///         subcommands: [
+///             Serve.self, CallCommand<MessagesTarget>.self, HealthCommand<MessagesTarget>.self,
+///             VersionCommand<MessagesTarget>.self, Get.self, Listen.self,
+///         ])
+/// }
+/// ```
+/// What people do by hand is a type that gives flags and a request; connection, credential, printing, exit code are the
+/// block's:
+/// ```swift
+/// struct Get: RequestCommand {
+///     typealias Target = MessagesTarget
+///     static let configuration = CommandConfiguration(abstract: Messages.Get.summary)
+///     @OptionGroup var options: ClientOptions
+///     @Argument var path: String
+///     func request() throws -> Messages.Get { Messages.Get(path: try TreePath(path)) }
+/// }
+///
+/// struct Listen: StreamCommand {             // prints a line per event until it is interrupted
+///     typealias Target = MessagesTarget
+///     @OptionGroup var options: ClientOptions
+///     @OptionGroup var stream: StreamOptions
+///     @Argument var path: String
+///     func request() throws -> Messages.Listen { Messages.Listen(path: try TreePath(path)) }
+/// }
+/// ```
+/// What takes several calls runs inside `CommandSession.run(options, Target.self) { client, output in … }`. What is wrong
+/// with the arguments is an `ArgumentError`, a `ValidationError` or an `RPCError.invalid…` thrown by `request()`.
+/// A `table(_:)` makes a command friendlier on a terminal; `--json` brings JSON back.
+public protocol CommandTarget: Sendable {
+    /// Name on the wire: `messages`.
+    static var service: String { get }
+    /// The default port.
+    static var port: Int { get }
+    static var methods: [any RPCRequest.Type] { get }
+}
+
+public import HatoModel
+
+extension CommandTarget {
+    /// The binary: `hato-messages`.
+    public static var command: String { "hato-\(service)" }
+}

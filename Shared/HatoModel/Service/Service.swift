@@ -2,6 +2,9 @@
 public enum Service {
     public static let methods: [any RPCRequest.Type] = [Health.self, Metrics.self, Config.self]
 
+    /// The version of all services and commands of this house.
+    public static let version = "0.1.0"
+
     /// The methods no service declares because all have them: `service.*`, `session.*`, `rpc.discover`.
     public static let builtIn: [any RPCRequest.Type] = methods + Session.methods + RPC.methods
 

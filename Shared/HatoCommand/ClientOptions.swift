@@ -1,0 +1,115 @@
+public import ArgumentParser
+import Foundation
+public import HatoModel
+public import HatoRPC
+
+/// The options every command has that calls a service.
+///
+/// Flags win over the environment (`HATO_SERVER`, `HATO_TOKEN`, `HATO_ADMIN_KEY_FILE`); a credential given as a flag hides
+/// both credentials of the environment.
+public struct ClientOptions: ParsableArguments, Sendable {
+    @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
+    public var server: String?
+
+    @Option(help: "The ID token to call with.")
+    public var token: String?
+
+    @Option(help: ArgumentHelp("The file that holds the administrator key.", valueName: "file"))
+    public var adminKeyFile: String?
+
+    @Option(name: .customLong("as"), help: ArgumentHelp("Let the rules judge as this user (administrators).", valueName: "uid"))
+    public var speaksAs: String?
+
+    @Flag(help: "Let the rules judge as nobody (administrators).")
+    public var asNobody = false
+
+    @Option(help: ArgumentHelp("Use TLS and trust these authorities (PEM).", valueName: "file"))
+    public var tlsCa: String?
+
+    @Flag(help: "Use TLS and trust the authorities of the operating system.")
+    public var tls = false
+
+    @Option(help: ArgumentHelp("Show this certificate to the service (PEM).", valueName: "file"))
+    public var tlsCertificate: String?
+
+    @Option(help: ArgumentHelp("The key of that certificate (PEM).", valueName: "file"))
+    public var tlsKey: String?
+
+    @Option(help: ArgumentHelp("The name the service's certificate bears, if not its host.", valueName: "name"))
+    public var tlsServerName: String?
+
+    @Option(help: ArgumentHelp("How long a call may take.", valueName: "seconds"))
+    public var timeout: Double = 30
+
+    @Flag(help: "Print JSON, also on a terminal.")
+    public var json = false
+
+    public init() {}
+
+    public func validate() throws {
+        if token != nil, adminKeyFile != nil {
+            throw ValidationError("Give --token or --admin-key-file, not both.")
+        }
+        if asNobody, speaksAs != nil { throw ValidationError("Give --as or --as-nobody, not both.") }
+        if (tlsCertificate == nil) != (tlsKey == nil) {
+            throw ValidationError("--tls-certificate and --tls-key belong together.")
+        }
+        guard timeout > 0, timeout <= 86_400 else { throw ValidationError("--timeout is in seconds, 0 to 86400.") }
+    }
+}
+
+/// What the options come to, with the environment and the files they name.
+public struct ClientSettings: Sendable {
+    public var configuration: RPCClientConfiguration
+    /// Nil: nobody.
+    public var credential: String?
+    /// What `as` says in every call; nil says nothing.
+    public var speaksAs: JSONValue?
+
+    /// `defaultPort` is that of the service when no server is named. Throws `CommandFailure`.
+    public init(_ options: ClientOptions, defaultPort: Int, environment: [String: String]) throws {
+        let address = options.server ?? environment["HATO_SERVER"] ?? "127.0.0.1:\(defaultPort)"
+        guard var configuration = RPCClientConfiguration(address: address) else {
+            throw CommandFailure(.usage, "'\(address)' is no address; give HOST:PORT, e.g. 127.0.0.1:\(defaultPort)")
+        }
+        configuration.timeout = .milliseconds(Int(options.timeout * 1000))
+        configuration.tls = Self.tls(options)
+        credential = try Self.credential(options, environment)
+        if let credential { configuration = configuration.with(credential: credential) }
+        self.configuration = configuration
+        speaksAs = options.asNobody ? .null : options.speaksAs.map { ["uid": .string($0)] }
+        if speaksAs != nil, credential == nil {
+            throw CommandFailure(.usage, "--as is for administrators: name the key with --admin-key-file")
+        }
+    }
+
+    private static func tls(_ options: ClientOptions) -> RPCClientTLS? {
+        guard options.tls || options.tlsCa != nil || options.tlsCertificate != nil || options.tlsServerName != nil else {
+            return nil
+        }
+        return RPCClientTLS(
+            authorityFile: options.tlsCa, certificateFile: options.tlsCertificate, keyFile: options.tlsKey,
+            serverName: options.tlsServerName)
+    }
+
+    private static func credential(_ options: ClientOptions, _ environment: [String: String]) throws -> String? {
+        if let token = options.token { return token }
+        if let file = options.adminKeyFile { return try administratorKey(in: file) }
+        if let token = environment["HATO_TOKEN"], !token.isEmpty { return token }
+        if let file = environment["HATO_ADMIN_KEY_FILE"], !file.isEmpty { return try administratorKey(in: file) }
+        return nil
+    }
+
+    /// The first key of the file: the others are there until every service has the new one.
+    private static func administratorKey(in file: String) throws -> String {
+        let text: String
+        do { text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self) } catch {
+            throw CommandFailure(.inputOutput, "cannot read the administrator key file '\(file)': \(error.localizedDescription)")
+        }
+        let keys = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        guard let key = keys.first else {
+            throw CommandFailure(.configuration, "the administrator key file '\(file)' holds no key")
+        }
+        return key
+    }
+}

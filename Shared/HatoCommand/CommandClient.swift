@@ -1,0 +1,43 @@
+public import HatoModel
+public import HatoRPC
+
+/// The client of a command: every call carries what the options said about who is calling.
+public struct CommandClient: Sendable {
+    /// For commands that keep many requests in flight; its connection has the identity of the options, but not `--as`.
+    public let rpc: RPCClient
+    private let settings: ClientSettings
+
+    public init(_ settings: ClientSettings) {
+        self.settings = settings
+        rpc = RPCClient(settings.configuration)
+    }
+
+    public func call<Request: RPCRequest>(_ request: Request) async throws -> Request.Result {
+        try Request.decodeResult(try await call(method: Request.method, params: try request.encodedParams()))
+    }
+
+    public func call(method: String, params: JSONObject) async throws -> JSONValue {
+        try await rpc.call(method: method, params: identified(params))
+    }
+
+    public func subscribe<Request: RPCRequest>(_ request: Request) async throws -> RPCSubscription {
+        try await subscribe(method: Request.method, params: try request.encodedParams())
+    }
+
+    public func subscribe(method: String, params: JSONObject) async throws -> RPCSubscription {
+        try await rpc.subscribe(method: method, params: identified(params))
+    }
+
+    public func close() async { await rpc.close() }
+
+    /// The connection has shown the credential; only `as` must stand in every call, with the key that allows it.
+    private func identified(_ params: JSONObject) -> JSONObject {
+        guard let speaksAs = settings.speaksAs, let credential = settings.credential, params["auth"] == nil else {
+            return params
+        }
+        var params = params
+        params["auth"] = .string(credential)
+        params["as"] = speaksAs
+        return params
+    }
+}

@@ -1,0 +1,97 @@
+public import HatoModel
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Where a command writes: results to stdout, everything else to stderr.
+public struct CommandOutput: Sendable {
+    /// Whether stdout is a terminal and nobody asked for JSON: then tables and indented JSON are welcome.
+    public var isForPeople: Bool
+    /// Whether stderr is a terminal: then progress may be drawn.
+    public var showsProgress: Bool
+    private let standardOutput: @Sendable ([UInt8]) throws(CommandFailure) -> Void
+    private let standardError: @Sendable ([UInt8]) throws(CommandFailure) -> Void
+
+    public init(
+        isForPeople: Bool, showsProgress: Bool,
+        standardOutput: @escaping @Sendable ([UInt8]) throws(CommandFailure) -> Void,
+        standardError: @escaping @Sendable ([UInt8]) throws(CommandFailure) -> Void
+    ) {
+        self.isForPeople = isForPeople
+        self.showsProgress = showsProgress
+        self.standardOutput = standardOutput
+        self.standardError = standardError
+    }
+
+    /// The process's own.
+    public static func standard(json: Bool) -> CommandOutput {
+        CommandOutput(
+            isForPeople: !json && isatty(1) == 1, showsProgress: isatty(2) == 1,
+            standardOutput: { bytes throws(CommandFailure) in try writeAll(bytes, to: 1) },
+            standardError: { bytes throws(CommandFailure) in try writeAll(bytes, to: 2) })
+    }
+
+    /// One JSON value, on one line; on a terminal indented.
+    public func show(_ value: JSONValue) throws {
+        try standardOutput((isForPeople ? IndentedJSON.bytes(of: value) : value.encoded) + [UInt8(ascii: "\n")])
+    }
+
+    /// One JSON value on one line, also on a terminal: an event of a stream.
+    public func showLine(_ value: JSONValue) throws {
+        try standardOutput(value.encoded + [UInt8(ascii: "\n")])
+    }
+
+    /// The table on a terminal, else the JSON value.
+    public func show(_ value: JSONValue, as table: CommandTable?) throws {
+        guard isForPeople, let table else { return try show(value) }
+        try standardOutput(Array(table.text.utf8))
+    }
+
+    /// Text that is a result itself: a page of metrics.
+    public func show(text: String) throws {
+        try standardOutput(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    }
+
+    /// A line on stderr. That stderr is gone is nothing a command could tell anybody.
+    public func complain(_ line: String) {
+        try? standardError(Array((line + "\n").utf8))
+    }
+
+    func draw(_ text: String) {
+        try? standardError(Array(text.utf8))
+    }
+
+    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(CommandFailure) {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                if errno == EINTR || errno == EAGAIN { continue }
+                throw CommandFailure(.inputOutput, "cannot write: \(String(cString: strerror(errno)))")
+            }
+            written += count
+        }
+    }
+}
+
+/// What comes on stdin.
+enum CommandInput {
+    static func all() throws(CommandFailure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = chunk.withUnsafeMutableBytes { read(0, $0.baseAddress, $0.count) }
+            if count == 0 { return bytes }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw CommandFailure(.inputOutput, "cannot read stdin: \(String(cString: strerror(errno)))")
+            }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Foundation
+import HatoModel
+
+/// Runs the work of a command: connects, prints, closes; turns what goes wrong into stderr and an exit code.
+public enum CommandSession {
+    /// The work of a command that calls a service. Throws `ExitCode`, after stderr has been told why.
+    public static func run<Target: CommandTarget>(
+        _ options: ClientOptions, _ target: Target.Type,
+        _ work: (CommandClient, CommandOutput) async throws -> Void
+    ) async throws {
+        let output = CommandOutput.standard(json: options.json)
+        try await reporting(Target.self, output) {
+            let settings = try ClientSettings(
+                options, defaultPort: Target.port, environment: ProcessInfo.processInfo.environment)
+            let client = CommandClient(settings)
+            do {
+                try await work(client, output)
+            } catch {
+                await client.close()
+                throw error
+            }
+            await client.close()
+        }
+    }
+
+    /// The work of a command that calls nobody.
+    public static func reporting<Target: CommandTarget>(
+        _ target: Target.Type, _ output: CommandOutput, _ work: () async throws -> Void
+    ) async throws {
+        do {
+            try await work()
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            let failure = CommandFailure(error)
+            output.complain("\(Target.command): \(failure.report)")
+            throw ExitCode(failure.code.rawValue)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+public import ArgumentParser
+public import HatoModel
+public import HatoRPC
+
+/// A subcommand that is one call: it gives flags and a request, and prints the result.
+public protocol RequestCommand: AsyncParsableCommand {
+    associatedtype Target: CommandTarget
+    associatedtype Request: RPCRequest
+
+    var options: ClientOptions { get }
+    func request() throws -> Request
+    /// What a terminal shows instead of JSON; nil shows JSON there too.
+    func table(_ result: JSONValue) -> CommandTable?
+}
+
+extension RequestCommand {
+    public func table(_ result: JSONValue) -> CommandTable? { nil }
+
+    public func run() async throws {
+        try await CommandSession.run(options, Target.self) { client, output in
+            // The result is shown as the server gave it, also with members that this version does not know.
+            let request = try request()
+            let result = try await client.call(method: Request.method, params: try request.encodedParams())
+            try output.show(result, as: output.isForPeople ? table(result) : nil)
+        }
+    }
+}
+
+/// A subcommand that opens a listener and prints a line per event: `{"method","params"}` unless `line` says otherwise.
+public protocol StreamCommand: AsyncParsableCommand {
+    associatedtype Target: CommandTarget
+    associatedtype Request: RPCRequest
+
+    var options: ClientOptions { get }
+    var stream: StreamOptions { get }
+    func request() throws -> Request
+    /// What is printed for an event; nil prints nothing.
+    func line(_ event: RPCEvent) -> JSONValue?
+}
+
+extension StreamCommand {
+    public func line(_ event: RPCEvent) -> JSONValue? { .object(["method": .string(event.method), "params": .object(event.params)]) }
+
+    public func run() async throws {
+        try await CommandSession.run(options, Target.self) { client, output in
+            let subscription = try await client.subscribe(try request())
+            try await output.show(subscription, stream) { line($0) }
+        }
+    }
+}
+
+/// The options of commands that print events.
+public struct StreamOptions: ParsableArguments, Sendable {
+    @Option(help: ArgumentHelp("End after this many events.", valueName: "count"))
+    public var maxEvents: Int?
+
+    public init() {}
+
+    public func validate() throws {
+        if let maxEvents, maxEvents < 1 { throw ValidationError("--max-events is at least 1.") }
+    }
+}
+
+extension CommandOutput {
+    /// Prints events until the subscription or `maxEvents` ends; a cancelled subscription is a failure after its last line.
+    func show(
+        _ subscription: RPCSubscription, _ options: StreamOptions, line: (RPCEvent) -> JSONValue?
+    ) async throws {
+        var count = 0
+        for try await event in subscription {
+            if let line = line(event) { try showLine(line) }
+            if event.method.hasSuffix(".cancelled") {
+                let reason = event.params["reason"]?.string ?? "unknown"
+                throw CommandFailure(.notAllowed, "the server ended the listener: \(reason)")
+            }
+            count += 1
+            if count == options.maxEvents { return }
+        }
+    }
+}

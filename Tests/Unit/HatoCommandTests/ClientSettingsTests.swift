@@ -1,0 +1,80 @@
+import ArgumentParser
+import Foundation
+import HatoModel
+import HatoRPC
+import Testing
+
+@testable import HatoCommand
+
+@Suite struct ClientSettingsTests {
+    private func settings(_ arguments: [String], _ environment: [String: String] = [:]) throws -> ClientSettings {
+        try ClientSettings(try ClientOptions.parse(arguments), defaultPort: 7702, environment: environment)
+    }
+
+    private func code(_ body: () throws -> Void) -> CommandFailure.Code? {
+        do {
+            try body()
+            return nil
+        } catch { return CommandFailure(error).code }
+    }
+
+    private func file(_ text: String) throws -> String {
+        let url = FileManager.default.temporaryDirectory.appending(path: "hato-\(UUID().uuidString).key")
+        try Data(text.utf8).write(to: url)
+        return url.path
+    }
+
+    @Test func defaultIsTheServicesPortOnLoopback() throws {
+        let settings = try settings([])
+        #expect(settings.configuration.host == "127.0.0.1")
+        #expect(settings.configuration.port == 7702)
+        #expect(settings.configuration.tls == nil)
+        #expect(settings.credential == nil)
+        #expect(settings.speaksAs == nil)
+    }
+
+    @Test func flagsWinOverTheEnvironment() throws {
+        let environment = ["HATO_SERVER": "a:1", "HATO_TOKEN": "t"]
+        #expect(try settings([], environment).configuration.host == "a")
+        #expect(try settings([], environment).credential == "t")
+        #expect(try settings(["--server", "[::1]:2"], environment).configuration.host == "::1")
+        #expect(try settings(["--token", "u"], environment).credential == "u")
+    }
+
+    @Test func administratorKeyIsTheFirstOfItsFile() throws {
+        let path = try file("\n  first-key \nsecond-key\n")
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(try settings(["--admin-key-file", path]).credential == "first-key")
+        #expect(try settings([], ["HATO_ADMIN_KEY_FILE": path]).credential == "first-key")
+        #expect(try settings(["--token", "t"], ["HATO_ADMIN_KEY_FILE": path]).credential == "t")
+    }
+
+    @Test func unreadableKeyFileIsAnInputError() throws {
+        #expect(code { _ = try settings(["--admin-key-file", "/nowhere/at/all"]) } == .inputOutput)
+        let path = try file(" \n\n")
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(code { _ = try settings(["--admin-key-file", path]) } == .configuration)
+    }
+
+    @Test func speakingAsSomebodyNeedsAKey() throws {
+        #expect(code { _ = try settings(["--as", "masuo"]) } == .usage)
+        #expect(try settings(["--as", "masuo", "--token", "k"]).speaksAs == ["uid": "masuo"])
+        #expect(try settings(["--as-nobody", "--token", "k"]).speaksAs == .some(.null))
+    }
+
+    @Test func optionsThatContradictAreRefused() {
+        #expect(throws: (any Error).self) { try ClientOptions.parse(["--token", "a", "--admin-key-file", "b"]) }
+        #expect(throws: (any Error).self) { try ClientOptions.parse(["--as", "a", "--as-nobody"]) }
+        #expect(throws: (any Error).self) { try ClientOptions.parse(["--tls-certificate", "a"]) }
+        #expect(throws: (any Error).self) { try ClientOptions.parse(["--timeout", "0"]) }
+        #expect(code { _ = try settings(["--server", "no-port"]) } == .usage)
+    }
+
+    @Test func anyTLSOptionMeansTLS() throws {
+        #expect(try settings(["--tls"]).configuration.tls == RPCClientTLS())
+        #expect(try settings(["--tls-ca", "ca.pem"]).configuration.tls?.authorityFile == "ca.pem")
+        let mutual = try settings(["--tls-certificate", "c.pem", "--tls-key", "k.pem"]).configuration.tls
+        #expect(mutual?.certificateFile == "c.pem")
+        #expect(mutual?.keyFile == "k.pem")
+    }
+}
