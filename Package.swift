@@ -127,8 +127,8 @@ let package = Package(
         command(
             "hato-dev", in: "Services/Dev",
             [
-                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB",
-                "HatoRuntime", argumentParser,
+                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage",
+                "HatoRocksDB", "HatoRuntime", argumentParser, logging,
             ]),
 
         // Tests.

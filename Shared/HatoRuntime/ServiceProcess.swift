@@ -165,7 +165,7 @@ public struct ServiceProcess: Sendable {
     }
 
     /// The log of a service, as its settings say.
-    static func logger(_ service: String, _ settings: Settings) -> Logger {
+    public static func logger(_ service: String, _ settings: Settings) -> Logger {
         let level = Logger.Level(rawValue: settings["log-level"]) ?? .info
         let format = StandardErrorLogHandler.Format(rawValue: settings["log-format"]) ?? .text
         return Logger(label: "hato.\(service)") { StandardErrorLogHandler(label: $0, format: format, level: level) }

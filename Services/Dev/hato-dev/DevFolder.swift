@@ -1,0 +1,44 @@
+import Foundation
+import HatoIdentity
+import HatoRuntime
+
+/// The folder everything lies in, and the administrator key that is made with it.
+struct DevFolder: Sendable {
+    let path: String
+    private let isTemporary: Bool
+
+    /// Makes the folder, readable by its owner alone, when it is not there. Throws `SettingsError`.
+    init(_ settings: Settings) throws {
+        isTemporary = settings.flag("ephemeral")
+        let temporary = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)").path
+        path = isTemporary ? temporary : settings["data"]
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw SettingsError("the data folder \(path) cannot be made: \(error.localizedDescription)")
+        }
+    }
+
+    func store(_ service: String) -> String { "\(path)/\(service)" }
+
+    /// The file of a link's public keys, so that a service starts while auth is not there yet.
+    func keysFile(_ service: String) -> String { "\(path)/\(service)-auth-keys.json" }
+
+    var administratorKeyFile: String { "\(path)/admin-key" }
+
+    /// The administrator keys of this folder; makes one the first time.
+    func administratorKeys() throws -> AdministratorKeys {
+        if !FileManager.default.fileExists(atPath: administratorKeyFile) {
+            var random = SystemRandomNumberGenerator()
+            let bytes = (0..<36).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+            try SecretFile.replace(administratorKeyFile, with: Array("\(Base64URL.encode(bytes))\n".utf8))
+        }
+        return try AdministratorKeys(file: administratorKeyFile)
+    }
+
+    /// Deletes a temporary folder; what people keep stays.
+    func leave() {
+        if isTemporary { try? FileManager.default.removeItem(atPath: path) }
+    }
+}

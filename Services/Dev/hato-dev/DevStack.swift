@@ -1,0 +1,134 @@
+import Foundation
+import HatoAuth
+import HatoIdentity
+import HatoMessages
+import HatoModel
+import HatoRPC
+import HatoRocksDB
+import HatoRuntime
+import Logging
+
+/// The services of this process, started in the order in which they need each other and joined by loopback sockets.
+struct DevStack: RunningService {
+    private let folder: DevFolder
+    private let auth: AuthServer
+    private let messages: MessagesPart
+    private let host: String
+
+    static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        let folder = try DevFolder(start.settings)
+        do {
+            let keys = try folder.administratorKeys()
+            let memory = RocksDBMemory(stores: 3)
+            let parts = Parts(start: start, folder: folder, keys: keys, memory: memory)
+            let auth = try await parts.startAuth()
+            let messages = try await MessagesPart(parts, auth: ServiceAddress(host: auth.host, port: auth.port))
+            return DevStack(folder: folder, auth: auth, messages: messages, host: start.settings["host"])
+        } catch {
+            folder.leave()
+            throw error
+        }
+    }
+
+    var announcement: JSONObject {
+        [
+            "auth": .string("\(ServiceAddress(host: auth.host, port: auth.port))"),
+            "messages": .string("\(messages.address)"),
+            "adminKeyFile": .string(folder.administratorKeyFile),
+        ]
+    }
+
+    func shutdown(grace: Duration) async {
+        await messages.shutdown(grace: grace)
+        await auth.shutdown(grace: grace)
+        folder.leave()
+    }
+
+    /// What every service of the stack starts from.
+    struct Parts {
+        var start: ServiceProcess.Start
+        var folder: DevFolder
+        var keys: AdministratorKeys
+        var memory: RocksDBMemory
+
+        func store(_ service: String) throws -> RocksDBStore {
+            var options = RocksDBOptions()
+            options.memory = memory
+            return try RocksDBStore.open(folder: folder.store(service), options: options)
+        }
+
+        func server(_ service: String) throws -> RPCServerConfiguration {
+            var configuration = try start.serverConfiguration(version: Service.version)
+            configuration.service = service
+            configuration.port = start.settings.integer("\(service)-port")
+            return configuration
+        }
+
+        func logger(_ service: String) -> Logger { ServiceProcess.logger(service, start.settings) }
+
+        func startAuth() async throws -> AuthServer {
+            var configuration = AuthConfiguration()
+            configuration.project = start.settings["project"]
+            configuration.passwordLengthMin = 6
+            configuration.credentialAgeSecondsMax = 0
+            let service = try await AuthService.open(
+                configuration, store: try store("auth"), administratorKeys: keys,
+                environment: AuthEnvironment(logger: logger("auth")))
+            return try await AuthServer.start(service, try server("auth"))
+        }
+    }
+}
+
+/// The messages service and the upkeep of the keys it verifies tokens with.
+struct MessagesPart: Sendable {
+    let address: ServiceAddress
+    private let service: MessagesService
+    private let link: RPCClient
+    private let upkeep: Task<Void, Never>
+
+    init(_ parts: DevStack.Parts, auth: ServiceAddress) async throws {
+        let link = RPCClient(RPCClientConfiguration(host: auth.host, port: auth.port))
+        let identity = IdentityConfiguration(
+            project: parts.start.settings["project"], keysFile: parts.folder.keysFile("messages"))
+        let authenticator = ServiceAuthenticator(configuration: identity, administratorKeys: parts.keys) {
+            try await link.call(Auth.Keys()).keys
+        }
+        var configuration = MessagesConfiguration(server: try parts.server("messages"))
+        configuration.firstRules = DefaultRules.chat
+        configuration.metricsText = parts.start.metricsText
+        configuration.backupFolder = parts.start.settings.text("backup-dir")
+        service = try MessagesService(
+            store: try parts.store("messages"), configuration: configuration, authenticator: authenticator,
+            logger: parts.logger("messages"))
+        let (host, port) = try await service.start()
+        address = ServiceAddress(host: host, port: port)
+        self.link = link
+        // Lives as long as the service: `shutdown` cancels it.
+        upkeep = Task { await authenticator.run() }
+        if let file = parts.start.settings.text("rules") { try await setRules(file, parts) }
+    }
+
+    private func setRules(_ file: String, _ parts: DevStack.Parts) async throws {
+        let text: String
+        do {
+            text = try String(contentsOfFile: file, encoding: .utf8)
+        } catch {
+            throw SettingsError("setting rules: \(file) cannot be read")
+        }
+        let key = try String(contentsOfFile: parts.folder.administratorKeyFile, encoding: .utf8)
+            .split(separator: "\n").first.map(String.init) ?? ""
+        let client = RPCClient(RPCClientConfiguration(host: address.host, port: address.port).with(credential: key))
+        do {
+            _ = try await client.call(Messages.Rules.Set(rules: text))
+        } catch let error as RPCError {
+            throw SettingsError("setting rules: \(file): \(error.message)")
+        }
+        await client.close()
+    }
+
+    func shutdown(grace: Duration) async {
+        upkeep.cancel()
+        await service.shutdown(grace: grace)
+        await link.close()
+    }
+}
