@@ -58,7 +58,7 @@ struct DevStack: RunningService {
         }
 
         func server(_ service: String) throws -> RPCServerConfiguration {
-            var configuration = try start.serverConfiguration(version: Service.version)
+            var configuration = try start.serverConfiguration(version: "0.1.0")
             configuration.service = service
             configuration.port = start.settings.integer("\(service)-port")
             return configuration
