@@ -2,13 +2,16 @@ import HatoStorage
 import Logging
 
 extension AuthService {
-    /// What the service does by itself, until the task is cancelled: once an hour it forgets sessions that are over.
+    /// What the service does by itself, until the task is cancelled: once an hour it forgets sessions that are over, and the
+    /// store's records of commits, which nobody follows here.
     public func run() async {
         while !Task.isCancelled {
             do {
                 try await forgetExpiredSessions()
+                let version = store.version
+                try await store.read { [store] _ in try store.compactCommits(through: version) }
             } catch {
-                environment.logger.warning("could not forget expired sessions", metadata: ["error": "\(error)"])
+                environment.logger.warning("upkeep failed", metadata: ["error": "\(error)"])
             }
             try? await Task.sleep(for: .seconds(3600))
         }

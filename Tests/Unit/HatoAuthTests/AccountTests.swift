@@ -1,0 +1,273 @@
+@testable import HatoAuth
+
+import HatoModel
+import HatoStorage
+import Testing
+
+struct AccountTests {
+    private func update(
+        _ bench: AuthBench, _ session: Auth.Session, _ change: (inout Auth.Account.Update) -> Void
+    ) async throws -> Auth.Account.Update.Result {
+        var request = Auth.Account.Update()
+        change(&request)
+        return try await bench.service.updateAccount(request, try await bench.origin(session))
+    }
+
+    @Test func nameAndPhotoChangeWithoutEndingSessions() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        bench.pass(seconds: 1000)
+        let result = try await update(bench, session) {
+            $0.displayName = "フグ田マスオ"
+            $0.photoUrl = "https://example.com/masuo.png"
+        }
+        #expect(result.account.displayName == "フグ田マスオ")
+        #expect(result.refreshToken == nil)
+        #expect(result.expiresIn == 2600, "a new ID token lives no longer than the presented one")
+        let claims = try await bench.claims(result.idToken)
+        #expect(claims["name"] == "フグ田マスオ")
+        #expect(claims["picture"] == "https://example.com/masuo.png")
+        #expect(claims["auth_time"] == .number(Double(bench.now / 1000 - 1000)))
+        _ = try await bench.refresh(session.refreshToken)
+
+        let deleted = try await update(bench, session) { $0.deleteAttributes = [.displayName, .photoUrl] }
+        #expect(deleted.account.displayName == nil)
+        #expect(deleted.account.photoUrl == nil)
+    }
+
+    @Test func newPasswordEndsEveryOtherSession() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let other = try await bench.signIn()
+        bench.pass(seconds: 2)
+        let result = try await update(bench, session) { $0.password = "a better one than before" }
+        #expect(await wireError { try await bench.refresh(other.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
+        #expect(await wireError { try await bench.signIn() }?.reason == "INVALID_LOGIN_CREDENTIALS")
+        let token = try #require(result.refreshToken)
+        #expect(try await bench.refresh(token).uid == session.uid)
+        #expect(try await bench.signIn("masuo@example.com", "a better one than before").uid == session.uid)
+        #expect(result.account.passwordUpdatedAt == bench.now)
+    }
+
+    @Test func newEmailMovesTheNameAndMustBeVerifiedAgain() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        var verify = Auth.Users.Update(uid: session.uid)
+        verify.emailVerified = true
+        #expect(try await bench.service.updateUser(verify).emailVerified)
+        let result = try await update(bench, session) { $0.email = "Fuguta@example.com" }
+        #expect(result.account.email == "fuguta@example.com")
+        #expect(!result.account.emailVerified)
+        #expect(result.account.initialEmail == "masuo@example.com")
+        #expect(try await bench.signIn("fuguta@example.com").uid == session.uid)
+        // The old one is free.
+        #expect(try await bench.signUp("masuo@example.com").uid != session.uid)
+    }
+
+    @Test func takenNamesAreRefusedAndNothingChanges() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp("sazae@example.com", username: "sazae")
+        let session = try await bench.signUp()
+        let email = await wireError { try await update(bench, session) { $0.email = "sazae@example.com" } }
+        #expect(email?.reason == "EMAIL_EXISTS")
+        let name = await wireError { try await update(bench, session) { $0.username = "sazae" } }
+        #expect(name?.reason == "USERNAME_EXISTS")
+        #expect(try await bench.account(session).email == "masuo@example.com")
+        _ = try await bench.refresh(session.refreshToken)
+    }
+
+    @Test func credentialChangesWantARecentSignIn() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        bench.pass(seconds: 301)
+        let password = await wireError { try await update(bench, session) { $0.password = "a better one than before" } }
+        #expect(password?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        let email = await wireError { try await update(bench, session) { $0.email = "new@example.com" } }
+        #expect(email?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        let delete = await wireError { try await bench.service.deleteAccount(try await bench.origin(session)) }
+        #expect(delete?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        // A refreshed token is not a recent sign-in.
+        let refreshed = try await bench.refresh(session.refreshToken)
+        let again = await wireError { try await update(bench, refreshed) { $0.email = "new@example.com" } }
+        #expect(again?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
+        _ = try await update(bench, refreshed) { $0.displayName = "マスオ" }
+        _ = try await update(bench, try await bench.signIn()) { $0.email = "new@example.com" }
+    }
+
+    @Test func recentSignInIsASetting() async throws {
+        let bench = try await AuthBench.open { $0.credentialAgeSecondsMax = 0 }
+        let session = try await bench.signUp()
+        bench.pass(seconds: 3000)
+        _ = try await update(bench, session) { $0.email = "new@example.com" }
+    }
+
+    @Test func deletedAccountIsGoneWithItsSessionsAndNames() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp(username: "masuo")
+        _ = try await bench.service.deleteAccount(try await bench.origin(session))
+        #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.signIn() }?.reason == "INVALID_LOGIN_CREDENTIALS")
+        #expect(try await bench.signUp(username: "masuo").uid != session.uid)
+        let rows = try await bench.store.read { rows in
+            var count = 0
+            try rows.rows(AuthKey.sessions) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+        #expect(rows == 1)
+    }
+
+    @Test func anonymousAccountBecomesFullByUpdateToo() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.anonymous()
+        bench.pass(seconds: 3000)
+        let half = await wireError { try await update(bench, session) { $0.password = AuthBench.password } }
+        #expect(half?.reason == "MISSING_EMAIL")
+        let result = try await update(bench, session) {
+            $0.email = "masuo@example.com"
+            $0.password = AuthBench.password
+        }
+        #expect(result.account.uid == session.uid)
+        #expect(try await bench.claims(result.idToken)["provider_id"] == nil)
+        #expect(try await bench.signIn().uid == session.uid)
+    }
+
+    @Test func settingAndDeletingOneAttributeIsRefused() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let error = await wireError {
+            try await update(bench, session) {
+                $0.displayName = "マスオ"
+                $0.deleteAttributes = [.displayName]
+            }
+        }
+        #expect(error?.data["parameter"] == "deleteAttributes")
+    }
+
+    @Test func administratorHasNoAccountAndNobodyHasNone() async throws {
+        let bench = try await AuthBench.open()
+        #expect(await wireError { try await bench.service.account(CallOrigin(caller: .administrator)) }?.code == .permissionDenied)
+        #expect(await wireError { try await bench.service.account(CallOrigin()) }?.code == .unauthenticated)
+        let session = try await bench.signUp()
+        bench.pass(seconds: 3000)
+        let speaking = CallOrigin(caller: .user(Caller.User(uid: session.uid)))
+        #expect(try await bench.service.account(speaking).uid == session.uid)
+    }
+
+    @Test func updateResultHasSessionAndAccountSideBySide() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let result = try await update(bench, session) { $0.displayName = "マスオ" }
+        var writer = JSONWriter()
+        try Auth.Account.Update.encode(result, into: &writer)
+        let value = try JSONParser.parse(writer.bytes)
+        #expect(value["uid"] == .string(session.uid))
+        #expect(value["displayName"] == "マスオ")
+        #expect(value["idToken"]?.string != nil)
+        #expect(value["passwordHash"] == nil)
+    }
+}
+
+struct UsersTests {
+    @Test func usersAreFoundByEveryName() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp(username: "masuo")
+        for request in [
+            Auth.Users.Get(uid: session.uid), Auth.Users.Get(email: "MASUO@example.com"), Auth.Users.Get(username: "Masuo"),
+        ] {
+            #expect(try await bench.service.user(request).uid == session.uid)
+        }
+        #expect(await wireError { try await bench.service.user(Auth.Users.Get(uid: "nobody")) }?.code == .notFound)
+        #expect(await wireError { try await bench.service.user(Auth.Users.Get()) }?.reason == "MISSING_IDENTIFIER")
+    }
+
+    @Test func pagesShowEveryUserOnce() async throws {
+        let bench = try await AuthBench.open()
+        var uids: Set<String> = []
+        for _ in 0..<25 { uids.insert(try await bench.anonymous().uid) }
+        var seen: [String] = []
+        var after: String?
+        repeat {
+            let page = try await bench.service.users(Auth.Users.List(after: after, limit: 10))
+            #expect(page.users.count <= 10)
+            seen += page.users.map(\.uid)
+            after = page.after
+        } while after != nil
+        #expect(seen.count == 25)
+        #expect(Set(seen) == uids)
+        #expect(seen == seen.sorted())
+        for limit in [0, -1, 1001] {
+            #expect(await wireError { try await bench.service.users(Auth.Users.List(limit: limit)) }?.data["parameter"] == "limit")
+        }
+    }
+
+    @Test func lastFullPageIsTheLast() async throws {
+        let bench = try await AuthBench.open()
+        for _ in 0..<4 { _ = try await bench.anonymous() }
+        let first = try await bench.service.users(Auth.Users.List(limit: 2))
+        let second = try await bench.service.users(Auth.Users.List(after: first.after, limit: 2))
+        #expect(second.users.count == 2)
+        #expect(second.after == nil)
+    }
+
+    @Test func administratorMakesAnAccountThatSignsIn() async throws {
+        let bench = try await AuthBench.open()
+        var create = Auth.Users.Create()
+        create.uid = "masuo"
+        create.email = "masuo@example.com"
+        create.emailVerified = true
+        create.password = AuthBench.password
+        create.customAttributes = #"{"staff":true,"email":"forged@example.com"}"#
+        let account = try await bench.service.createUser(create)
+        #expect(account.uid == "masuo")
+        #expect(account.lastLoginAt == nil)
+        let claims = try await bench.claims(try await bench.signIn().idToken)
+        #expect(claims["staff"] == true)
+        #expect(claims["email"] == "masuo@example.com", "attributes cannot pretend to be ours")
+        #expect(claims["email_verified"] == true)
+
+        create.email = "other@example.com"
+        #expect(await wireError { try await bench.service.createUser(create) }?.reason == "DUPLICATE_LOCAL_ID")
+        create.uid = String(repeating: "x", count: 129)
+        #expect(await wireError { try await bench.service.createUser(create) }?.reason == "INVALID_LOCAL_ID")
+    }
+
+    @Test func claimsThatAreReservedWrongOrLongAreRefused() async throws {
+        let bench = try await AuthBench.open()
+        let uid = try await bench.anonymous().uid
+        var update = Auth.Users.Update(uid: uid)
+        let long = #"{"a":""# + String(repeating: "x", count: 1000) + #""}"#
+        for (text, reason) in [(#"{"sub":"me"}"#, "FORBIDDEN_CLAIM"), ("[]", "INVALID_CLAIMS"), (long, "CLAIMS_TOO_LARGE")] {
+            update.customAttributes = text
+            #expect(await wireError { try await bench.service.updateUser(update) }?.reason == reason)
+        }
+        update.customAttributes = #"{"level":3}"#
+        #expect(try await bench.service.updateUser(update).customAttributes == #"{"level":3}"#)
+        update.customAttributes = "{ }"
+        #expect(try await bench.service.updateUser(update).customAttributes == nil)
+    }
+
+    @Test func revokingEndsSessionsAndEarlierTokens() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        bench.pass(seconds: 5)
+        let account = try await bench.service.revokeUser(Auth.Users.Revoke(uid: session.uid))
+        #expect(account.validSince == bench.now / 1000)
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
+        #expect(try await bench.account(try await bench.signIn()).uid == session.uid)
+    }
+
+    @Test func administratorDeletesAnAccount() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        _ = try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid))
+        #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
+        #expect(await wireError { try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid)) }?.code == .notFound)
+    }
+}

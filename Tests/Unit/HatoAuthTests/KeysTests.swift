@@ -1,0 +1,115 @@
+@testable import HatoAuth
+
+import HatoIdentity
+import HatoModel
+import HatoStorage
+import Testing
+
+struct KeysTests {
+    @Test func nextKeyIsPublishedBeforeItSigns() async throws {
+        let bench = try await AuthBench.open()
+        let before = bench.service.publishedKeys
+        #expect(before.count == 2)
+        let rotated = try await bench.service.rotateKeys()
+        #expect(before.map(\.kid).contains(rotated.kid))
+        #expect(rotated.kid != before[0].kid)
+        #expect(rotated.keys.count == 3)
+    }
+
+    @Test func tokensFromBeforeARotationAreVerifiedAsLongAsTheyLive() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let oldKid = bench.service.ring.current.kid
+        _ = try await bench.service.rotateKeys()
+        bench.pass(seconds: 3599)
+        #expect(try await bench.account(session).uid == session.uid)
+        #expect(bench.service.publishedKeys.map(\.kid).contains(oldKid))
+        bench.pass(seconds: 62)
+        #expect(!bench.service.publishedKeys.map(\.kid).contains(oldKid))
+        #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
+    }
+
+    @Test func restartSignsWithTheRotatedKey() async throws {
+        let bench = try await AuthBench.open()
+        let rotated = try await bench.service.rotateKeys()
+        let restarted = try await AuthBench.open(since: bench)
+        #expect(restarted.service.ring.current.kid == rotated.kid)
+        #expect(Set(restarted.service.publishedKeys) == Set(rotated.keys))
+        _ = try await restarted.account(try await restarted.signUp())
+    }
+
+    @Test func retiredKeyLosesItsPrivateHalf() async throws {
+        let bench = try await AuthBench.open()
+        let old = bench.service.ring.current
+        let secret = Base64URL.encode(try #require(old.key).rawRepresentation)
+        _ = try await bench.service.rotateKeys()
+        let row = try await bench.store.read { try $0.row(AuthKey.signingKey(old.kid)) }
+        let text = String(decoding: try #require(row), as: UTF8.self)
+        #expect(text.contains("retired"))
+        #expect(!text.contains(secret))
+    }
+
+    @Test func rotationsAtOnceLeaveOneCurrentAndOneNextKey() async throws {
+        let bench = try await AuthBench.open()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { _ = try await bench.service.rotateKeys() } }
+            try await group.waitForAll()
+        }
+        let kept = try await bench.store.read { try SigningKeyRing(SigningKeyRecord.all(in: $0)) }
+        #expect(kept?.current.kid == bench.service.ring.current.kid)
+        #expect(kept?.retired.count == 8)
+        _ = try await bench.account(try await bench.signUp())
+    }
+
+    @Test func verifierThatKnowsThePublishedKeysVerifiesEveryToken() async throws {
+        let bench = try await AuthBench.open()
+        var verifier = TokenVerifier(configuration: IdentityConfiguration())
+        verifier.replaceKeys(bench.service.publishedKeys.compactMap { VerificationKey($0) })
+        let before = try await bench.signUp("a@example.com")
+        _ = try await bench.service.rotateKeys()
+        let after = try await bench.signUp("b@example.com")
+        for session in [before, after] { #expect(try verifier.verify(session.idToken, now: bench.now).uid == session.uid) }
+    }
+
+    @Test func storeOfANewerFormatIsRefused() async throws {
+        let store = try MemoryStore()
+        _ = try await store.write { $0.putRow(AuthKey.format, Array("2".utf8)) }
+        let error = await #expect(throws: RecordError.self) { try await AuthBench.open(on: store) }
+        #expect(error?.description.contains("format 1") == true)
+    }
+
+    @Test func damagedRecordsAreRefusedWithoutShowingThem() {
+        let good = SigningKeyRecord(role: .current, key: SigningKey(kid: "k1"), createdAt: 1)
+        let text = String(decoding: good.bytes, as: UTF8.self)
+        #expect(throws: Never.self) { try SigningKeyRecord(kid: "k1", good.bytes) }
+        for damaged in [
+            "", "{", "[]", "{}", text.replacing("current", with: "retired"), text.replacing("\"role\"", with: "\"roll\""),
+            text.replacing("{", with: "{\"more\":1,"),
+        ] {
+            let error = #expect(throws: RecordError.self) { try SigningKeyRecord(kid: "k1", Array(damaged.utf8)) }
+            #expect(error?.description.contains("signing key") == true)
+        }
+    }
+
+    @Test func accountRecordIsReadAsItWasWritten() throws {
+        var account = AccountRecord(uid: "masuo", createdAt: 1_795_000_000_000)
+        account.email = "masuo@example.com"
+        account.emailVerified = true
+        account.username = "masuo"
+        account.displayName = "マスオ \"さん\""
+        account.photoUrl = "https://example.com/masuo.png"
+        account.passwordHash = PasswordHash(
+            cost: ScryptCost(), salt: [UInt8](0..<16), hash: [UInt8](repeating: 0xFB, count: 32))
+        account.passwordUpdatedAt = 2
+        account.lastLoginAt = 3
+        account.lastRefreshAt = 4
+        account.validSince = 5
+        account.disabled = true
+        account.customAttributes = "{\"a\":1}"
+        account.initialEmail = "first@example.com"
+        let read = try AccountRecord(account.bytes)
+        #expect(read.bytes == account.bytes)
+        #expect(read.account == account.account)
+        #expect(read.passwordHash?.text == account.passwordHash?.text)
+    }
+}

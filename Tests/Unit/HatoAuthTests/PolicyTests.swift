@@ -1,0 +1,227 @@
+@testable import HatoAuth
+
+import Testing
+
+struct PasswordPolicyTests {
+    private func problem(_ text: String, lengthMin: Int = 6, names: [String] = []) -> FieldProblem? {
+        var configuration = AuthConfiguration()
+        configuration.passwordLengthMin = lengthMin
+        return PasswordPolicy(configuration).problem(with: Password(text), names: names)
+    }
+
+    @Test func lengthIsCountedInCharactersNotBytes() {
+        #expect(problem("鳩が飛んで") != nil)
+        #expect(problem("鳩が飛んでい") == nil)
+        #expect(problem("sazae-san", lengthMin: 15)?.message.contains("15") == true)
+        #expect(problem("sazae-and-friends", lengthMin: 15) == nil)
+        #expect(problem("", lengthMin: 0) != nil)
+    }
+
+    @Test func longPassphrasesWithSpacesAreFineUpToTheLimit() {
+        #expect(problem("the pigeon knows its way home, whatever the wind may be tonight and tomorrow") == nil)
+        #expect(problem(String(repeating: "ab c1", count: 800) + "x") == nil)
+        #expect(problem(String(repeating: "鳩", count: 1366))?.reason == "WEAK_PASSWORD")
+    }
+
+    @Test func whatEverybodyTriesFirstIsRefused() {
+        for text in [
+            "password", "PassWord123", "Qwertyuiop", "aaaaaaaa", "abcabcabc", "12345678", "87654321", "567890123", "abcdefgh",
+            "1qaz2wsx3edc4rfv", "correcthorsebatterystaple", "ｐａｓｓｗｏｒｄ", "123456789012345",
+        ] {
+            #expect(problem(text)?.reason == "WEAK_PASSWORD", "\(text)")
+        }
+    }
+
+    @Test func ownNamesAreRefused() {
+        let names = ["masuo.fuguta@example.com", "masuo77"]
+        for text in ["Masuo.Fuguta@example.com", "masuo.fuguta", "MASUO77"] { #expect(problem(text, names: names) != nil) }
+        #expect(problem("masuo.fuguta likes tea", names: names) == nil)
+    }
+
+    @Test func blocklistIsASettingForFirebaseCompatibility() {
+        var configuration = AuthConfiguration()
+        configuration.passwordLengthMin = 6
+        configuration.refusesCommonPasswords = false
+        #expect(PasswordPolicy(configuration).problem(with: Password("123456"), names: []) == nil)
+        #expect(PasswordPolicy(configuration).problem(with: Password("12345"), names: []) != nil)
+    }
+
+    @Test func passwordsAreNeverPrinted() {
+        #expect("\(Password("sazae-and-friends"))".contains("sazae") == false)
+        #expect(String(describing: FieldProblem("password", "WEAK_PASSWORD", "too short")).contains("sazae") == false)
+    }
+}
+
+struct PasswordHashTests {
+    @Test func textIsPHCAndReadsBack() throws {
+        let hash = PasswordHash(cost: ScryptCost(), salt: [UInt8](0..<16), hash: [UInt8](repeating: 0xFF, count: 32))
+        #expect(hash.text.hasPrefix("$scrypt$ln=14,r=8,p=5$AAECAwQFBgcICQoLDA0ODw$////"))
+        let read = try #require(PasswordHash(hash.text))
+        #expect(read.text == hash.text)
+        #expect(read.matches(hash.hash))
+        #expect(!read.matches([UInt8](repeating: 0xFE, count: 32)))
+        #expect(!read.matches([]))
+    }
+
+    @Test func otherTextsAreRefused() {
+        let good = "$scrypt$ln=14,r=8,p=5$AAECAwQFBgcICQoLDA0ODw$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        #expect(PasswordHash(good) != nil)
+        for (part, other) in [
+            ("$scrypt", "$argon2"), ("ln=14", "ln=40"), ("ln=14", "ln=-1"), ("r=8", "r=0"), ("p=5", "p=500"), ("ln=14,", ""),
+            ("AAECAwQFBgcICQoLDA0ODw", ""), ("ODw$AAAA", "ODw$AA"), ("AAEC", "-AEC"), ("$A", "$A$"),
+        ] {
+            #expect(PasswordHash(good.replacing(part, with: other, maxReplacements: 1)) == nil, "\(other)")
+        }
+    }
+
+    /// RFC 7914 §12, the third vector, cut to our length.
+    @Test func scryptGivesTheVectorOfItsRFC() throws {
+        let derived = try PasswordHasher.scrypt(
+            Array("pleaseletmein".utf8), Array("SodiumChloride".utf8), ScryptCost(logN: 14, r: 8, p: 1))
+        let expected: [UInt8] = [
+            0x70, 0x23, 0xBD, 0xCB, 0x3A, 0xFD, 0x73, 0x48, 0x46, 0x1C, 0x06, 0xCD, 0x81, 0xFD, 0x38, 0xEB, 0xFD, 0xA8, 0xFB,
+            0xBA, 0x90, 0x4F, 0x8E, 0x3E, 0xA9, 0xB5, 0x43, 0xF6, 0x54, 0x5D, 0xA1, 0xF2,
+        ]
+        #expect(derived == expected)
+    }
+
+    @Test func defaultCostIsOWASPsInSixteenMebibytes() {
+        #expect(ScryptCost() == ScryptCost(logN: 14, r: 8, p: 5))
+        #expect(ScryptCost().memoryBytes == 16 << 20)
+    }
+}
+
+struct EmailAddressTests {
+    @Test func addressesAreKeptInOneForm() {
+        #expect(EmailAddress.normalised("Masuo@Example.COM", bytesMax: 254) == "masuo@example.com")
+        for text in ["a@b.co", "first.last+tag@sub.example.co.jp", "o'hara@example.com", "鳩@例え.jp", "a_b-c@x-y.example"] {
+            #expect(EmailAddress.normalised(text, bytesMax: 254) != nil, "\(text)")
+        }
+        #expect(
+            EmailAddress.normalised("cafe\u{301}@example.com", bytesMax: 254)?.utf8.elementsEqual(
+                "caf\u{E9}@example.com".utf8) == true)
+    }
+
+    @Test func textsThatAreNoAddressAreRefused() {
+        for text in [
+            "", "@", "a@", "@b.co", "a@b", "a@@b.co", "a b@c.co", "a@b..co", ".a@b.co", "a.@b.co", "a..b@c.co", "a@-b.co",
+            "a@b-.co", "a@b.co ", "a@b.co\n", "a@b,co", "<a@b.co>", "\"a\"@b.co", "a@b.co\u{0}", "a\u{200B}@b.co",
+            String(repeating: "a", count: 65) + "@b.co", "a@" + String(repeating: "b", count: 64) + ".co",
+            "a@" + String(repeating: "bcd.", count: 70) + "co",
+        ] {
+            #expect(EmailAddress.normalised(text, bytesMax: 254) == nil, "\(text)")
+        }
+    }
+}
+
+struct AccountFormPolicyTests {
+    private let policy = AccountFormPolicy(AuthConfiguration())
+
+    private func reason(_ form: AccountForm) -> String? {
+        do {
+            _ = try policy.check(form)
+            return nil
+        } catch {
+            guard case .invalidFields(let problems) = error else { return "?" }
+            return problems.map(\.reason).joined(separator: ",")
+        }
+    }
+
+    @Test func usernamesAreShortAndPlain() {
+        for name in ["abc", "masuo.fuguta_77", String(repeating: "a", count: 32)] {
+            #expect(reason(AccountForm(username: name)) == nil)
+        }
+        for name in ["ab", "", String(repeating: "a", count: 33), "マスオ", "a b c", "a-b-c", "İstanbul"] {
+            #expect(reason(AccountForm(username: name)) == "INVALID_USERNAME", "\(name)")
+        }
+    }
+
+    @Test func displayNamesAreVisible() throws {
+        #expect(try policy.check(AccountForm(displayName: "　フグ田　マスオ　")).displayName == "フグ田　マスオ")
+        #expect(try policy.check(AccountForm(displayName: "👨‍👩‍👧 family")).displayName == "👨‍👩‍👧 family")
+        for name in ["", " \t", "a\nb", "a\u{0}", "a\u{202E}b", String(repeating: "x", count: 257)] {
+            #expect(reason(AccountForm(displayName: name)) == "INVALID_DISPLAY_NAME")
+        }
+    }
+
+    @Test func photosAreWebAddresses() {
+        #expect(reason(AccountForm(photoUrl: "https://example.com/a.png?b=c")) == nil)
+        for url in ["", "https://", "javascript:alert(1)", "ftp://example.com/a", "https://example.com/a b", "https://x/\"><"] {
+            #expect(reason(AccountForm(photoUrl: url)) == "INVALID_PHOTO_URL", "\(url)")
+        }
+    }
+}
+
+struct AttemptPolicyTests {
+    private let policy = AttemptPolicy(limits: AuthLimits())
+
+    @Test func pauseDoublesUpToItsMaximumAndNeverLocksForEver() {
+        var count = FailureCount()
+        var pauses: [Int64] = []
+        for _ in 0..<40 {
+            count = policy.failed(count, now: 0)
+            pauses.append(policy.wait(count, now: 0) ?? 0)
+        }
+        #expect(pauses.prefix(9).allSatisfy { $0 == 0 })
+        #expect(Array(pauses[9..<14]) == [1000, 2000, 4000, 8000, 16_000])
+        #expect(pauses.last == 900_000)
+        #expect(policy.wait(count, now: 899_999) == 1)
+        #expect(policy.wait(count, now: 900_000) == nil)
+    }
+
+    @Test func failuresAreForgottenAfterADay() {
+        var count = FailureCount()
+        for _ in 0..<20 { count = policy.failed(count, now: 0) }
+        count = policy.failed(count, now: 24 * 3_600_000)
+        #expect(count.failures == 1)
+        #expect(policy.wait(count, now: 24 * 3_600_000) == nil)
+    }
+
+    @Test func guessesAtOnceAreBoundedToo() {
+        var count = FailureCount()
+        count.pending = 99
+        #expect(policy.wait(count, now: 0) == nil)
+        count.pending = 100
+        #expect(policy.wait(count, now: 0) != nil)
+    }
+
+    @Test func bucketFillsWithTimeUpToItsBurst() {
+        let limit = RateLimit(burst: 2, perMinute: 60)
+        var bucket = TokenBucket(full: limit, now: 0)
+        #expect(bucket.take(limit, now: 0) == nil)
+        #expect(bucket.take(limit, now: 0) == nil)
+        #expect(bucket.take(limit, now: 0) == 1000)
+        #expect(bucket.take(limit, now: 400) == 600)
+        #expect(bucket.take(limit, now: 1000) == nil)
+        #expect(bucket.take(limit, now: 100_000) == nil)
+        #expect(bucket.take(limit, now: 100_000) == nil)
+        #expect(bucket.take(limit, now: 100_000) != nil)
+        // A clock that goes back gives nothing.
+        #expect(bucket.take(limit, now: 0) != nil)
+    }
+
+    @Test func ledgerForgetsWhatSaysNothingWhenItIsFull() throws {
+        var configuration = AuthConfiguration()
+        configuration.limits.attemptEntriesMax = 50
+        configuration.limits.signInsPerAddress = RateLimit(burst: 1, perMinute: 60)
+        let ledger = AttemptLedger(configuration, now: { 0 })
+        for index in 0..<1000 {
+            try ledger.admit(.signIn, from: NetworkAddress("192.0.\(index / 250).\(index % 250)"))
+            try ledger.begin(account: "\(index)")
+            ledger.end(account: "\(index)", isRight: false)
+        }
+        #expect(throws: AuthError.self) { try ledger.admit(.signIn, from: NetworkAddress("192.0.3.249")) }
+    }
+
+    @Test func addressesOfOneCustomerAreOne() {
+        #expect(NetworkAddress("192.0.2.1").network == NetworkAddress("192.0.2.1:5000").network)
+        #expect(NetworkAddress("192.0.2.1").network != NetworkAddress("192.0.2.2").network)
+        #expect(NetworkAddress("2001:db8::1").network == NetworkAddress("[2001:db8::ffff:2]:80").network)
+        #expect(NetworkAddress("2001:db8::1").network != NetworkAddress("2001:db8:0:1::1").network)
+        #expect(NetworkAddress("::ffff:192.0.2.1").network == NetworkAddress("192.0.2.1").network)
+        for text in ["127.0.0.1", "127.1.2.3:80", "::1", "[::1]:80", "::ffff:127.0.0.1"] {
+            #expect(NetworkAddress(text).isLoopback, "\(text)")
+        }
+        #expect(!NetworkAddress("10.0.0.1").isLoopback)
+    }
+}

@@ -1,0 +1,180 @@
+@testable import HatoAuth
+
+import HatoModel
+import HatoStorage
+import Testing
+
+struct RefreshTests {
+    @Test func tokenIsGoodOnceAndBringsItsSuccessor() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        bench.pass(seconds: 100)
+        let second = try await bench.refresh(first.refreshToken)
+        #expect(second.uid == first.uid)
+        #expect(second.refreshToken != first.refreshToken)
+        let claims = try await bench.claims(second.idToken)
+        #expect(claims["iat"] == .number(Double(bench.now / 1000)))
+        #expect(claims["auth_time"] == .number(Double(bench.now / 1000 - 100)), "refreshing is not signing in")
+        #expect(try await bench.account(second).lastRefreshAt == bench.now)
+        let third = try await bench.refresh(second.refreshToken)
+        #expect(Set([first, second, third].map(\.refreshToken)).count == 3)
+    }
+
+    @Test func lostAnswerBringsTheSameSuccessorWithinTheGraceWindow() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let second = try await bench.refresh(first.refreshToken)
+        bench.pass(seconds: 30)
+        let again = try await bench.refresh(first.refreshToken)
+        #expect(again.refreshToken == second.refreshToken)
+        _ = try await bench.refresh(second.refreshToken)
+    }
+
+    @Test func manyWhoRefreshAtOnceGetOneSuccessor() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let successors = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<20 { group.addTask { try await bench.refresh(first.refreshToken).refreshToken } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(successors.count == 1)
+    }
+
+    @Test func usedTokenThatComesLaterEndsTheSessionForEverybody() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let other = try await bench.signIn()
+        let second = try await bench.refresh(first.refreshToken)
+        bench.pass(seconds: 31)
+        #expect(await wireError { try await bench.refresh(first.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(await wireError { try await bench.refresh(second.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        _ = try await bench.refresh(other.refreshToken)
+    }
+
+    @Test func tokenOlderThanTheLastUsedOneEndsTheSessionEvenAtOnce() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let second = try await bench.refresh(first.refreshToken)
+        let third = try await bench.refresh(second.refreshToken)
+        #expect(await wireError { try await bench.refresh(first.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.refresh(third.refreshToken) }?.code == .unauthenticated)
+    }
+
+    @Test func restartBetweenRotationAndAnswerLosesNoSession() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let lost = try await bench.refresh(first.refreshToken)
+        let restarted = try await AuthBench.open(since: bench)
+        let again = try await restarted.refresh(first.refreshToken)
+        #expect(again.refreshToken == lost.refreshToken)
+        // Tokens from before are still verified, with the same keys.
+        #expect(try await restarted.account(lost).uid == first.uid)
+        #expect(restarted.service.publishedKeys == bench.service.publishedKeys)
+        restarted.pass(seconds: 31)
+        #expect(await wireError { try await restarted.refresh(first.refreshToken) }?.code == .unauthenticated)
+    }
+
+    @Test func signOutEndsTheSessionAndNoOther() async throws {
+        let bench = try await AuthBench.open()
+        let first = try await bench.signUp()
+        let other = try await bench.signIn()
+        _ = try await bench.service.signOut(Auth.SignOut(refreshToken: first.refreshToken))
+        #expect(await wireError { try await bench.refresh(first.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        _ = try await bench.refresh(other.refreshToken)
+        _ = try await bench.service.signOut(Auth.SignOut(refreshToken: first.refreshToken))
+        _ = try await bench.service.signOut(Auth.SignOut(refreshToken: "nonsense"))
+    }
+
+    @Test func sessionUnusedTooLongIsOverAndForgotten() async throws {
+        let bench = try await AuthBench.open()
+        let idle = try await bench.signUp()
+        let used = try await bench.signIn()
+        bench.pass(seconds: 20 * 86_400)
+        let renewed = try await bench.refresh(used.refreshToken)
+        bench.pass(seconds: 10 * 86_400)
+        #expect(try await bench.service.forgetExpiredSessions() == 1)
+        #expect(try await bench.service.forgetExpiredSessions() == 0)
+        #expect(await wireError { try await bench.refresh(idle.refreshToken) }?.code == .unauthenticated)
+        _ = try await bench.refresh(renewed.refreshToken)
+    }
+
+    @Test func expiredSessionSaysSo() async throws {
+        let bench = try await AuthBench.open { $0.refresh.absoluteSeconds = 1000 }
+        let session = try await bench.signUp()
+        bench.pass(seconds: 999)
+        let renewed = try await bench.refresh(session.refreshToken)
+        bench.pass(seconds: 1)
+        #expect(await wireError { try await bench.refresh(renewed.refreshToken) }?.reason == "TOKEN_EXPIRED")
+    }
+
+    @Test func textsThatAreNoRefreshTokenAreRefused() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        for text in ["", "x", String(repeating: "A", count: 64), session.idToken, session.refreshToken + "A"] {
+            #expect(await wireError { try await bench.refresh(text) }?.reason == "INVALID_REFRESH_TOKEN")
+        }
+    }
+
+    @Test func storeHoldsNeitherTokensNorPasswords() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let second = try await bench.refresh(session.refreshToken)
+        let secrets = [AuthBench.password, session.refreshToken, second.refreshToken, session.idToken]
+        let rows = try await bench.store.read { rows in
+            var all: [String] = []
+            try rows.rows(KeyRange(lower: [], upper: nil)) { key, value in
+                all.append(String(decoding: key + value, as: UTF8.self))
+                return true
+            }
+            return all
+        }
+        #expect(rows.count > 5)
+        for row in rows {
+            for secret in secrets { #expect(!row.contains(secret) && !row.contains(secret.suffix(43))) }
+        }
+    }
+}
+
+struct RefreshRotationStateMachineTests {
+    private let policy = RefreshPolicy()
+    private let hashes = (0..<6).map { [UInt8](repeating: $0, count: 32) }
+
+    @Test func currentTokenRotates() {
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 5, policy: policy) == .rotate)
+        #expect(machine.currentHash == hashes[1])
+        #expect(machine.previousHash == hashes[0])
+        #expect(machine.rotatedAt == 5)
+    }
+
+    @Test func previousTokenRepeatsForTheGraceWindowAndChangesNothing() {
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        _ = machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 0, policy: policy)
+        let before = machine
+        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_000, policy: policy) == .repeatSuccessor)
+        #expect(machine == before)
+        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_001, policy: policy) == .endReused)
+    }
+
+    @Test func previousTokenWithAnotherSuccessorIsNotRepeated() {
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        _ = machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 0, policy: policy)
+        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[2], now: 0, policy: policy) == .endReused)
+    }
+
+    @Test func strangeTokenEndsTheSession() {
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        #expect(machine.tokenWasPresented(hashes[5], successor: hashes[1], now: 0, policy: policy) == .endReused)
+    }
+
+    @Test func idleAndAbsoluteEndsComeBeforeEverything() {
+        var policy = RefreshPolicy()
+        policy.idleSeconds = 10
+        policy.absoluteSeconds = 15
+        var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 9_999, policy: policy) == .rotate)
+        #expect(machine.tokenWasPresented(hashes[1], successor: hashes[2], now: 15_000, policy: policy) == .endExpired)
+        var idle = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
+        #expect(idle.tokenWasPresented(hashes[0], successor: hashes[1], now: 10_000, policy: policy) == .endExpired)
+    }
+}

@@ -1,0 +1,160 @@
+@testable import HatoAuth
+
+import HatoModel
+import HatoStorage
+import Testing
+
+struct SignInTests {
+    @Test func unknownNameAndWrongPasswordLookTheSameAndCostTheSame() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp(username: "masuo")
+        _ = try await bench.anonymous()
+        var errors: [RPCError?] = []
+        for attempt in 0..<4 {
+            let before = bench.counts.hashes
+            errors.append(
+                await wireError {
+                    switch attempt {
+                    case 0: try await bench.signIn("masuo@example.com", "wrong password, alas")
+                    case 1: try await bench.signIn("nobody@example.com", "wrong password, alas")
+                    case 2: try await bench.signIn(nil, "wrong password, alas", username: "nobody")
+                    default: try await bench.signIn("masuo@example.com", String(repeating: "x", count: 5000))
+                    }
+                })
+            #expect(bench.counts.hashes == before + 1)
+        }
+        #expect(Set(errors).count == 1)
+        #expect(errors[0]?.code == .unauthenticated)
+        #expect(errors[0]?.reason == "INVALID_LOGIN_CREDENTIALS")
+    }
+
+    @Test func configurationMayTellThemApart() async throws {
+        let bench = try await AuthBench.open { $0.hidesWhoExists = false }
+        _ = try await bench.signUp()
+        #expect(await wireError { try await bench.signIn("masuo@example.com", "wrong") }?.reason == "INVALID_PASSWORD")
+        #expect(await wireError { try await bench.signIn("nobody@example.com", "wrong") }?.reason == "EMAIL_NOT_FOUND")
+    }
+
+    @Test func fieldsThatAreMissingOrWrongAreNamed() async throws {
+        let bench = try await AuthBench.open()
+        #expect(await wireError { try await bench.signIn(nil) }?.reason == "MISSING_EMAIL")
+        #expect(await wireError { try await bench.signIn("no mail") }?.reason == "INVALID_EMAIL")
+        #expect(await wireError { try await bench.signIn("masuo@example.com", "") }?.reason == "MISSING_PASSWORD")
+        let both = await wireError { try await bench.signIn("masuo@example.com", username: "masuo") }
+        #expect(both?.data["parameter"] == "username")
+    }
+
+    @Test func missingParametersHaveFirebasesReasons() throws {
+        let signIn = #expect(throws: RPCError.self) { try Auth.SignIn.decode(["email": "masuo@example.com"]) }
+        #expect(signIn?.code == .invalidArgument)
+        #expect(signIn?.reason == "MISSING_PASSWORD")
+        #expect(signIn?.data["parameter"] == "password")
+        let refresh = #expect(throws: RPCError.self) { try Auth.Refresh.decode([:]) }
+        #expect(refresh?.reason == "MISSING_REFRESH_TOKEN")
+        let unknown = #expect(throws: RPCError.self) { try Auth.SignIn.decode(["password": "x", "emial": "y"]) }
+        #expect(unknown?.code == .invalidParams)
+        #expect(unknown?.data["parameter"] == "emial")
+    }
+
+    @Test func disabledAccountIsRefusedOnlyToWhoKnowsThePassword() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        var update = Auth.Users.Update(uid: session.uid)
+        update.disabled = true
+        _ = try await bench.service.updateUser(update)
+        #expect(await wireError { try await bench.signIn() }?.reason == "USER_DISABLED")
+        #expect(
+            await wireError { try await bench.signIn("masuo@example.com", "wrong") }?.reason
+                == "INVALID_LOGIN_CREDENTIALS")
+        #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.account(session) }?.reason == "USER_DISABLED")
+        update.disabled = false
+        _ = try await bench.service.updateUser(update)
+        #expect(try await bench.signIn().uid == session.uid)
+    }
+
+    @Test func hashingNeverRunsWiderThanThePoolAndTheRestIsSentAway() async throws {
+        let bench = try await AuthBench.open { configuration in
+            configuration.hashingThreads = 2
+            configuration.limits.passwordQueueMax = 8
+            configuration.limits.signInsPendingPerAccountMax = 10_000
+        }
+        _ = try await bench.signUp()
+        bench.hold(true)
+        let attempts = (0..<200).map { _ in Task { await wireError { try await bench.signIn() } } }
+        // 2 run, 8 wait, the others must be answered while those are still held.
+        var refused: [RPCError] = []
+        #expect(await eventually { bench.counts.running == 2 && bench.service.passwords.waitingCount == 8 })
+        bench.hold(false)
+        for attempt in attempts {
+            if let error = await attempt.value { refused.append(error) }
+        }
+        #expect(bench.counts.runningMax == 2)
+        #expect(refused.allSatisfy { $0.reason == "TOO_MANY_ATTEMPTS_TRY_LATER" && $0.code == .resourceExhausted })
+        #expect(refused.allSatisfy { $0.isRetryable && ($0.data["retryAfterMs"]?.number ?? 0) > 0 })
+        #expect(attempts.count - refused.count >= 10)
+        #expect(try await bench.signIn().uid.isEmpty == false)
+    }
+
+    @Test func wrongPasswordsInARowSlowTheAccountDownAndTimeLetsItGo() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp()
+        for _ in 0..<10 { _ = await wireError { try await bench.signIn("masuo@example.com", "wrong") } }
+        let hashes = bench.counts.hashes
+        let locked = await wireError { try await bench.signIn() }
+        #expect(locked?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        #expect(locked?.data["retryAfterMs"] == 1000)
+        #expect(bench.counts.hashes == hashes)
+        bench.pass(seconds: 1)
+        _ = try await bench.signIn()
+        #expect(await wireError { try await bench.signIn("masuo@example.com", "wrong") }?.code == .unauthenticated)
+    }
+
+    @Test func unknownAccountsAreSlowedDownLikeKnownOnes() async throws {
+        let bench = try await AuthBench.open()
+        for _ in 0..<10 { _ = await wireError { try await bench.signIn("nobody@example.com", "wrong") } }
+        let locked = await wireError { try await bench.signIn("nobody@example.com", "wrong") }
+        #expect(locked?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+    }
+
+    @Test func addressHasALimitOfItsOwn() async throws {
+        let bench = try await AuthBench.open { $0.limits.signInsPerAddress = RateLimit(burst: 3, perMinute: 1) }
+        _ = try await bench.signUp()
+        for _ in 0..<3 { _ = try await bench.signIn(from: "192.0.2.1") }
+        let refused = await wireError { try await bench.signIn(from: "192.0.2.1") }
+        #expect(refused?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER")
+        #expect(refused?.data["retryAfterMs"] == 60_000)
+        _ = try await bench.signIn(from: "192.0.2.2")
+        for _ in 0..<5 { _ = try await bench.signIn(from: "127.0.0.1") }
+        bench.pass(seconds: 60)
+        _ = try await bench.signIn(from: "192.0.2.1")
+    }
+
+    @Test func strongerCostReplacesAnOldHashAtTheNextSignIn() async throws {
+        let bench = try await AuthBench.open()
+        let uid = try await bench.signUp().uid
+        let stronger = try await AuthBench.open(since: bench) { $0.scrypt = ScryptCost(logN: 5, r: 1, p: 1) }
+        _ = try await stronger.signIn()
+        let cost = try await bench.store.read { try AccountRows.find(uid, in: $0)?.passwordHash?.cost }
+        #expect(cost == ScryptCost(logN: 5, r: 1, p: 1))
+        _ = try await stronger.signIn()
+        #expect(await wireError { try await stronger.signIn("masuo@example.com", "wrong") }?.code == .unauthenticated)
+    }
+
+    @Test func oldestSessionEndsWhenAnAccountHasTooMany() async throws {
+        let bench = try await AuthBench.open { $0.limits.sessionsPerAccountMax = 3 }
+        var sessions = [try await bench.signUp()]
+        for _ in 0..<3 {
+            bench.pass(seconds: 1)
+            sessions.append(try await bench.signIn())
+        }
+        #expect(await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        for session in sessions.dropFirst() { _ = try await bench.refresh(session.refreshToken) }
+    }
+
+    @Test func passwordIsTheSameHoweverItWasTyped() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp("masuo@example.com", "ｐａｓｓがんばれ日本の鳩さん！")
+        _ = try await bench.signIn("masuo@example.com", "passか\u{3099}んは\u{3099}れ日本の鳩さん!")
+    }
+}
