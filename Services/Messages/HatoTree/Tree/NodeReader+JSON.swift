@@ -62,6 +62,7 @@ struct NodeRowsWriter {
     private var named = 0
     /// Where the value of the row before begins, if that was a leaf: its priority may follow.
     private var leafStart: Int?
+    private var isEmpty = true
     /// The object that may be an array, while its rows come.
     private var builder: TreeNodeBuilder?
 
@@ -79,15 +80,18 @@ struct NodeRowsWriter {
             }
             closeBuilder(&writer)
         }
-        let leafBefore = leafStart
-        leafStart = nil
         if cursor.isPriority {
-            if format == .plain { return }
-            if let leafBefore, kept == cursor.depth {
-                try addPriority(value, toLeafAt: leafBefore, of: &writer)
+            if format == .plain {
+                named = min(named, kept)
+                return
+            }
+            if let leafStart, kept == cursor.depth {
+                try addPriority(value, toLeafAt: leafStart, of: &writer)
                 return
             }
         }
+        isEmpty = false
+        leafStart = nil
         named = min(named, kept)
         close(downTo: named + 1, &writer)
         guard try openObjects(for: value, &writer) else { return }
@@ -103,7 +107,7 @@ struct NodeRowsWriter {
     mutating func finish(_ writer: inout JSONWriter) {
         if builder != nil {
             closeBuilder(&writer)
-        } else if open == 0, leafStart == nil {
+        } else if isEmpty {
             writer.writeNull()
         }
         close(downTo: 0, &writer)

@@ -215,9 +215,9 @@ struct PlanDraft {
     /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of those nodes.
     private mutating func removeVanished() throws -> Set<[UInt8]> {
         guard changes.contains(where: { $0.after?.isEmpty == true && $0.path.depth > 0 }) else { return [] }
-        var survey = RemovalSurvey(changes, reader: reader, codec: codec)
+        let survey = try RemovalSurvey(changes, reader: reader, codec: codec)
         for index in changes.indices where changes[index].after?.isEmpty == true {
-            changes[index].existsDepth = try survey.remainingDepth(above: changes[index].path)
+            changes[index].existsDepth = survey.remainingDepth(above: changes[index].path)
         }
         for node in survey.vanished {
             let row = node + [TreeKeyCodec.priorityMark]

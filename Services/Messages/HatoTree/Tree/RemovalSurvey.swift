@@ -1,80 +1,108 @@
 import HatoModel
 
-/// Finds out which nodes lose their last child by a write.
+/// Finds out which nodes lose their last child by a write, from the deepest upwards: a node goes when all that is left in it is
+/// removed, or gone itself.
 struct RemovalSurvey {
+    /// Keys of the nodes above removed ones that have nothing left.
+    private(set) var vanished: Set<[UInt8]> = []
+
     private let reader: any TreeReader
     private let codec: TreeKeyCodec
-    /// Keys of removed nodes, in order.
-    private let removed: [[UInt8]]
+    /// Keys of removed and vanished nodes, in order.
+    private var gone: [[UInt8]]
     /// Paths where the write leaves something.
     private let kept: [TreePath]
-    /// What is known of nodes by their keys.
-    private var remains: [[UInt8]: Bool] = [:]
+
+    /// A node that lost a child.
+    private struct Suspect {
+        var path: TreePath
+        /// The key of one of the children it lost.
+        var lostChild: [UInt8]
+    }
 
     /// - Parameter changes: those of nodes, not of priorities.
-    init(_ changes: [PathChange], reader: any TreeReader, codec: TreeKeyCodec) {
+    init(_ changes: [PathChange], reader: any TreeReader, codec: TreeKeyCodec) throws {
         self.reader = reader
         self.codec = codec
-        let nodes = changes.filter { !$0.path.isPriority }
-        removed = nodes.filter { $0.after?.isEmpty == true }.map { codec.key(of: $0.path) }
-            .sorted { $0.lexicographicallyPrecedes($1) }
-        kept = nodes.filter { $0.after?.isEmpty == false }.map(\.path)
+        let removed = changes.filter { $0.after?.isEmpty == true && !$0.path.isRoot }.map(\.path)
+        kept = changes.filter { $0.after?.isEmpty == false }.map(\.path)
+        gone = removed.map { codec.key(of: $0) }.sorted { $0.lexicographicallyPrecedes($1) }
+        try survey(removed)
     }
-
-    /// Keys of the nodes above removed ones that have nothing left.
-    var vanished: Set<[UInt8]> { Set(remains.filter { !$0.value }.keys) }
 
     /// The depth of the deepest ancestor of a removed node that still has something; 0 also when the root has not.
-    mutating func remainingDepth(above path: TreePath) throws -> Int {
+    func remainingDepth(above path: TreePath) -> Int {
         let place = PlacedPath(path, codec)
-        for depth in (0..<path.depth).reversed() {
-            let node = Array(place.key[..<place.ends[depth]])
-            if let known = remains[node] {
-                if known { return depth }
-                continue
-            }
-            let isThere = try hasRemainder(node, path.prefix(depth), without: place)
-            remains[node] = isThere
-            if isThere { return depth }
-        }
-        return 0
+        var depth = max(path.depth - 1, 0)
+        while depth > 0, vanished.contains(Array(place.key[..<place.ends[depth]])) { depth -= 1 }
+        return depth
     }
 
-    private func hasRemainder(_ node: [UInt8], _ path: TreePath, without place: PlacedPath) throws -> Bool {
-        if kept.contains(where: { path.isAtOrAbove($0) }) { return true }
-        // Behind the removed node first: where old children are removed one by one, the tombstones of the others lie before it.
-        if let lower = place.upperBound,
+    private mutating func survey(_ removed: [TreePath]) throws {
+        var suspects: [Int: [[UInt8]: Suspect]] = [:]
+        for path in removed { suspect(above: path, in: &suspects) }
+        for depth in (0..<TreeLimits.depthMax).reversed() {
+            let emptied = try (suspects[depth] ?? [:]).filter { try !hasRemainder($0.key, $0.value) }
+            guard !emptied.isEmpty else { continue }
+            for (node, suspect) in emptied {
+                vanished.insert(node)
+                if depth > 0 { self.suspect(above: suspect.path, in: &suspects) }
+            }
+            gone.append(contentsOf: emptied.keys)
+            gone.sort { $0.lexicographicallyPrecedes($1) }
+        }
+    }
+
+    private func suspect(above path: TreePath, in suspects: inout [Int: [[UInt8]: Suspect]]) {
+        let parent = path.prefix(path.depth - 1)
+        suspects[parent.depth, default: [:]][codec.key(of: parent)] = Suspect(path: parent, lostChild: codec.key(of: path))
+    }
+
+    private func hasRemainder(_ node: [UInt8], _ suspect: Suspect) throws -> Bool {
+        if kept.contains(where: { suspect.path.isAtOrAbove($0) }) { return true }
+        // Behind the lost child first: where old children are removed one by one, the tombstones of the others lie before it.
+        if let lower = TreeKeyCodec.upperBound(of: suspect.lostChild),
             try findsRow(lower: lower, upper: TreeKeyCodec.upperBound(of: node), reverse: false)
         {
             return true
         }
-        return try findsRow(lower: node + [TreeKeyCodec.priorityMark + 1], upper: place.key, reverse: true)
+        let firstChild = node + [TreeKeyCodec.priorityMark + 1]
+        return try findsRow(lower: firstChild, upper: suspect.lostChild, reverse: true)
     }
 
-    /// Whether the range has a row that is not removed.
+    /// Whether the range has a row that is not gone.
     private func findsRow(lower: [UInt8], upper: [UInt8]?, reverse: Bool) throws -> Bool {
         var found = false
         try reader.scan(lower: lower, upper: upper, reverse: reverse) { row, _ in
-            guard let gone = removedNode(above: row.withUnsafeBufferPointer { Array($0) }) else {
+            guard let node = goneNode(above: row.withUnsafeBufferPointer { Array($0) }) else {
                 found = true
                 return .stop
             }
-            if reverse { return row.count == gone.count ? .next : .seek(gone) }
-            return TreeKeyCodec.upperBound(of: gone).map { .seek($0) } ?? .stop
+            if reverse { return row.count == node.count ? .next : .seek(node) }
+            return TreeKeyCodec.upperBound(of: node).map { .seek($0) } ?? .stop
         }
         return found
     }
 
-    /// The removed node that a row belongs to: the greatest key of a removed node that is not behind the row, if the row begins with it.
-    private func removedNode(above row: [UInt8]) -> [UInt8]? {
+    /// The gone node that a row belongs to. Gone nodes may lie in each other (a vanished one has the removed ones in it), so
+    /// every ancestor of the row is looked for.
+    private func goneNode(above row: [UInt8]) -> [UInt8]? {
+        var end = codec.prefix.count
+        while end < row.count, let next = TreeKeyCodec.endOfKey(in: row.span, from: end) {
+            if contains(row[..<next]) { return Array(row[..<next]) }
+            end = next
+            if end < row.count, row[end] == TreeKeyCodec.priorityMark { break }
+        }
+        return nil
+    }
+
+    private func contains(_ key: ArraySlice<UInt8>) -> Bool {
         var low = 0
-        var high = removed.count
+        var high = gone.count
         while low < high {
             let middle = (low + high) / 2
-            if row.lexicographicallyPrecedes(removed[middle]) { high = middle } else { low = middle + 1 }
+            if gone[middle].lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
         }
-        guard low > 0 else { return nil }
-        let candidate = removed[low - 1]
-        return row.starts(with: candidate) ? candidate : nil
+        return low < gone.count && gone[low].elementsEqual(key)
     }
 }

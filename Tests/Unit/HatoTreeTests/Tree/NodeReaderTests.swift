@@ -1,0 +1,106 @@
+import HatoModel
+import Testing
+
+@testable import HatoTree
+
+struct NodeReaderTests {
+    @Test func whatWasSetIsReadBack() throws {
+        let tree = MemoryTree()
+        try tree.set("/chats/c1", ["title": "鳩", "open": true, "members": ["u1": true, "u2": false], "count": 1.5])
+        #expect(
+            try tree.text() == #"{"chats":{"c1":{"count":1.5,"members":{"u1":true,"u2":false},"open":true,"title":"鳩"}}}"#)
+        #expect(try tree.text("/chats/c1/members") == #"{"u1":true,"u2":false}"#)
+        #expect(try tree.text("/chats/c1/title") == #""鳩""#)
+        #expect(try tree.text("/chats/c2") == "null")
+        #expect(try tree.text("/chats/c1/title/below") == "null")
+    }
+
+    @Test func textsAreEscapedOnTheWayOut() throws {
+        let tree = MemoryTree()
+        try tree.set("/", ["a\"\\b": "\"\\\n\u{1}/é😀", "😀": 1])
+        #expect(try tree.text() == "{\"a\\\"\\\\b\":\"\\\"\\\\\\n\\u0001/é😀\",\"😀\":1}")
+    }
+
+    @Test func arraysAreReadAtEveryLevel() throws {
+        let tree = MemoryTree()
+        try tree.set("/", ["list": ["a", ["x": ["y", "z"]], "c"], "tail": 1, "1": 5])
+        #expect(try tree.text() == #"{"1":5,"list":["a",{"x":["y","z"]},"c"],"tail":1}"#)
+        #expect(try tree.text("/list") == #"["a",{"x":["y","z"]},"c"]"#)
+        #expect(try tree.text("/list/1") == #"{"x":["y","z"]}"#)
+        #expect(
+            try tree.text("/", .export)
+                == #"{"1":5,"list":{"0":"a","1":{"x":{"0":"y","1":"z"}},"2":"c"},"tail":1}"#)
+    }
+
+    @Test func arraysWithHolesKeepTheirPlaces() throws {
+        let tree = MemoryTree()
+        try tree.set("/", ["a": ["0": "x", "3": "y"], "b": ["2": 1], "c": ["-1": 1, "0": 2], "d": ["0": 1, "k": 2], "e": ["00": 1]])
+        #expect(
+            try tree.text()
+                == #"{"a":["x",null,null,"y"],"b":{"2":1},"c":{"-1":1,"0":2},"d":{"0":1,"k":2},"e":{"00":1}}"#)
+    }
+
+    @Test func prioritiesStandInExportFormatOnly() throws {
+        let tree = MemoryTree()
+        try tree.set(
+            "/", [
+                "a": [".value": 1, ".priority": "p"], "b": ["c": [".value": "x", ".priority": 2], "d": 3, ".priority": 4],
+                ".priority": 5,
+            ])
+        #expect(
+            try tree.text("/", .export)
+                == #"{".priority":5,"a":{".value":1,".priority":"p"},"b":{".priority":4,"c":{".value":"x",".priority":2},"d":3}}"#)
+        #expect(try tree.text() == #"{"a":1,"b":{"c":"x","d":3}}"#)
+        #expect(try tree.text("/a", .export) == #"{".value":1,".priority":"p"}"#)
+        #expect(try tree.text("/a") == "1")
+        #expect(try tree.text("/b/.priority") == "4")
+        #expect(try tree.text("/b/d/.priority") == "null")
+        #expect(try tree.nodes.priority(at: TreePath("/a")) == .string("p"))
+        #expect(try tree.nodes.leaf(at: TreePath("/a")) == .number(1))
+        #expect(try tree.nodes.leaf(at: TreePath("/b")) == nil)
+    }
+
+    @Test func shallowNamesTheChildrenOnly() throws {
+        let tree = MemoryTree()
+        try tree.set("/", ["b": ["x": 1, "y": ["z": 2]], "a": 1, "10": ["k": 1], ".priority": 1])
+        #expect(try tree.shallow() == #"{"10":true,"a":true,"b":true}"#)
+        #expect(try tree.shallow("/a") == "1")
+        #expect(try tree.shallow("/nothing") == "null")
+        #expect(try tree.shallow("/.priority") == "1")
+    }
+
+    @Test func childKeysComeInOrderAfterTheOneGiven() throws {
+        let tree = MemoryTree()
+        try tree.set("/", ["b": ["x": 1], "a": ["y": 1, "z": 2], "10": 1, "9": 2])
+        var seen: [String] = []
+        try tree.nodes.forEachChildKey(of: .root, after: TreeKey("10")) { key in
+            seen.append(key.text)
+            return true
+        }
+        #expect(seen == ["a", "b"])
+        seen = []
+        try tree.nodes.forEachChildKey(of: .root) { key in
+            seen.append(key.text)
+            return seen.count < 3
+        }
+        #expect(seen == ["9", "10", "a"])
+    }
+
+    @Test func tooBigIsFoundOutEarly() throws {
+        let tree = MemoryTree()
+        for index in 0..<100 { try tree.set("/list/k\(index)", .string(String(repeating: "x", count: 100))) }
+        #expect(throws: TreeError.self) { try tree.text("/", bytesMax: 5000) }
+        #expect(throws: TreeError.self) { try tree.nodes.node(at: .root, bytesMax: 5000) }
+        #expect(try tree.text("/list/k1", bytesMax: 200).utf8.count == 102)
+        #expect(try tree.text("/", bytesMax: 20_000).utf8.count < 20_000)
+    }
+
+    @Test func leavesAreCounted() throws {
+        let tree = MemoryTree()
+        try tree.set("/a", ["x": [".value": 1, ".priority": 2], "y": ["z": 3], ".priority": 1])
+        #expect(try tree.nodes.leafCount(at: .root) == 2)
+        #expect(try tree.nodes.leafCount(at: .root, limit: 1) == 1)
+        #expect(try tree.nodes.exists(at: TreePath("/a/y")))
+        #expect(try !tree.nodes.exists(at: TreePath("/a/w")))
+    }
+}
