@@ -92,6 +92,12 @@ struct SeededRandom: RandomNumberGenerator {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
     }
+
+    /// Bytes that do not compress.
+    mutating func noise(bytes count: Int) -> [UInt8] {
+        let numbers = (0..<(count + 7) / 8).map { _ in next() }
+        return numbers.withUnsafeBytes { Array($0.prefix(count)) }
+    }
 }
 
 extension [UInt8] {

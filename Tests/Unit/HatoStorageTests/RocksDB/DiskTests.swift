@@ -1,0 +1,116 @@
+import Foundation
+import HatoRocksDB
+import HatoStorage
+import Testing
+
+/// Tests with a file system of their own, which only root may mount.
+@Suite("A RocksDB store on a bad disk", .serialized, .enabled("only root may mount a tmpfs") { SmallDisk.isPossible })
+struct DiskTests {
+    @Test func aFullDiskEndsTheStoreAndLosesNothingAnswered() async throws {
+        try await SmallDisk.with(megabytes: 16) { disk in
+            let store = try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            let ends = Collected<StoreError>()
+            store.observeCommits({ _ in }, ended: { ends.append($0) })
+            var random = SeededRandom(seed: 3)
+            var answered: UInt64 = 0
+            var failure: (any Error)?
+            while failure == nil, answered < 10_000 {
+                let noise = random.noise(bytes: 100_000)
+                let number = answered + 1
+                do {
+                    answered = try await store.write { transaction in
+                        transaction.put(bytes("k\(number)"), noise)
+                        transaction.put(bytes("last"), bytes(String(number)))
+                    }.version
+                } catch {
+                    failure = error
+                }
+            }
+            guard case .closed(let cause?)? = failure as? StoreError else { throw Unexpected(failure) }
+            #expect(cause.contains("No space left on device"))
+            // The rest is refused at once with the same reason, and who watches the store is told.
+            await #expect(throws: StoreError.closed(cause: cause)) { try await store.put(["a": "1"]) }
+            #expect(throws: StoreError.closed(cause: cause)) { try store.snapshot() }
+            #expect(try await ends.first(1) == [.closed(cause: cause)])
+            store.close()
+
+            try disk.remount("size=64m")
+            let again = try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            #expect(again.version >= answered && answered > 0)
+            #expect(try again.snapshot().text("last") == String(again.version))
+            #expect(try again.snapshot().rows(KeyRange(prefix: bytes("k"))).count == Int(again.version))
+            #expect(try await again.put(["a": "1"]) == again.version)
+            again.close()
+        }
+    }
+
+    @Test func aReadOnlyFolderIsRefusedWithItsName() async throws {
+        try await SmallDisk.with(megabytes: 16) { disk in
+            let store = try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            try await store.put(["a": "1"])
+            store.close()
+            try disk.remount("ro")
+            let error = #expect(throws: StoreError.self) {
+                try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            }
+            guard case .io(let text) = error else { throw Unexpected(error) }
+            #expect(text.contains(disk.path("store")) && text.contains("Read-only file system"))
+            let other = #expect(throws: StoreError.self) {
+                try RocksDBStore.open(folder: disk.path("other"), options: .small)
+            }
+            guard case .io(let text) = other else { throw Unexpected(other) }
+            #expect(text.contains(disk.path("other")))
+            try disk.remount("rw")
+            let again = try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            #expect(again.version == 1)
+            again.close()
+        }
+    }
+
+    @Test func aDiskWithoutRoomForANewStoreSaysSo() async throws {
+        try await SmallDisk.with(megabytes: 1) { disk in
+            try Data(repeating: 1, count: 1_040_000).write(to: URL(fileURLWithPath: disk.path("filler")))
+            let error = #expect(throws: StoreError.self) {
+                try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            }
+            guard case .io(let text) = error else { throw Unexpected(error) }
+            #expect(text.contains("No space left on device"))
+        }
+    }
+}
+
+/// A tmpfs of a few megabytes.
+struct SmallDisk {
+    let folder: TemporaryFolder
+
+    static var isPossible: Bool {
+        guard geteuid() == 0 else { return false }
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("hato-mount-\(UUID().uuidString)").path
+        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        guard (try? run("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", path)) != nil else { return false }
+        return (try? run("umount", path)) != nil
+    }
+
+    static func with(megabytes: Int, _ body: (SmallDisk) async throws -> Void) async throws {
+        try await TemporaryFolder.with { folder in
+            try run("mount", "-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", folder.path)
+            defer { try? run("umount", "-l", folder.path) }
+            try await body(SmallDisk(folder: folder))
+        }
+    }
+
+    func path(_ name: String) -> String { folder.path(name) }
+
+    func remount(_ option: String) throws { try Self.run("mount", "-o", "remount,\(option)", folder.path) }
+
+    private static func run(_ arguments: String...) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = arguments
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        if process.terminationStatus != 0 { throw Unexpected(arguments.joined(separator: " ")) }
+    }
+}

@@ -1,0 +1,127 @@
+#if os(Linux)
+    import Foundation
+    import Glibc
+    import Synchronization
+
+    /// What happens to the syncs of logs below one folder. RocksDB's calls of `fdatasync` come here (see `LibraryCall`);
+    /// files of other folders are synced as ever.
+    final class SyncFaults: Sendable {
+        struct State {
+            var synced: [String: Int] = [:]
+            var attempts = 0
+            var error: Int32?
+        }
+
+        let folder: String
+        private let state = Mutex(State())
+        /// Held by a test, no sync goes on.
+        private let barrier = Mutex<Void>(())
+
+        private static let armed = Mutex<[SyncFaults]>([])
+
+        /// False where RocksDB is no library of its own: then nobody can come between.
+        static let arePossible = LibraryCall.redirect(
+            "fdatasync", of: "librocksdb.so", to: unsafeBitCast(faultyDataSync, to: UnsafeRawPointer.self))
+
+        init(folder: String) {
+            self.folder = folder
+            Self.armed.withLock { $0.append(self) }
+        }
+
+        func disarm() { Self.armed.withLock { $0.removeAll { $0 === self } } }
+
+        /// Tries to sync a log so far.
+        var attempts: Int { state.withLock { $0.attempts } }
+
+        /// From now on every sync of a log fails like this.
+        func fail(with error: Int32) { state.withLock { $0.error = error } }
+
+        /// Holds back every sync while `body` runs, and tells it how many bytes of each log are surely on disk.
+        func withoutSyncs<Result>(_ body: (_ synced: [String: Int]) throws -> Result) rethrows -> Result {
+            try barrier.withLock { _ in try body(state.withLock { $0.synced }) }
+        }
+
+        fileprivate static func of(_ path: String) -> SyncFaults? {
+            armed.withLock { $0.first { path.hasPrefix($0.folder) && path.hasSuffix(".log") } }
+        }
+
+        fileprivate func sync(_ path: String, _ descriptor: Int32, _ original: (Int32) -> Int32) -> Int32 {
+            let error = state.withLock { state in
+                state.attempts += 1
+                return state.error
+            }
+            if let error {
+                errno = error
+                return -1
+            }
+            // What is written while the sync runs may or may not be on disk: count what was there before.
+            var status = stat()
+            fstat(descriptor, &status)
+            let code = barrier.withLock { _ in original(descriptor) }
+            if code == 0 { state.withLock { $0.synced[path] = Int(status.st_size) } }
+            return code
+        }
+    }
+
+    private let faultyDataSync: @convention(c) (Int32) -> Int32 = { descriptor in
+        guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)"),
+            let faults = SyncFaults.of(path)
+        else { return fdatasync(descriptor) }
+        return faults.sync(path, descriptor, fdatasync)
+    }
+
+    /// Calls from one loaded library to another, which go through a table of addresses: the table of relocations in the
+    /// library's file (ELF) says where in it each name's address stands.
+    enum LibraryCall {
+        static func redirect(_ name: String, of library: String, to function: UnsafeRawPointer) -> Bool {
+            guard let maps = try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8) else { return false }
+            for line in maps.split(separator: "\n") where line.contains(library) {
+                let words = line.split(separator: " ")
+                guard words.count == 6, words[2] == "00000000",
+                    let start = words[0].split(separator: "-").first.flatMap({ UInt(String($0), radix: 16) }),
+                    let file = FileManager.default.contents(atPath: String(words[5]))
+                else { continue }
+                let places = slots(of: name, in: file)
+                for place in places { write(function, at: start + place) }
+                return !places.isEmpty
+            }
+            return false
+        }
+
+        private static func write(_ function: UnsafeRawPointer, at address: UInt) {
+            let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
+            mprotect(UnsafeMutableRawPointer(bitPattern: address & ~(page - 1)), Int(page), PROT_READ | PROT_WRITE)
+            UnsafeMutablePointer<UnsafeRawPointer>(bitPattern: address)?.pointee = function
+        }
+
+        /// Where, from the start of the library, the addresses of `name` stand.
+        private static func slots(of name: String, in file: Data) -> [UInt] {
+            func number<Number: FixedWidthInteger>(_ place: Int, as type: Number.Type = UInt64.self) -> Int {
+                Int(file[place..<place + MemoryLayout<Number>.size].reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) })
+            }
+            /// Start, size and linked section of a section.
+            func section(_ index: Int) -> (start: Int, size: Int, link: Int, type: Int) {
+                let header = number(0x28) + index * number(0x3A, as: UInt16.self)
+                return (
+                    number(header + 0x18), number(header + 0x20), number(header + 0x28, as: UInt32.self),
+                    number(header + 4, as: UInt32.self)
+                )
+            }
+            let wanted = Data(name.utf8 + [0])
+            var places: [UInt] = []
+            for index in 0..<number(0x3C, as: UInt16.self) {
+                let relocations = section(index)
+                guard relocations.type == 4, relocations.link != 0 else { continue }
+                let symbols = section(relocations.link)
+                let names = section(symbols.link)
+                for entry in stride(from: relocations.start, to: relocations.start + relocations.size, by: 24) {
+                    let symbol = number(entry + 12, as: UInt32.self)
+                    guard symbol != 0 else { continue }
+                    let text = names.start + number(symbols.start + symbol * 24, as: UInt32.self)
+                    if file[text..<min(text + wanted.count, file.count)] == wanted { places.append(UInt(number(entry))) }
+                }
+            }
+            return places
+        }
+    }
+#endif

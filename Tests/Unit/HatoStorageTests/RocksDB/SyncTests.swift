@@ -1,0 +1,139 @@
+#if os(Linux)
+    import Foundation
+    import HatoRocksDB
+    import HatoStorage
+    import Testing
+
+    @Suite("Syncs of a RocksDB store", .enabled("RocksDB must be a library of its own") { SyncFaults.arePossible })
+    struct SyncTests {
+        /// A store in a folder whose syncs the test commands.
+        private func withStore(_ body: (RocksDBStore, SyncFaults, TemporaryFolder) async throws -> Void) async throws {
+            try await TemporaryFolder.with { folder in
+                let faults = SyncFaults(folder: folder.path("store"))
+                defer { faults.disarm() }
+                let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+                defer { store.close() }
+                try await body(store, faults, folder)
+            }
+        }
+
+        @Test func nothingIsVisibleOrAnsweredBeforeItIsSynced() async throws {
+            try await withStore { store, faults, _ in
+                try await store.put(["a": "1"])
+                let before = faults.attempts
+                #expect(before > 0)
+                let events = Collected<String>()
+                store.observeCommits { events.append("observed \($0.snapshot.version)") }
+                try faults.withoutSyncs { _ in
+                    store.submit({ $0.put("a", "2") }, completion: { _ in events.append("answered the write") })
+                    store.submit({ try $0.text("a") }, completion: { events.append("read \((try? $0.get().outcome) ?? "-")") })
+                    let deadline = Date() + 20
+                    while faults.attempts == before, Date() < deadline { usleep(500) }
+                    #expect(faults.attempts == before + 1)
+                    usleep(20_000)
+                    #expect(events.all == [])
+                    #expect(store.version == 1)
+                    let (seen, commits) = (try store.snapshot().text("a"), try store.commits(after: 1, limit: 1))
+                    #expect(seen == "1")
+                    #expect(commits.isEmpty)
+                }
+                let all = try await events.first(3)
+                #expect(all == ["observed 2", "answered the write", "read 2"])
+                #expect(try store.snapshot().text("a") == "2")
+            }
+        }
+
+        @Test func aGroupCostsOneSync() async throws {
+            try await withStore { store, faults, _ in
+                let gate = try await Gate(holding: store)
+                let before = faults.attempts
+                let answers = Collected<UInt64>()
+                for number in 0..<100 {
+                    store.submit({ $0.put("k\(number)", "") }, completion: { answers.append((try? $0.get().version) ?? 0) })
+                }
+                gate.open()
+                let versions = try await answers.first(100)
+                #expect(versions == Array(1...100))
+                #expect(faults.attempts == before + 1)
+            }
+        }
+
+        @Test func aFailedSyncEndsTheStoreAndIsNeverTriedAgain() async throws {
+            try await withStore { store, faults, folder in
+                for number in 1...5 { try await store.put(["k": String(number)]) }
+                let gate = try await Gate(holding: store)
+                let results = Collected<StoreError?>()
+                for number in 6...8 {
+                    store.submit({ $0.put("k", String(number)) }, completion: { result in
+                        if case .failure(let error) = result { results.append(error as? StoreError) } else { results.append(nil) }
+                    })
+                }
+                let before = faults.attempts
+                faults.fail(with: EIO)
+                gate.open()
+                let refused = try await results.first(3)
+                guard case .closed(let cause?)? = refused[0] else { throw Unexpected(refused) }
+                #expect(cause.contains("Input/output error"))
+                #expect(Set(refused) == [.closed(cause: cause)])
+                await #expect(throws: StoreError.closed(cause: cause)) { try await store.put(["k": "late"]) }
+                #expect(store.version == 5)
+                store.close()
+                #expect(faults.attempts == before + 1)
+
+                // The owner's decision: open it anew. What was answered is there, whole commits only.
+                faults.disarm()
+                let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+                #expect(again.version >= 5)
+                #expect(try again.snapshot().text("k") == String(again.version))
+                again.close()
+            }
+        }
+
+        @Test func aFailedSyncOfCompactionEndsTheStoreToo() async throws {
+            try await withStore { store, faults, _ in
+                for number in 1...5 { try await store.put(["k": String(number)]) }
+                let ends = Collected<StoreError>()
+                store.observeCommits({ _ in }, ended: { ends.append($0) })
+                faults.fail(with: EIO)
+                #expect(throws: StoreError.self) { try store.compactCommits(through: 3) }
+                let ended = try await ends.first(1)
+                guard case .closed(_?) = ended[0] else { throw Unexpected(ended) }
+            }
+        }
+
+        /// The machine dies: of the logs there is what was synced, and not a byte more. Every answered commit is in it, and the `answered`
+        /// file, which is never synced, does not run ahead of it.
+        @Test func whatWasSyncedHoldsEverythingAnswered() async throws {
+            try await withStore { store, faults, folder in
+                let writers = (0..<4).map { writer in
+                    Task {
+                        while !Task.isCancelled {
+                            try await store.put(["w\(writer)": "x"], record: String(repeating: "r", count: 100))
+                        }
+                    }
+                }
+                for round in 0..<5 {
+                    let reached = store.version + 20
+                    while store.version < reached { try await Task.sleep(for: .milliseconds(1)) }
+                    let copy = folder.path("copy\(round)")
+                    let answered = try faults.withoutSyncs { synced in
+                        // Read first: what is answered after this line is not in question.
+                        let answered = store.version
+                        try FileManager.default.copyItem(atPath: folder.path("store"), toPath: copy)
+                        for (log, size) in synced {
+                            let path = copy + log.dropFirst(folder.path("store").count)
+                            guard FileManager.default.fileExists(atPath: path) else { continue }
+                            try FileHandle(forWritingTo: URL(fileURLWithPath: path)).truncate(atOffset: UInt64(size))
+                        }
+                        return answered
+                    }
+                    let survivor = try RocksDBStore.open(folder: copy, options: .small)
+                    #expect(survivor.version >= answered)
+                    survivor.close()
+                }
+                for writer in writers { writer.cancel() }
+                for writer in writers { try await writer.value }
+            }
+        }
+    }
+#endif
