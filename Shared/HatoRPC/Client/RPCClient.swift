@@ -1,40 +1,99 @@
 public import HatoModel
+import NIOCore
 
 /// Calls a server: pipelined over one connection, which is made when first needed and made again when lost.
 ///
 /// A call that is in flight when its connection breaks fails with `unavailable` (reason `connection_lost`): whether the
-/// server did it is unknown, so calling again is the caller's choice.
+/// server did it is unknown, so calling again is the caller's choice. Calls made one after another reach the server in
+/// that order. Subscriptions live as long as the client is held.
 public final class RPCClient: Sendable {
-    public init(_ configuration: RPCClientConfiguration) {}
+    private let configuration: RPCClientConfiguration
+    private let link: ClientLink
 
-    /// `credential` is for this call only, instead of the identity of the connection. Throws `RPCError`.
+    public init(_ configuration: RPCClientConfiguration) {
+        self.configuration = configuration
+        link = ClientLink(configuration)
+    }
+
+    deinit { link.post(.close(link.loop.makePromise())) }
+
+    // MARK: Calls
+
+    /// `credential` is for this call only, instead of the identity of the connection. Throws `RPCError`, or
+    /// `CancellationError` when the task is cancelled (the server may do it all the same).
     public func call<Request: RPCRequest>(_ request: Request, credential: String? = nil) async throws -> Request.Result {
-        throw RPCError.internalError
+        let result = try await call(
+            method: Request.method, params: try request.encodedParams(), credential: credential)
+        return try Request.decodeResult(result)
     }
 
     public func call(method: String, params: JSONObject = [:], credential: String? = nil) async throws -> JSONValue {
-        throw RPCError.internalError
+        let text: [UInt8] = try await waiting(method, Self.encode(params, credential)) { .result($0) }
+        return try JSONParser.parse(text, depth: configuration.nestingMax)
     }
+
+    /// Calls without waiting: for callers that keep many requests in flight. `params` is the whole object as JSON text;
+    /// `completion` gets the text of the result, on the client's event loop, which it must not block.
+    public func send(
+        method: String, params: EncodedJSON, completion: @escaping @Sendable (Result<[UInt8], RPCError>) -> Void
+    ) {
+        post(link.newID(), method, params.bytes, .result(completion))
+    }
+
+    // MARK: Subscriptions
 
     /// Calls a method that opens a listener; its result names the subscription. Throws `RPCError`.
     public func subscribe<Request: RPCRequest>(
         _ request: Request, credential: String? = nil
     ) async throws -> RPCSubscription {
-        throw RPCError.internalError
+        try await subscribe(method: Request.method, params: try request.encodedParams(), credential: credential)
     }
 
     public func subscribe(
         method: String, params: JSONObject = [:], credential: String? = nil
     ) async throws -> RPCSubscription {
-        throw RPCError.internalError
+        try await waiting(method, Self.encode(params, credential)) { .subscription($0) }
     }
 
-    /// Calls without waiting: for callers that keep many requests in flight. `params` is the whole object as JSON text;
-    /// `completion` gets the whole answer's `result` as JSON text, on the client's thread.
-    public func send(
-        method: String, params: EncodedJSON, completion: @escaping @Sendable (Result<[UInt8], RPCError>) -> Void
-    ) {}
-
     /// Ends the connection; every call in flight and every later one fails with `unavailable`.
-    public func close() async {}
+    public func close() async {
+        let promise = link.loop.makePromise(of: Void.self)
+        link.post(.close(promise))
+        try? await promise.futureResult.get()
+    }
+
+    // MARK: -
+
+    private func waiting<Value: Sendable>(
+        _ method: String, _ params: [UInt8],
+        _ completion: (@escaping @Sendable (Result<Value, RPCError>) -> Void) -> OutgoingCall.Completion
+    ) async throws -> Value {
+        let id = link.newID()
+        return try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await withCheckedThrowingContinuation { continuation in
+                let resume: @Sendable (Result<Value, RPCError>) -> Void = { outcome in
+                    continuation.resume(
+                        with: outcome.mapError { $0 == RPCError.abandoned ? CancellationError() : $0 as any Error })
+                }
+                post(id, method, params, completion(resume))
+                // The task may have been cancelled before there was a call to abandon.
+                if Task.isCancelled { link.post(.abandon(id)) }
+            }
+        } onCancel: {
+            link.post(.abandon(id))
+        }
+    }
+
+    private func post(_ id: UInt64, _ method: String, _ params: [UInt8], _ completion: OutgoingCall.Completion) {
+        let deadline = NIODeadline.now() + TimeAmount(configuration.timeout)
+        link.post(
+            .call(OutgoingCall(id: id, method: method, params: params, deadline: deadline, completion: completion)))
+    }
+
+    private static func encode(_ params: JSONObject, _ credential: String?) -> [UInt8] {
+        var params = params
+        if let credential { params["auth"] = .string(credential) }
+        return EncodedJSON(.object(params)).bytes
+    }
 }

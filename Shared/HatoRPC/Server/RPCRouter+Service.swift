@@ -6,40 +6,25 @@ extension RPCRouter {
         _ configuration: RPCServerConfiguration, counts: @escaping @Sendable () async -> LoopCounts
     ) {
         let start = configuration.now()
-        addCold("service.health", .anyone) {
+        handle(Service.Health.self) { _, _ in
             let health = await configuration.health()
-            let uptime = Double((configuration.now() - start) / 1_000)
-            return [
-                "service": .string(configuration.service), "version": .string(configuration.version),
-                "status": .string(health.status.rawValue), "uptimeSeconds": .number(uptime),
-                "checks": .object(health.checks),
-            ]
+            return Service.Health.Result(
+                service: configuration.service, version: configuration.version, status: health.status,
+                uptimeSeconds: Int((configuration.now() - start) / 1_000), checks: health.checks)
         }
-        addCold("service.metrics", .anyone) {
+        handle(Service.Metrics.self) { _, _ in
             let own = await counts().prometheus(service: configuration.service)
-            return ["text": .string(own + (await configuration.metrics()))]
+            return Service.Metrics.Result(text: own + (await configuration.metrics()))
         }
-        addCold("service.config", .administrator) { await configuration.settings() }
-        addCold("rpc.discover", .anyone) { [:] }
-        add(RPCMethod(name: "session.authenticate", access: .anyone, isSlow: false, start: .authenticate))
-        add(RPCMethod(name: "session.end", access: .anyone, isSlow: false, start: .endSession))
-    }
-
-    private mutating func addCold(
-        _ name: String, _ access: Access, _ answer: @escaping @Sendable () async throws -> JSONValue
-    ) {
-        let start: RPCMethod.Cold = { params, _, pending in
-            do {
-                if let unknown = params.members.first {
-                    throw RPCError.invalidParams(unknown.name, "\(name) has no parameters")
-                }
-                let result = try await answer()
-                pending.succeed { $0.write(result) }
-            } catch {
-                pending.fail(error)
-            }
-        }
-        add(RPCMethod(name: name, access: access, isSlow: false, start: .cold(start)))
+        handle(Service.Config.self) { _, _ in await configuration.settings() }
+        let names = Set(configuration.methods.map { $0.method })
+        let document = OpenRPC.document(
+            title: "Hato \(configuration.service)", version: configuration.version,
+            methods: configuration.methods + Service.builtIn.filter { !names.contains($0.method) },
+            notifications: configuration.notifications)
+        handle(RPC.Discover.self) { _, _ in .object(document) }
+        add(RPCMethod(name: Session.Authenticate.method, access: .anyone, isSlow: false, start: .authenticate))
+        add(RPCMethod(name: Session.End.method, access: .anyone, isSlow: false, start: .endSession))
     }
 }
 

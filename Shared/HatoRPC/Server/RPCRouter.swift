@@ -51,11 +51,11 @@ public struct RPCRouter: Sendable {
 
     mutating func add(_ method: RPCMethod) { methods[method.name] = method }
 
-    /// A method may use `auth` or `as` for something of its own (`messages.rules.check` judges `as` another user); its
-    /// example shows all parameters.
+    /// A method may use `auth` or `as` for something of its own (`messages.rules.check` judges `as` another user).
     private static func ownParameters<Request: RPCRequest>(of _: Request.Type) -> Set<String> {
-        guard let params = try? Request.example.request.encodedParams() else { return [] }
-        return Set(params.members.map(\.name)).intersection(["auth", "as"])
+        let sample = (try? Request.example.request.encodedParams()).map { JSONValue.object($0) }
+        guard let properties = JSONSchema.of(Request.self, sample: sample)["properties"]?.object else { return [] }
+        return Set(properties.members.map(\.name)).intersection(["auth", "as"])
     }
 }
 

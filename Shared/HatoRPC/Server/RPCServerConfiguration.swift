@@ -14,6 +14,8 @@ public struct RPCServerConfiguration: Sendable {
     public var version: String
     /// The declared methods of the service; each must have a handler before the server starts.
     public var methods: [any RPCRequest.Type] = []
+    /// What the service sends unasked, for its OpenRPC document.
+    public var notifications: [any RPCNotification.Type] = []
     /// Status and checks for `service.health`.
     public var health: @Sendable () async -> RPCHealth = { RPCHealth(.ready) }
     /// Further lines for `service.metrics`, in Prometheus' text format.
@@ -31,15 +33,11 @@ public struct RPCServerConfiguration: Sendable {
 
 /// How a service feels: what `service.health` answers.
 public struct RPCHealth: Sendable {
-    public enum Status: String, Sendable, Hashable {
-        case starting, ready, degraded, stopping
-    }
-
-    public var status: Status
+    public var status: Service.Health.Status
     /// One member for each thing that was looked at.
     public var checks: JSONObject
 
-    public init(_ status: Status, checks: JSONObject = [:]) {
+    public init(_ status: Service.Health.Status, checks: JSONObject = [:]) {
         self.status = status
         self.checks = checks
     }

@@ -1,0 +1,397 @@
+import HatoModel
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+/// A call on its way.
+struct OutgoingCall: Sendable {
+    enum Completion: Sendable {
+        case result(@Sendable (Result<[UInt8], RPCError>) -> Void)
+        case subscription(@Sendable (Result<RPCSubscription, RPCError>) -> Void)
+    }
+
+    var id: UInt64
+    var method: String
+    /// The params object as JSON text.
+    var params: [UInt8]
+    var deadline: NIODeadline
+    var completion: Completion
+
+    func fail(_ error: RPCError) {
+        switch completion {
+        case .result(let body): body(.failure(error))
+        case .subscription(let body): body(.failure(error))
+        }
+    }
+}
+
+/// The one connection of a client and everything that waits for it, on one event loop.
+///
+/// Connecting happens when a call comes; a failed attempt fails the calls that waited for it, and the next call waits
+/// for a random time before the next attempt (`reconnectDelayMin` doubling up to `reconnectDelayMax`). There is one timer
+/// for all time limits, only while calls wait; nothing runs while nobody calls.
+///
+/// `@unchecked Sendable`: what is not behind the mutex is touched on `loop` only.
+final class ClientLink: @unchecked Sendable {
+    enum Item: Sendable {
+        case call(OutgoingCall)
+        /// The caller does not wait any more.
+        case abandon(UInt64)
+        /// The subscriber does not read any more.
+        case forget(String)
+        case readAgain
+        case close(EventLoopPromise<Void>)
+    }
+
+    private enum Phase {
+        case idle
+        case waitingToConnect(Scheduled<Void>)
+        case connecting
+        case authenticating(ClientHandler)
+        case connected(ClientHandler)
+        case closed
+    }
+
+    let loop: any EventLoop
+    private let configuration: RPCClientConfiguration
+    private let posted = Mutex<(items: [Item], isWoken: Bool)>(([], false))
+    private let nextID = Atomic<UInt64>(1)
+
+    // Loop only.
+    private var phase = Phase.idle
+    private var calls: [UInt64: OutgoingCall] = [:]
+    /// Calls that wait for the connection, in order.
+    private var unsent: [UInt64] = []
+    private var subscriptions: [String: RPCSubscription] = [:]
+    private var output = ByteBuffer()
+    private var timer: (at: NIODeadline, task: Scheduled<Void>)?
+    private var renewal: Scheduled<Void>?
+    private var failures = 0
+    private var notBefore = NIODeadline.uptimeNanoseconds(0)
+    private var tls: NIOSSLContext?
+
+    init(_ configuration: RPCClientConfiguration) {
+        self.configuration = configuration
+        loop = MultiThreadedEventLoopGroup.singleton.next()
+    }
+
+    // MARK: Any thread
+
+    func newID() -> UInt64 { nextID.wrappingAdd(1, ordering: .relaxed).oldValue }
+
+    func post(_ item: Item) {
+        let mustWake = posted.withLock { posted in
+            posted.items.append(item)
+            defer { posted.isWoken = true }
+            return !posted.isWoken
+        }
+        if mustWake { loop.execute { self.drain() } }
+    }
+
+    // MARK: Calls
+
+    private func drain() {
+        let items = posted.withLock { posted in
+            defer { posted = ([], false) }
+            return posted.items
+        }
+        for item in items {
+            switch item {
+            case .call(let call): add(call)
+            case .abandon(let id): calls.removeValue(forKey: id)?.fail(RPCError.abandoned)
+            case .forget(let id):
+                subscriptions[id] = nil
+                handler?.readAgain()
+            case .readAgain: handler?.readAgain()
+            case .close(let promise): close(promise)
+            }
+        }
+        flush()
+    }
+
+    private var handler: ClientHandler? {
+        switch phase {
+        case .authenticating(let handler), .connected(let handler): handler
+        default: nil
+        }
+    }
+
+    private func add(_ call: OutgoingCall) {
+        if case .closed = phase { return call.fail(RPCError.clientClosed) }
+        calls[call.id] = call
+        watchTime(call.deadline)
+        if case .connected(let handler) = phase {
+            write(call)
+            handler.readAgain()
+        } else {
+            unsent.append(call.id)
+            connectIfIdle()
+        }
+    }
+
+    private func write(_ call: OutgoingCall) {
+        if output.capacity == 0 { output = ByteBufferAllocator().buffer(capacity: 512 + call.params.count) }
+        output.writeStaticString("{\"jsonrpc\":\"2.0\",\"id\":")
+        output.writeString(String(call.id))
+        output.writeStaticString(",\"method\":\"")
+        output.writeString(call.method)
+        output.writeStaticString("\",\"params\":")
+        output.writeBytes(call.params)
+        output.writeStaticString("}\n")
+    }
+
+    /// One write for all that has gathered.
+    func flush() {
+        guard output.readableBytes > 0 else { return }
+        let full = output
+        output = ByteBuffer()
+        handler?.write(full)
+    }
+
+    // MARK: Answers
+
+    func received(_ line: ServerLine) {
+        switch line {
+        case .result(let id, let text): calls.removeValue(forKey: id).map { complete($0, text) }
+        case .error(let id?, let error): calls.removeValue(forKey: id)?.fail(error)
+        case .error(nil, _): break
+        case .notification(let event):
+            guard let id = event.params["subscription"]?.string, let subscription = subscriptions[id] else { return }
+            subscription.deliver(event)
+            if event.method.hasSuffix(".cancelled") {
+                subscriptions[id] = nil
+                subscription.finish(.success(()))
+            }
+        }
+    }
+
+    private func complete(_ call: OutgoingCall, _ text: [UInt8]) {
+        switch call.completion {
+        case .result(let body): body(.success(text))
+        case .subscription(let body):
+            // The first event may stand right behind this answer: the subscription must be known before it is read.
+            guard let result = (try? JSONParser.parse(text, depth: configuration.nestingMax))?.object,
+                let id = result["subscription"]?.string
+            else { return body(.failure(RPCError.badAnswer("the answer names no subscription"))) }
+            let subscription = RPCSubscription(
+                id: id, result: result, bufferMax: configuration.subscriptionBufferMax, link: self)
+            subscriptions[id] = subscription
+            body(.success(subscription))
+        }
+    }
+
+    /// Reading stops while a subscriber is behind, but never while a call waits for its answer: the subscriber itself
+    /// may be who calls.
+    var mayRead: Bool {
+        guard calls.isEmpty, case .connected = phase else { return true }
+        return !subscriptions.values.contains { $0.isFull }
+    }
+
+    // MARK: Time limits
+
+    private func watchTime(_ deadline: NIODeadline) {
+        if let timer, timer.at <= deadline { return }
+        timer?.task.cancel()
+        timer = (deadline, loop.assumeIsolated().scheduleTask(deadline: deadline) { [self] in checkTime() })
+    }
+
+    private func checkTime() {
+        timer = nil
+        let now = NIODeadline.now()
+        for (id, call) in calls where call.deadline <= now {
+            calls[id] = nil
+            call.fail(RPCError.timedOut)
+        }
+        if let next = calls.values.map(\.deadline).min() { watchTime(next) }
+    }
+
+    // MARK: The connection
+
+    private func connectIfIdle() {
+        guard case .idle = phase else { return }
+        let now = NIODeadline.now()
+        guard notBefore > now else { return connect() }
+        phase = .waitingToConnect(
+            loop.assumeIsolated().scheduleTask(deadline: notBefore) { [self] in
+                phase = .idle
+                unsent.removeAll { calls[$0] == nil }
+                if !unsent.isEmpty { connect() }
+            })
+    }
+
+    private func connect() {
+        phase = .connecting
+        let handler = ClientHandler(
+            link: self, lineBytesMax: configuration.lineBytesMax, nestingMax: configuration.nestingMax)
+        let bound = NIOLoopBound(handler, eventLoop: loop)
+        let security: (NIOSSLContext, RPCClientTLS)?
+        do {
+            security = try configuration.tls.map { (try tls ?? ClientTLS.context($0), $0) }
+            tls = security?.0
+        } catch {
+            return connectFailed("TLS: \(error)")
+        }
+        let host = configuration.host
+        let bootstrap = ClientBootstrap(group: loop)
+            .connectTimeout(TimeAmount(configuration.connectTimeout))
+            .channelOption(.socketOption(.so_keepalive), value: 1)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let security {
+                        try channel.pipeline.syncOperations.addHandler(
+                            ClientTLS.handler(security.0, host: host, security.1))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(bound.value)
+                }
+            }
+        KeepAlive.options(RPCLimits())
+            .reduce(bootstrap) { $0.channelOption(.tcpOption($1.option), value: $1.seconds) }
+            .connect(host: host, port: configuration.port)
+            .assumeIsolated()
+            .whenComplete { [self] outcome in
+                switch outcome {
+                case .success: connected(handler)
+                case .failure(let error): connectFailed(String(describing: error))
+                }
+            }
+    }
+
+    private func connected(_ handler: ClientHandler) {
+        guard case .connecting = phase else { return handler.close() }
+        guard handler.context != nil else { return connectFailed("the connection closed at once") }
+        phase = .authenticating(handler)
+        authenticate(handler)
+    }
+
+    private func connectFailed(_ reason: String) {
+        if case .closed = phase { return }
+        failed(RPCError.cannotConnect(configuration.host, configuration.port, reason))
+    }
+
+    /// Ends what waits with `error`; the next call tries again, not at once.
+    private func failed(_ error: RPCError) {
+        phase = .idle
+        let delayMax = min(
+            configuration.reconnectDelayMin * (1 << min(failures, 20)), configuration.reconnectDelayMax)
+        failures += 1
+        notBefore = .now() + TimeAmount.nanoseconds(Int64.random(in: 0...max(TimeAmount(delayMax).nanoseconds, 1)))
+        failAll(error)
+    }
+
+    private func failAll(_ error: RPCError) {
+        let ended = calls.values.sorted { $0.id < $1.id }
+        let silenced = subscriptions.values
+        calls = [:]
+        unsent = []
+        subscriptions = [:]
+        output = ByteBuffer()
+        renewal?.cancel()
+        renewal = nil
+        timer?.task.cancel()
+        timer = nil
+        for call in ended { call.fail(error) }
+        for subscription in silenced { subscription.finish(.failure(error)) }
+    }
+
+    /// Called by the handler, once.
+    func connectionEnded(_ handler: ClientHandler, reason: String?) {
+        guard self.handler === handler else { return }
+        switch phase {
+        case .authenticating:
+            failed(RPCError.cannotConnect(configuration.host, configuration.port, reason ?? "it closed at once"))
+        case .connected:
+            phase = .idle
+            failures = 0
+            // Many clients lose one server at the same time: they come back spread over a moment.
+            let spread = max(TimeAmount(configuration.reconnectDelayMin).nanoseconds, 1)
+            notBefore = .now() + TimeAmount.nanoseconds(Int64.random(in: 0...spread))
+            failAll(RPCError.connectionLost)
+        default: break
+        }
+    }
+
+    private func close(_ promise: EventLoopPromise<Void>) {
+        let handler = handler
+        if case .waitingToConnect(let task) = phase { task.cancel() }
+        phase = .closed
+        failAll(RPCError.clientClosed)
+        guard let channel = handler?.context?.channel else { return promise.succeed(()) }
+        channel.closeFuture.cascade(to: promise)
+        handler?.close()
+    }
+
+    // MARK: Identity
+
+    private func authenticate(_ handler: ClientHandler) {
+        guard let credential = configuration.credential else { return ready(handler) }
+        let bound = NIOLoopBound(handler, eventLoop: loop)
+        Task { [self] in
+            let outcome: Result<String, RPCError>
+            do {
+                outcome = .success(try await credential())
+            } catch {
+                outcome = .failure(
+                    (error as? any RPCErrorConvertible)?.rpcError
+                        ?? RPCError.unavailable(reason: "no_credential", String(describing: error)))
+            }
+            loop.execute { self.show(outcome, bound.value) }
+        }
+    }
+
+    private func show(_ credential: Result<String, RPCError>, _ handler: ClientHandler) {
+        guard self.handler === handler else { return }
+        switch credential {
+        case .failure(let error): authenticated(.failure(error), handler)
+        case .success(let text):
+            let bound = NIOLoopBound(handler, eventLoop: loop)
+            let id = newID()
+            let deadline = NIODeadline.now() + TimeAmount(configuration.timeout)
+            let call = OutgoingCall(
+                id: id, method: Session.Authenticate.method, params: EncodedJSON(["auth": .string(text)]).bytes,
+                deadline: deadline,
+                completion: .result { result in
+                    // Completions of calls run on the loop.
+                    self.authenticated(result, bound.value)
+                })
+            calls[id] = call
+            watchTime(deadline)
+            write(call)
+            flush()
+        }
+    }
+
+    private func authenticated(_ result: Result<[UInt8], RPCError>, _ handler: ClientHandler) {
+        guard self.handler === handler else { return }
+        switch result {
+        case .success(let text):
+            if case .authenticating = phase { ready(handler) }
+            if let end = (try? JSONParser.parse(text))?["expiresAt"]?.number { renew(before: end, handler) }
+        case .failure(let error):
+            guard case .authenticating = phase else { return }
+            failed(error)
+            handler.close()
+        }
+    }
+
+    private func ready(_ handler: ClientHandler) {
+        phase = .connected(handler)
+        failures = 0
+        let waiting = unsent
+        unsent = []
+        for id in waiting { calls[id].map(write) }
+        flush()
+    }
+
+    /// A new credential is shown when four fifths of the old one's time are over, so that listeners live on.
+    private func renew(before end: Double, _ handler: ClientHandler) {
+        let left = end - Double(WallClock.milliseconds())
+        guard left < 1e12 else { return }
+        let bound = NIOLoopBound(handler, eventLoop: loop)
+        renewal?.cancel()
+        renewal = loop.scheduleTask(in: .milliseconds(Int64(max(left * 0.8, 1_000)))) {
+            if self.handler === bound.value { self.authenticate(bound.value) }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import HatoModel
+
+/// What a line from a server says.
+enum ServerLine {
+    /// The answer of call `id`: the text of its result.
+    case result(id: UInt64, [UInt8])
+    case error(id: UInt64?, RPCError)
+    case notification(RPCEvent)
+
+    static func read(_ line: Span<UInt8>, nestingMax: Int) throws(JSONError) -> ServerLine {
+        var scanner = JSONScanner(depth: nestingMax)
+        var id: UInt64?
+        var method: String?
+        var params = JSONObject()
+        var result: Range<Int>?
+        var error: RPCError?
+        var cursor = try scanner.beginObject(line)
+        while let name = try scanner.nextMember(line, &cursor) {
+            switch name {
+            case "id": id = number(line.extracting(try scanner.skip(line)))
+            case "result": result = try scanner.skip(line)
+            case "error":
+                error = RPCError(json: try scanner.value(line)) ?? RPCError.badAnswer("an error without a code")
+            case "method": method = try scanner.string(line)
+            case "params":
+                if try scanner.kind(line) == .object {
+                    params = try scanner.object(line)
+                } else {
+                    _ = try scanner.skip(line)
+                }
+            default: _ = try scanner.skip(line)
+            }
+        }
+        try scanner.end(line)
+        if let error { return .error(id: id, error) }
+        if let id, let result {
+            return .result(id: id, line.extracting(result).withUnsafeBufferPointer { Array($0) })
+        }
+        if let method, id == nil { return .notification(RPCEvent(method: method, params: params)) }
+        return .error(id: id, RPCError.badAnswer("neither result nor error"))
+    }
+
+    private static func number(_ text: Span<UInt8>) -> UInt64? {
+        guard text.count > 0, text.count < 20 else { return nil }
+        var value: UInt64 = 0
+        for index in text.indices {
+            guard text[index] >= UInt8(ascii: "0"), text[index] <= UInt8(ascii: "9") else { return nil }
+            value = value &* 10 &+ UInt64(text[index] - UInt8(ascii: "0"))
+        }
+        return value
+    }
+}
+
+extension RPCError {
+    static func badAnswer(_ what: String) -> RPCError {
+        RPCError(.internalError, reason: "bad_answer", "The server answered in a way this client does not know: \(what)")
+    }
+
+    static let connectionLost = unavailable(
+        reason: "connection_lost", "The connection was lost; whether the call was carried out is unknown")
+
+    /// Never leaves this module: callers get `CancellationError`.
+    static let abandoned = unavailable(reason: "abandoned", "The caller does not wait any more")
+
+    static let clientClosed = unavailable(reason: "client_closed", "The client has been closed")
+
+    static let timedOut = unavailable(
+        reason: "timeout", "No answer in time; whether the call was carried out is unknown")
+
+    static func cannotConnect(_ host: String, _ port: Int, _ reason: String) -> RPCError {
+        unavailable(reason: "cannot_connect", "No connection to \(host):\(port): \(reason)")
+    }
+}
