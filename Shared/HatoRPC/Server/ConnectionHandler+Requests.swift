@@ -45,6 +45,7 @@ extension ConnectionHandler {
             if waiting != nil {
                 guard continueWaiting() else { break }
             } else if let line = lines.nextLine() {
+                returnOverdraft()
                 take(line)
             } else {
                 if phase == .open { checkUnfinishedLine() }

@@ -43,6 +43,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var mustLinger = false
     private var isReadHeld = false
     private var isWaitingForBudget = false
+    private var holdsOverdraft = false
+    private var overdraft = 0
     private var countedBytes = 0
     private var lastTraffic = NIODeadline.now()
     private var handshakeTimeout: Scheduled<Void>?
@@ -123,6 +125,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         held = [:]
         server.budget.add(-countedBytes)
         countedBytes = 0
+        returnOverdraft()
         hub.remove(self)
         server.admission.leave(connection.remoteAddress)
         for closed in connection.markClosed() { closed() }
@@ -169,11 +172,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if phase == .lingering { return true }
         guard phase == .open else { return false }
         if !mayHandOn || waiting != nil, lines.count >= Self.waitingBytesMax { return false }
-        if server.budget.isExceeded {
-            waitForBudget()
-            return false
+        guard server.budget.isExceeded, !holdsOverdraft else { return true }
+        if requestsInFlight == 0, !lines.isEmpty, server.budget.takeOverdraft() {
+            overdraftTaken()
+            return true
         }
-        return true
+        waitForBudget()
+        return false
     }
 
     /// Everything that must be looked at again after requests, answers or the socket moved on.
@@ -187,9 +192,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
             flush()
         } while isHeldUp && mayHandOn && waitingCanMove
         lastTraffic = NIODeadline.now()
-        if countedBytes != heldBytes {
-            server.budget.add(heldBytes - countedBytes)
-            countedBytes = heldBytes
+        let held = heldBytes
+        if countedBytes != held {
+            server.budget.add(held - countedBytes)
+            countedBytes = held
         }
         if connection.unsentBytes <= server.limits.unsentNotificationBytesMax / 2 {
             for drained in connection.takeDrainWatches() { drained() }
@@ -217,14 +223,24 @@ final class ConnectionHandler: ChannelDuplexHandler {
         server.budget.whenThereIsRoom {
             connection.hub.post(.run(connection) { $0.isWaitingForBudget = false })
         }
-        // Memory held by unfinished lines is given back by nobody else: when all of it is, the lines must go.
+    }
+
+    private func overdraftTaken() {
+        overdraft += 1
+        holdsOverdraft = true
+        let grant = overdraft
         let patience = TimeAmount.seconds(Int64(server.limits.stalledLineSecondsMax))
         hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in
-            guard let self, self.isWaitingForBudget, self.server.budget.isExceeded, self.requestsInFlight == 0,
-                !self.lines.isEmpty
-            else { return }
+            guard let self, self.holdsOverdraft, self.overdraft == grant else { return }
             self.closeNow()
         }
+    }
+
+    /// Called when a line is complete, and at the end.
+    func returnOverdraft() {
+        guard holdsOverdraft else { return }
+        holdsOverdraft = false
+        server.budget.returnOverdraft()
     }
 
     // MARK: Closing

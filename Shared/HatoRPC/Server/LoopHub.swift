@@ -22,6 +22,8 @@ final class LoopHub: @unchecked Sendable {
     private let mailbox = Mutex<[Item]>([])
     /// Changed under the mutex only; true from the first item until the loop takes them.
     private let isWoken = Atomic(false)
+    /// Changed under the mutex only; from then on what is posted is let go: all connections have closed.
+    private let isStopped = Atomic(false)
 
     // Loop only.
     private var handlers: [UInt64: ConnectionHandler] = [:]
@@ -41,10 +43,19 @@ final class LoopHub: @unchecked Sendable {
 
     func post(_ item: Item) {
         let wasWoken = mailbox.withLock { items in
+            guard !isStopped.load(ordering: .relaxed) else { return true }
             items.append(item)
             return isWoken.exchange(true, ordering: .acquiringAndReleasing)
         }
         if !wasWoken { loop.execute { self.drain() } }
+    }
+
+    /// Before its loop ends.
+    func stop() { mailbox.withLock { _ in isStopped.store(true, ordering: .releasing) } }
+
+    /// Runs on the loop, or here when the loop has ended.
+    func execute(_ body: @escaping @Sendable () -> Void) {
+        if isStopped.load(ordering: .acquiring) { body() } else { loop.execute(body) }
     }
 
     var isMailboxEmpty: Bool { !isWoken.load(ordering: .acquiring) }

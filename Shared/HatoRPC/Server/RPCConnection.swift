@@ -82,7 +82,7 @@ public final class RPCConnection: Sendable {
             return state.nextWatch
         }
         guard let watch else {
-            hub.loop.execute(closed)
+            hub.execute(closed)
             return RPCWatch {}
         }
         return RPCWatch { [weak self] in self?.state.withLock { _ = $0.closeWatches.removeValue(forKey: watch) } }

@@ -107,6 +107,7 @@ public final class RPCServer: Sendable {
         let limit = TimeAmount(grace)
         let finished = taken.hubs.map { hub in hub.loop.flatSubmit { hub.finishAll(within: limit) } }
         for future in finished { try? await future.get() }
+        for hub in taken.hubs { hub.stop() }
         try? await taken.group.shutdownGracefully()
     }
 

@@ -36,10 +36,13 @@ final class ServerState: Sendable {
 
 /// The bytes that all connections together hold: requests read and answers not taken.
 ///
-/// Above the limit connections stop reading; each leaves a callback that is called once when there is room again.
+/// Above the limit connections stop reading; each leaves a callback that is called once when there is room again. If all
+/// of it were held by unfinished lines, nothing would ever be given back: one connection at a time may go on reading
+/// until its line is complete.
 final class ProcessBudget: Sendable {
     private let limit: Int
     private let used = Atomic(0)
+    private let isOverdrawn = Atomic(false)
     private let waiting = Mutex<[@Sendable () -> Void]>([])
 
     init(limit: Int) { self.limit = limit }
@@ -48,22 +51,30 @@ final class ProcessBudget: Sendable {
 
     func add(_ change: Int) {
         let (before, after) = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
-        guard before > limit, after <= limit else { return }
-        for resume in takeWaiting() { resume() }
+        if before > limit, after <= limit { resumeAll() }
+    }
+
+    func takeOverdraft() -> Bool {
+        isOverdrawn.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
+    }
+
+    func returnOverdraft() {
+        isOverdrawn.store(false, ordering: .sequentiallyConsistent)
+        resumeAll()
     }
 
     func whenThereIsRoom(_ resume: @escaping @Sendable () -> Void) {
         waiting.withLock { $0.append(resume) }
         // Room may have come between the caller's look and the append.
-        guard !isExceeded else { return }
-        for resume in takeWaiting() { resume() }
+        if !isExceeded { resumeAll() }
     }
 
-    private func takeWaiting() -> [@Sendable () -> Void] {
-        waiting.withLock { waiting in
+    private func resumeAll() {
+        let resumed = waiting.withLock { waiting in
             defer { waiting = [] }
             return waiting
         }
+        for resume in resumed { resume() }
     }
 }
 

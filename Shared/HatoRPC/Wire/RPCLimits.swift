@@ -28,7 +28,7 @@ public struct RPCLimits: Sendable, Hashable {
     public var idleSecondsMax = 600
     /// A TLS handshake that takes longer closes the connection.
     public var handshakeSecondsMax = 10
-    /// How long a connection may hold an unfinished line while `processBytesInFlightMax` is reached.
+    /// How long the one connection that may finish its line while `processBytesInFlightMax` is reached has for it.
     public var stalledLineSecondsMax = 10
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
     public var keepAliveIdleSeconds = 20

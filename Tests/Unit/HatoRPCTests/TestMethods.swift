@@ -218,3 +218,9 @@ final class TestAuthenticator: Authenticator {
     }
 }
 
+
+extension TestAuthenticator {
+    func setShortTokenEnd(inMilliseconds milliseconds: Int64) {
+        shortTokenEnd.withLock { $0 = WallClock.milliseconds() + milliseconds }
+    }
+}

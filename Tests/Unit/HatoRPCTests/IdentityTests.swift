@@ -1,0 +1,150 @@
+import HatoModel
+import HatoRPC
+import Synchronization
+import Testing
+
+/// Protocol §2: who is asking.
+@Suite(.timeLimit(.minutes(3)))
+struct IdentityTests {
+    @Test func callSpeaksForItsOwnCredential() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        #expect(try await peer.call("check.who")["result"] == ["admin": false])
+        #expect(try await peer.call("check.who", #"{"auth":"user-anna"}"#)["result"] == ["uid": "anna", "admin": false])
+        #expect(try await peer.call("check.who", #"{"auth":"admin"}"#)["result"] == ["admin": true])
+        #expect(try await peer.call("check.who")["result"] == ["admin": false])
+        await service.stop()
+    }
+
+    @Test func badCredentialIsAnErrorOfThatCall() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let bad = try await peer.call("check.echo", #"{"auth":"wrong"}"#)
+        #expect(bad["error"]?["code"] == -32001)
+        #expect(bad["error"]?["data"]?["reason"] == "INVALID_ID_TOKEN")
+        for auth in ["1", "null", "{}"] {
+            let answer = try await peer.call("check.echo", "{\"auth\":\(auth)}")
+            #expect(answer["error"]?["code"] == -32602)
+            #expect(answer["error"]?["data"]?["parameter"] == "auth")
+        }
+        #expect(try await peer.call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+
+    @Test func administratorIsJudgedAsSomebodyElse() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let anna = try await peer.call("check.who", #"{"auth":"admin","as":{"uid":"anna","token":{"room":"x"}}}"#)
+        #expect(anna["result"] == ["uid": "anna", "admin": false, "room": "x"])
+        #expect(try await peer.call("check.who", #"{"auth":"admin","as":null}"#)["result"] == ["admin": false])
+        for wrong in ["1", "{}", #"{"uid":1}"#, #"{"uid":"a","tokn":{}}"#, #"{"uid":"a","token":1}"#] {
+            let answer = try await peer.call("check.who", "{\"auth\":\"admin\",\"as\":\(wrong)}")
+            #expect(answer["error"]?["code"] == -32602)
+            #expect(answer["error"]?["data"]?["parameter"] == "as")
+        }
+        #expect(try await peer.call("check.who", #"{"auth":"user-anna","as":null}"#)["error"]?["code"] == -32002)
+        #expect(try await peer.call("check.who", #"{"as":{"uid":"anna"}}"#)["error"]?["code"] == -32002)
+        await service.stop()
+    }
+
+    @Test func connectionKeepsItsIdentityUntilTheSessionEnds() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let answer = try await peer.call("session.authenticate", #"{"auth":"late-anna"}"#.replacing("late", with: "user"))
+        #expect(answer["result"]?["uid"] == "anna")
+        #expect(answer["result"]?["admin"] == false)
+        #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
+        #expect(try await peer.call("check.who", #"{"auth":"user-bea"}"#)["result"]?["uid"] == "bea")
+        #expect(try await peer.call("session.authenticate", #"{"auth":"wrong"}"#)["error"]?["code"] == -32001)
+        #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
+        #expect(try await peer.call("session.end")["result"] == [:])
+        #expect(try await peer.call("check.who")["result"] == ["admin": false])
+        let administrator = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
+        #expect(administrator["result"] == ["uid": nil, "admin": true, "expiresAt": nil])
+        #expect(try await peer.call("check.who", #"{"as":{"uid":"carl"}}"#)["result"]?["uid"] == "carl")
+        let carl = try await peer.call("session.authenticate", #"{"auth":"admin","as":{"uid":"carl"}}"#)
+        #expect(carl["result"]?["uid"] == "carl")
+        #expect(try await peer.call("session.authenticate")["error"]?["data"]?["parameter"] == "auth")
+        #expect(try await peer.call("session.authenticate", #"{"auth":"admin","x":1}"#)["error"]?["data"]?["parameter"] == "x")
+        await service.stop()
+    }
+
+    @Test func accessIsCheckedBeforeParamsAreDecoded() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        #expect(try await peer.call("check.signedIn", #"{"count":"x"}"#)["error"]?["code"] == -32001)
+        #expect(try await peer.call("check.signedIn", #"{"count":"x","auth":"user-a"}"#)["error"]?["code"] == -32602)
+        #expect(try await peer.call("check.signedIn", #"{"count":1,"auth":"user-a"}"#)["result"] == [:])
+        #expect(try await peer.call("check.signedIn", #"{"count":1,"auth":"admin"}"#)["result"] == [:])
+        #expect(try await peer.call("check.administration", #"{"as":"x"}"#)["error"]?["code"] == -32001)
+        #expect(try await peer.call("check.administration", #"{"auth":"user-a"}"#)["error"]?["code"] == -32002)
+        await service.stop()
+    }
+
+    @Test func parameterThatAMethodDeclaresItselfIsLeftToIt() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let answer = try await peer.call("check.administration", #"{"auth":"admin","as":"mine"}"#)
+        #expect(answer["result"] == ["as": "mine"])
+        await service.stop()
+    }
+
+    @Test func identityOfTheConnectionEndsWithItsToken() async throws {
+        let now = Shared<Int64>(1_000_000)
+        let service = try await TestService { $0.now = { now.current } }
+        let peer = try await service.peer()
+        service.authenticator.shortTokenEnd.withLock { $0 = 1_005_000 }
+        let answer = try await peer.call("session.authenticate", #"{"auth":"short-anna"}"#)
+        #expect(answer["result"]?["expiresAt"] == 1_005_000)
+        #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
+        now.change { $0 = 1_005_000 }
+        let ended = try await peer.call("check.who")
+        #expect(ended["error"]?["code"] == -32001)
+        #expect(ended["error"]?["data"]?["reason"] == "TOKEN_EXPIRED")
+        // What anyone may call stays callable: a new token must come from somewhere.
+        #expect(try await peer.call("check.echo")["result"] != nil)
+        #expect(try await peer.call("session.authenticate", #"{"auth":"user-anna"}"#)["result"]?["uid"] == "anna")
+        #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
+        await service.stop()
+    }
+
+    @Test func listenerLearnsWhenItsIdentityChanges() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        _ = try await peer.call("check.listen")
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-bea"}"#)
+        _ = try await peer.call("session.end")
+        let changes = service.identityChanges.current
+        #expect(changes.count == 3)
+        guard case .extended(.user(let anna)) = changes.first, case .replaced(.user(let bea)) = changes.dropFirst().first
+        else {
+            Issue.record("\(changes)")
+            return
+        }
+        #expect(anna.uid == "anna")
+        #expect(bea.uid == "bea")
+        #expect(changes.last == .replaced(.nobody))
+        await service.stop()
+    }
+
+    @Test func listenerOfACallCredentialOutlivesTheSession() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("check.listen", #"{"auth":"user-anna"}"#)
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        _ = try await peer.call("session.end")
+        #expect(service.identityChanges.current.count == 1)
+        await service.stop()
+    }
+
+    @Test func listenerEndsWithItsToken() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        service.authenticator.shortTokenEnd.withLock { $0 = WallClock.milliseconds() + 300 }
+        _ = try await peer.call("check.listen", #"{"auth":"short-anna"}"#)
+        try await eventually("the token ended") { service.identityChanges.current == [.expired] }
+        await service.stop()
+    }
+}

@@ -1,0 +1,267 @@
+import HatoModel
+import HatoRPC
+import NIOCore
+import Testing
+
+/// Protocol §1: each limit, and what happens at it.
+@Suite(.timeLimit(.minutes(4)))
+struct LimitTests {
+    @Test func defaultsAreThoseOfTheProtocol() {
+        let limits = RPCLimits()
+        #expect(limits.lineBytesMax == 16 * 1024 * 1024)
+        #expect(limits.unauthenticatedLineBytesMax == 64 * 1024)
+        #expect(limits.nestingMax == 64)
+        #expect(limits.batchEntriesMax == 1_000)
+        #expect(limits.requestsInFlightMax == 1_024)
+        #expect(limits.connectionBytesInFlightMax == 32 * 1024 * 1024)
+        #expect(limits.processBytesInFlightMax == 512 * 1024 * 1024)
+        #expect(limits.responseBytesMax == 16 * 1024 * 1024)
+        #expect(limits.idleSecondsMax == 600)
+        #expect((limits.keepAliveIdleSeconds, limits.keepAliveIntervalSeconds, limits.keepAliveProbes) == (20, 10, 4))
+    }
+
+    @Test func lineOverTheLimitIsAnsweredThenTheConnectionCloses() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
+        let limit = 16 * 1024 * 1024
+        // No JSON: it is looked at when it is short enough, and that is quick.
+        peer.sendLater(String(repeating: "x", count: limit) + "\n")
+        #expect(try await peer.answer()["error"]?["code"] == -32700)
+        peer.sendLater(String(repeating: "x", count: limit + 1) + "\n")
+        let over = try await peer.answer()
+        #expect(over["error"]?["code"] == -32600)
+        #expect(over["error"]?["data"]?["reason"] == "line_too_long")
+        #expect(over["id"] == .null)
+        try await peer.expectClosed()
+        await service.stop()
+    }
+
+    @Test func lineWithoutEndIsRefusedAsSoonAsItIsTooLong() async throws {
+        let service = try await TestService { $0.limits.lineBytesMax = 1_000 }
+        let peer = try await service.peer()
+        try await peer.send(String(repeating: "[", count: 1_001))
+        let answer = try await peer.answer()
+        #expect(answer["error"]?["data"]?["reason"] == "line_too_long")
+        try await peer.expectClosed()
+        await service.stop()
+    }
+
+    @Test func answersBeforeAnOverlongLineStillCome() async throws {
+        let service = try await TestService { $0.limits.lineBytesMax = 1_000 }
+        let peer = try await service.peer()
+        try await peer.send(
+            #"{"jsonrpc":"2.0","id":1,"method":"check.later","params":{"gate":"a"}}"# + "\n"
+                + String(repeating: "[", count: 2_000) + "\n" + #"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"# + "\n")
+        await service.gates.arrivals(1)
+        service.gates.open("a")
+        #expect(try await peer.answer()["id"] == 1)
+        #expect(try await peer.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        try await peer.expectClosed()
+        await service.stop()
+    }
+
+    @Test func carriageReturnDoesNotCountAgainstTheLimit() async throws {
+        let request = #"{"jsonrpc":"2.0","id":1,"method":"check.echo"}"#
+        let service = try await TestService { $0.limits.lineBytesMax = request.utf8.count }
+        let peer = try await service.peer()
+        try await peer.send(request + "\r")
+        try await peer.send("\n")
+        #expect(try await peer.answer()["id"] == 1)
+        await service.stop()
+    }
+
+    @Test func linesAreShortUntilACredentialWasShown() async throws {
+        let service = try await TestService()
+        let long = #"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"value":""#
+            + String(repeating: "x", count: 70_000) + #""}}"#
+        let stranger = try await service.peer()
+        stranger.sendLater(long + "\n")
+        #expect(try await stranger.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        try await stranger.expectClosed()
+        let liar = try await service.peer()
+        _ = try await liar.call("check.echo", #"{"auth":"wrong"}"#)
+        liar.sendLater(long + "\n")
+        #expect(try await liar.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        let user = try await service.peer()
+        _ = try await user.call("check.echo", #"{"auth":"user-anna"}"#)
+        #expect(try await user.ask(long)["result"] != nil)
+        await service.stop()
+    }
+
+    @Test func nestingIsCountedWithTheEnvelope() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        func nested(_ depth: Int) -> String {
+            #"{"value":"# + String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "}"
+        }
+        #expect(try await peer.call("check.echo", nested(62))["result"] != nil)
+        #expect(try await peer.call("check.echo", nested(63))["error"]?["code"] == -32700)
+        await service.stop()
+    }
+
+    @Test func answerOverTheLimitBecomesAnError() async throws {
+        let service = try await TestService { $0.limits.responseBytesMax = 1_000 }
+        let peer = try await service.peer()
+        let value = String(repeating: "x", count: 1_000)
+        let answer = try await peer.call("check.echo", "{\"value\":\"\(value)\"}")
+        #expect(answer["error"]?["code"] == -32006)
+        #expect(answer["error"]?["data"]?["reason"] == "too_big")
+        let half = String(repeating: "x", count: 600)
+        let entry = "{\"jsonrpc\":\"2.0\",\"id\":\"é\",\"method\":\"check.echo\",\"params\":{\"value\":\"\(half)\"}}"
+        let batch = try #require(try await peer.ask("[\(entry),\(entry)]").array)
+        #expect(batch[0]["result"] != nil)
+        #expect(batch[1]["error"]?["data"]?["reason"] == "too_big")
+        #expect(batch[1]["id"] == "é")
+        await service.stop()
+    }
+
+    @Test(arguments: ["GET / HTTP/1.1\r\n", "POST /rpc HTTP/1.1\r\n", "OPTIONS * HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n", "Host: localhost\r\n", "host:x\r\n", "PUT ", "DELETE /"])
+    func httpIsClosedUnanswered(opening: String) async throws {
+        let service = try await TestService()
+        let request = #"{"jsonrpc":"2.0","id":1,"method":"check.later","params":{"gate":"never"}}"# + "\n"
+        let whole = try await service.peer()
+        whole.sendLater(opening + request)
+        try await whole.expectClosed()
+        let slow = try await service.peer()
+        for byte in opening.utf8 {
+            slow.channel.writeAndFlush(ByteBuffer(bytes: [byte]), promise: nil)
+            await Task.yield()
+        }
+        try await slow.expectClosed()
+        let later = try await service.peer()
+        _ = try await later.call("check.echo")
+        later.sendLater("\r\n" + opening + request)
+        try await later.expectClosed()
+        #expect(service.gates.arrived == [])
+        await service.stop()
+    }
+
+    @Test func requestsInFlightAreBoundedByNotReading() async throws {
+        let service = try await TestService { $0.limits.requestsInFlightMax = 10 }
+        let peer = try await service.peer()
+        let lines = (0..<5_000).map {
+            "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"check.later\",\"params\":{\"gate\":\"a\"}}\n"
+        }
+        peer.sendLater(lines.joined())
+        await service.gates.arrivals(10)
+        let other = try await service.peer()
+        _ = try await other.call("check.echo")
+        #expect(service.gates.arrived.count == 10)
+        service.gates.open("a")
+        for id in 0..<5_000 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        await service.stop()
+    }
+
+    @Test func bytesInFlightAreBoundedByNotReading() async throws {
+        let service = try await TestService { $0.limits.connectionBytesInFlightMax = 100_000 }
+        let peer = try await service.peer()
+        let fill = String(repeating: "x", count: 10_000)
+        let lines = (0..<200).map {
+            "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"check.later\",\"params\":{\"gate\":\"a\"},\"x\":\"\(fill)\"}\n"
+        }
+        peer.sendLater(lines.joined())
+        await service.gates.arrivals(10)
+        let other = try await service.peer()
+        _ = try await other.call("check.echo")
+        #expect(service.gates.arrived.count < 12)
+        service.gates.open("a")
+        for id in 0..<200 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        await service.stop()
+    }
+
+    @Test func peerThatReadsNoAnswersIsNotReadFrom() async throws {
+        let service = try await TestService { $0.limits.unsentResponseBytesMax = 100_000 }
+        let peer = try await service.peer(reads: false)
+        let fill = String(repeating: "x", count: 30_000)
+        let count = 2_000
+        let sent = Shared(0)
+        for id in 0..<count {
+            let line = "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.echo\",\"params\":{\"value\":\"\(fill)\"}}\n"
+            let length = line.utf8.count
+            peer.channel.writeAndFlush(ByteBuffer(string: line)).whenSuccess { sent.change { $0 += length } }
+        }
+        // Sockets buffer some megabytes each way; 60 MB would all be taken by a server that does not stop.
+        let other = try await service.peer()
+        var last = -1
+        while last != sent.current {
+            last = sent.current
+            for _ in 0..<50 { _ = try await other.call("check.echo") }
+        }
+        #expect(last < count * 30_000 / 2)
+        try await peer.startReading()
+        for id in 0..<count { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        await service.stop()
+    }
+
+    @Test func processLimitStopsReadingAndLetsGoAgain() async throws {
+        let service = try await TestService { $0.limits.processBytesInFlightMax = 200_000 }
+        let fill = String(repeating: "x", count: 50_000)
+        var peers: [RawPeer] = []
+        for _ in 0..<8 {
+            let peer = try await service.peer()
+            peers.append(peer)
+            for id in 0..<20 {
+                peer.sendLater(
+                    "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.later\",\"params\":{\"gate\":\"a\"},\"x\":\"\(fill)\"}\n")
+            }
+        }
+        await service.gates.arrivals(4)
+        service.gates.open("a")
+        for peer in peers {
+            for id in 0..<20 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        }
+        await service.stop()
+    }
+
+    @Test func unfinishedLinesThatHoldAllMemoryAreLetGo() async throws {
+        let service = try await TestService {
+            $0.limits.processBytesInFlightMax = 100_000
+            $0.limits.stalledLineSecondsMax = 1
+        }
+        var peers: [RawPeer] = []
+        for _ in 0..<3 {
+            let peer = try await service.peer()
+            peer.sendLater(String(repeating: "[", count: 50_000))
+            peers.append(peer)
+        }
+        let other = try await service.peer()
+        #expect(try await other.call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+
+    @Test func connectionsAreCountedInAllAndByAddress() async throws {
+        for change in [
+            { @Sendable (limits: inout RPCLimits) in limits.connectionsMax = 2 },
+            { @Sendable (limits: inout RPCLimits) in limits.connectionsPerAddressMax = 2 },
+        ] {
+            let service = try await TestService { change(&$0.limits) }
+            let one = try await service.peer()
+            let two = try await service.peer()
+            #expect(try await one.call("check.echo")["result"] != nil)
+            #expect(try await two.call("check.echo")["result"] != nil)
+            let three = try await service.peer()
+            try await three.expectClosed()
+            await one.close()
+            try await eventually("a place became free") {
+                guard let next = try? await service.peer() else { return false }
+                try? await next.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.echo"}"#)
+                let line = (try? await next.line()) ?? nil
+                await next.close()
+                return line != nil
+            }
+            await service.stop()
+        }
+    }
+
+    @Test func idleConnectionIsClosedButNotOneThatListens() async throws {
+        let service = try await TestService { $0.limits.idleSecondsMax = 1 }
+        let idle = try await service.peer()
+        _ = try await idle.call("check.echo")
+        let listener = try await service.peer()
+        _ = try await listener.call("check.listen")
+        try await idle.expectClosed()
+        #expect(try await listener.call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+}

@@ -1,0 +1,105 @@
+import HatoModel
+import HatoRPC
+import Logging
+import NIOCore
+import Testing
+
+/// Starting, stopping, and what every service answers about itself.
+@Suite(.timeLimit(.minutes(3)))
+struct ServerTests {
+    @Test func serverRefusesToStartWithoutAHandlerForADeclaredMethod() async throws {
+        var configuration = RPCServerConfiguration(service: "check", version: "1")
+        configuration.methods = [Check.Echo.self, Check.Cold.self]
+        var router = RPCRouter()
+        router.handleInOrder(Check.Echo.self) { _, _, reply in reply.succeed(.init(value: nil)) }
+        let server = RPCServer(
+            configuration, router: router, authenticator: TestAuthenticator(gates: Gates()),
+            logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })
+        await #expect(throws: RPCServerError.methodsWithoutHandler(["check.cold"])) { try await server.start() }
+    }
+
+    @Test func portInUseIsSaidSo() async throws {
+        let service = try await TestService()
+        await #expect(throws: RPCServerError.self) {
+            _ = try await TestService { $0.port = service.port }
+        }
+        await service.stop()
+    }
+
+    @Test func healthTellsServiceVersionAndStatus() async throws {
+        let service = try await TestService {
+            $0.health = { RPCHealth(.degraded, checks: ["keys": "missing"]) }
+        }
+        let peer = try await service.peer()
+        let result = try await peer.call("service.health")["result"]
+        #expect(result?["service"] == "check")
+        #expect(result?["version"] == "1.2.3")
+        #expect(result?["status"] == "degraded")
+        #expect(result?["uptimeSeconds"]?.number != nil)
+        #expect(result?["checks"] == ["keys": "missing"])
+        await service.stop()
+    }
+
+    @Test func metricsCountRequests() async throws {
+        let service = try await TestService { $0.metrics = { "own_metric 1\n" } }
+        let peer = try await service.peer()
+        for _ in 0..<3 { _ = try await peer.call("check.echo") }
+        _ = try await peer.call("no.such")
+        let text = try #require(try await peer.call("service.metrics")["result"]?["text"]?.string)
+        #expect(text.contains("hato_rpc_requests_total{service=\"check\"} 5\n"))
+        #expect(text.contains("hato_rpc_errors_total{service=\"check\"} 1\n"))
+        #expect(text.contains("hato_rpc_connections{service=\"check\"} 1\n"))
+        #expect(text.hasSuffix("own_metric 1\n"))
+        await service.stop()
+    }
+
+    @Test func configIsForAdministrators() async throws {
+        let service = try await TestService { $0.settings = { ["port": 1] } }
+        let peer = try await service.peer()
+        #expect(try await peer.call("service.config")["error"]?["code"] == -32001)
+        #expect(try await peer.call("service.config", #"{"auth":"user-a"}"#)["error"]?["code"] == -32002)
+        #expect(try await peer.call("service.config", #"{"auth":"admin"}"#)["result"] == ["port": 1])
+        await service.stop()
+    }
+
+    @Test func discoverDescribesEveryMethod() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        let document = try await peer.call("rpc.discover")["result"]
+        #expect(document?["openrpc"]?.string?.hasPrefix("1.3") == true)
+        let names = Set((document?["methods"]?.array ?? []).compactMap { $0["name"]?.string })
+        let declared = Set((Check.methods + Service.builtIn).map { $0.method })
+        #expect(names == declared)
+        await service.stop()
+    }
+
+    @Test func stoppingAnswersWhatWasAccepted() async throws {
+        let service = try await TestService()
+        let idle = try await service.peer()
+        _ = try await idle.call("check.echo")
+        let busy = try await service.peer()
+        try await busy.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
+        try await busy.sendLine(#"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"#)
+        await service.gates.arrivals(1)
+        async let stopped: Void = service.stop()
+        try await idle.expectClosed()
+        await #expect(throws: (any Error).self) {
+            let late = try await service.peer()
+            try #require(try await late.line() != nil)
+        }
+        service.gates.open("a")
+        #expect(try await busy.answer()["id"] == 1)
+        try await eventually("the busy connection closed") { !busy.channel.isActive }
+        await stopped
+    }
+
+    @Test func stoppingCutsOffWhatTakesTooLong() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
+        await service.gates.arrivals(1)
+        await service.server.shutdown(grace: .milliseconds(100))
+        try await peer.expectClosed()
+        service.gates.open("a")
+    }
+}
