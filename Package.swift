@@ -47,7 +47,7 @@ func suite(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
 }
 
 /// Pages that lie beside the sources of a target.
-func excluded(_ name: String) -> [String] { [] }
+func excluded(_ name: String) -> [String] { name == "HatoRPC" ? ["METHODS.md"] : [] }
 
 let package = Package(
     name: "hato",

@@ -46,7 +46,7 @@ import Testing
     static let fenced: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoPush"],
         "NIOSSL": ["HatoRPC"],
-        "NIOHTTP1": ["HatoRuntime", "hato-notifier"],
+        "NIOHTTP1": ["HatoRuntime", "HatoPush", "hato-notifier"],
         "NIOCore": ["HatoRPC", "HatoRuntime", "HatoPush", "hato-notifier"],
         "NIOPosix": ["HatoRPC", "HatoRuntime", "HatoPush", "hato-notifier"],
         "CRocksDB": ["HatoRocksDB"],

@@ -68,6 +68,8 @@ struct SourceFile {
     /// Functions and initialisers that have a body, with their lengths and numbers of parameters.
     var functions: [Function] {
         lines.indices.compactMap { start in
+            // Most lines are not looked at closer.
+            guard ["func ", "init", "subscript"].contains(where: lines[start].contains) else { return nil }
             guard let match = lines[start].firstMatch(of: #/(^|\s)(func\s+\S|init[?<(]|subscript[<(])/#) else {
                 return nil
             }
@@ -123,42 +125,63 @@ struct SourceFile {
     }
 
     private static func blanked(_ text: String) -> String {
-        var out = ""
-        var rest = text[...]
-        while let character = rest.first {
-            if rest.hasPrefix("//") {
-                rest = rest.drop { $0 != "\n" }
-            } else if rest.hasPrefix("/*") {
-                let end = rest.range(of: "*/")?.upperBound ?? rest.endIndex
-                out += String(repeating: "\n", count: rest[..<end].count { $0 == "\n" })
-                rest = rest[end...]
-            } else if rest.hasPrefix("\"\"\"") || rest.hasPrefix("#\"\"\"") {
-                let close = rest.hasPrefix("#") ? "\"\"\"#" : "\"\"\""
-                let body = rest.dropFirst(rest.hasPrefix("#") ? 4 : 3)
-                let end = body.range(of: close)?.upperBound ?? body.endIndex
-                // The text of a literal is data, not code: its lines count as blank.
-                out += "\"\"" + String(repeating: "\n", count: body[..<end].count { $0 == "\n" })
-                rest = body[end...]
-            } else if character == "\"" || rest.hasPrefix("#\"") {
-                out += "\"\""
-                rest = afterString(rest)
-            } else {
-                out.append(character)
-                rest = rest.dropFirst()
-            }
-        }
-        return out
+        var blanker = Blanker(bytes: Array(text.utf8))
+        return blanker.run()
+    }
+}
+
+/// Blanks comments and the contents of strings, on bytes: all that matters here is ASCII.
+private struct Blanker {
+    let bytes: [UInt8]
+    var out: [UInt8] = []
+    var at = 0
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private func has(_ text: StaticString, at position: Int) -> Bool {
+        let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        return position + wanted.count <= bytes.count && zip(wanted, bytes[position...]).allSatisfy { $0 == $1 }
     }
 
-    private static func afterString(_ text: Substring) -> Substring {
-        if text.hasPrefix("#") {
-            let body = text.dropFirst(2)
-            return body[(body.range(of: "\"#")?.upperBound ?? body.endIndex)...]
+    mutating func run() -> String {
+        while at < bytes.count {
+            switch bytes[at] {
+            case UInt8(ascii: "/") where has("//", at: at): skip(to: "\n", keepsEnd: true)
+            case UInt8(ascii: "/") where has("/*", at: at): skip(to: "*/", keepsEnd: false)
+            case UInt8(ascii: "#") where has("#\"\"\"", at: at): skipLiteral(4, "\"\"\"#")
+            case UInt8(ascii: "#") where has("#\"", at: at): skipLiteral(2, "\"#")
+            case UInt8(ascii: "\"") where has("\"\"\"", at: at): skipLiteral(3, "\"\"\"")
+            case UInt8(ascii: "\""): skipString()
+            default:
+                out.append(bytes[at])
+                at += 1
+            }
         }
-        var rest = text.dropFirst()
-        while let character = rest.first, character != "\"", character != "\n" {
-            rest = rest.dropFirst(character == "\\" ? 2 : 1)
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    /// Leaves out everything up to `end`; line ends stay, so that lines keep their numbers.
+    private mutating func skip(to end: StaticString, keepsEnd: Bool) {
+        while at < bytes.count, !has(end, at: at) {
+            if bytes[at] == UInt8(ascii: "\n") { out.append(bytes[at]) }
+            at += 1
         }
-        return rest.dropFirst()
+        if !keepsEnd { at += end.utf8CodeUnitCount }
+    }
+
+    /// The text of a literal is data, not code: its lines count as blank.
+    private mutating func skipLiteral(_ opening: Int, _ end: StaticString) {
+        out += [UInt8(ascii: "\""), UInt8(ascii: "\"")]
+        at += opening
+        skip(to: end, keepsEnd: false)
+    }
+
+    private mutating func skipString() {
+        out += [UInt8(ascii: "\""), UInt8(ascii: "\"")]
+        at += 1
+        while at < bytes.count, bytes[at] != UInt8(ascii: "\""), bytes[at] != UInt8(ascii: "\n") {
+            at += bytes[at] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        at += 1
     }
 }

@@ -7,7 +7,9 @@ enum DevSettings {
     private static var declared: [Setting] {
         let own = [
             Setting("data", .file, default: "./hato-data", help: "the folder that holds everything"),
-            Setting("ephemeral", .flag, default: "false", help: "keep everything in a temporary folder that is gone at exit"),
+            Setting(
+                "ephemeral", .flag, default: "false", help: "keep everything in a temporary folder that is gone at exit"
+            ),
             port("auth", 7701),
             port("messages", 7702),
             port("notifier", 7703),

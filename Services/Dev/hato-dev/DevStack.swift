@@ -115,7 +115,8 @@ struct MessagesPart: Sendable {
         } catch {
             throw SettingsError("setting rules: \(file) cannot be read")
         }
-        let key = try String(contentsOfFile: parts.folder.administratorKeyFile, encoding: .utf8)
+        let key =
+            try String(contentsOfFile: parts.folder.administratorKeyFile, encoding: .utf8)
             .split(separator: "\n").first.map(String.init) ?? ""
         let client = RPCClient(RPCClientConfiguration(host: address.host, port: address.port).with(credential: key))
         do {
