@@ -4,8 +4,8 @@ public import HatoModel
 public protocol Channel: Sendable {
     var platform: Notifier.Platform { get }
 
-    /// Judges an address before it is registered. Throws `AddressRefusal`.
-    func check(_ address: DeviceAddress) async throws
+    /// Judges an address before it is registered; returns it in its one normal spelling.
+    func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress
 
     /// Tries once and says what happened; never longer than the channel's time limit.
     func deliver(_ delivery: Delivery) async -> DeliveryOutcome

@@ -47,9 +47,9 @@ extension Notifier {
 }
 
 extension Notifier.Devices {
-    /// Registers the caller's device. The same address (with the same `app`) moves to the newest user and becomes a device of its own:
-    /// what still waited for the former user is dropped. Registered again by the same user it stays the device it is,
-    /// keeps its secret unless a new one is given, and becomes active again.
+    /// Registers the caller's device. The same address (with the same `app`) moves to the newest user and becomes a
+    /// device of its own: what still waited for the former user is dropped. Registered again by the same user it stays
+    /// the device it is, keeps its secret unless a new one is given, and becomes active again.
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
         public static let summary = "Registers an address that notifications of the caller are delivered to"

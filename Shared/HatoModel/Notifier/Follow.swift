@@ -72,7 +72,9 @@ extension Notifier {
         public var uid: String?
         public var reason: String?
 
-        public init(subscription: String, position: Int, epoch: String, time: Int, type: EventType, notification: String) {
+        public init(
+            subscription: String, position: Int, epoch: String, time: Int, type: EventType, notification: String
+        ) {
             self.subscription = subscription
             self.position = position
             self.epoch = epoch
@@ -106,7 +108,10 @@ extension Notifier.Dead {
         public var attempts: Int
         public var lastAttempt: Notifier.AttemptReport?
 
-        public init(delivery: String, notification: String, device: String, uid: String, diedAt: Int, reason: String, attempts: Int) {
+        public init(
+            delivery: String, notification: String, device: String, uid: String, diedAt: Int, reason: String,
+            attempts: Int
+        ) {
             self.delivery = delivery
             self.notification = notification
             self.device = device

@@ -45,7 +45,9 @@ extension Notifier {
         }
 
         public static let example = RPCExample(
-            Send(to: .init(uids: ["u1"]), notification: .init(title: "お知らせ", body: "メンテナンスは明日です"), idempotencyKey: "news-7"),
+            Send(
+                to: .init(uids: ["u1"]), notification: .init(title: "お知らせ", body: "メンテナンスは明日です"),
+                idempotencyKey: "news-7"),
             Result(notification: "ntf_4c7d1e9a2b6f8035", recipients: 2))
     }
 
@@ -130,7 +132,8 @@ extension Notifier {
 
         public static let example: RPCExample<Status> = {
             var delivery = DeliveryStatus(
-                delivery: "ntf_4c7d1e9a2b6f8035-0", device: "dev_8s2k1c9d0f4g7h3j", uid: "u1", state: .delivered, attempts: 2)
+                delivery: "ntf_4c7d1e9a2b6f8035-0", device: "dev_8s2k1c9d0f4g7h3j", uid: "u1", state: .delivered,
+                attempts: 2)
             delivery.lastAttempt = AttemptReport(at: 1_795_000_004_000, status: 200)
             delivery.finishedAt = 1_795_000_004_120
             return RPCExample(

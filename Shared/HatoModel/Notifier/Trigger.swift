@@ -46,7 +46,7 @@ extension Notifier {
     public struct Trigger: Codable, Sendable, Hashable {
         public var id: String
         public var database: String
-        public var pattern: String
+        public var pattern: FeedPattern
         public var on: [ChangeType]
         public var recipients: Recipients
         public var notification: NotificationText
@@ -56,8 +56,8 @@ extension Notifier {
 }
 
 extension Notifier.Triggers {
-    /// Sets a trigger, or replaces the one with this id. It sees what is written from now on; a replaced trigger with the same
-    /// database and pattern misses nothing in between. The author of a write is never notified of it.
+    /// Sets a trigger, or replaces the one with this id. It sees what is written from now on; a replaced trigger with
+    /// the same database and pattern misses nothing in between. The author of a write is never notified of it.
     public struct Set: RPCRequest {
         public static let method = "notifier.triggers.set"
         public static let summary = "Sets a trigger that turns changes at paths of a pattern into notifications"
@@ -66,7 +66,7 @@ extension Notifier.Triggers {
 
         public var id: String
         public var database: String?
-        public var pattern: String
+        public var pattern: FeedPattern
         public var on: [Notifier.ChangeType]
         public var recipients: Notifier.Recipients
         public var notification: Notifier.NotificationText
@@ -74,7 +74,7 @@ extension Notifier.Triggers {
         public var options: Notifier.DeliveryOptions?
 
         public init(
-            id: String, pattern: String, recipients: Notifier.Recipients, notification: Notifier.NotificationText
+            id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
         ) {
             self.id = id
             self.pattern = pattern
@@ -140,14 +140,14 @@ extension Notifier.Triggers {
         public static let effect = Effect.read
 
         public var id: String
-        public var path: String
+        public var path: TreePath
         public var type: Notifier.ChangeType
         public var before: JSONValue?
         public var after: JSONValue?
         /// The author of the change.
         public var uid: String?
 
-        public init(id: String, path: String, type: Notifier.ChangeType = .created, after: JSONValue? = nil) {
+        public init(id: String, path: TreePath, type: Notifier.ChangeType = .created, after: JSONValue? = nil) {
             self.id = id
             self.path = path
             self.type = type
@@ -170,7 +170,8 @@ extension Notifier.Triggers {
 
         public static let example: RPCExample<Test> = {
             let request = Test(
-                id: "chat-message", path: "/chats/c1/messages/m1",
+                id: "chat-message",
+                path: TreePath(uncheckedKeys: ["chats", "c1", "messages", "m1"].map(TreeKey.init(unchecked:))),
                 after: ["senderName": "マスオ", "text": "ただいま"])
             var result = Result(matches: true)
             result.params = ["chat": "c1", "id": "m1"]

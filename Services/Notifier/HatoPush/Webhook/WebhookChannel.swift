@@ -1,4 +1,4 @@
-public import AsyncHTTPClient
+import AsyncHTTPClient
 public import HatoModel
 import NIOCore
 import NIOHTTP1
@@ -28,7 +28,9 @@ public struct WebhookChannel: Channel {
     private let now: @Sendable () -> Int64
 
     /// `now` in milliseconds since 1970.
-    public init(_ addressGuard: AddressGuard, limits: Limits = Limits(), version: String, now: @escaping @Sendable () -> Int64) {
+    public init(
+        _ addressGuard: AddressGuard, limits: Limits = Limits(), version: String, now: @escaping @Sendable () -> Int64
+    ) {
         self.init(addressGuard, limits: limits, version: version, now: now, client: HTTPClient.Configuration())
     }
 
@@ -49,9 +51,9 @@ public struct WebhookChannel: Channel {
         clients = PinnedClients(configuration, clientsMax: limits.clientsMax)
     }
 
-    public func check(_ address: DeviceAddress) async throws {
+    public func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress {
         switch address {
-        case .webhook(let url, _): _ = try await addressGuard.admit(url)
+        case .webhook(let url, let secrets): .webhook(url: try await addressGuard.admit(url).url.text, secrets: secrets)
         }
     }
 

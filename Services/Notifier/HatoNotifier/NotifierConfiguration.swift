@@ -1,0 +1,64 @@
+public import HatoIdentity
+public import HatoPush
+public import HatoRPC
+
+/// What the service needs to start.
+public struct NotifierConfiguration: Sendable {
+    public var server: RPCServerConfiguration
+    public var auth: RPCClientConfiguration
+    /// Without a credential: the service adds the administrator key.
+    public var messages: RPCClientConfiguration
+    public var identity: IdentityConfiguration
+    public var administratorKeys: AdministratorKeys
+    /// Shown to messages, to follow its feed and read recipients; nil leaves triggers without a feed.
+    public var administratorKey: String?
+    public var addresses = AddressGuard.Policy()
+    public var webhooks = WebhookChannel.Limits()
+    public var delivery = DeliveryPolicy()
+    public var limits = NotifierLimits()
+    /// The only folder backups are written under; nil refuses them.
+    public var backupFolder: String?
+    public var time = TimeSource()
+    public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
+
+    public init(
+        server: RPCServerConfiguration, auth: RPCClientConfiguration, messages: RPCClientConfiguration,
+        administratorKeys: AdministratorKeys
+    ) {
+        self.server = server
+        self.auth = auth
+        self.messages = messages
+        self.administratorKeys = administratorKeys
+        identity = IdentityConfiguration()
+    }
+}
+
+/// When deliveries are tried, and how long what became of them is kept.
+public struct DeliveryPolicy: Sendable, Hashable {
+    public var backoff = BackoffPolicy()
+    /// Then a delivery is dead.
+    public var attemptsMax = 12
+    /// How long a notification is worth delivering when nobody says otherwise.
+    public var timeToLive: Duration = .seconds(24 * 3_600)
+    /// How long an attempt may take before somebody else may make it: above the time limit of every channel.
+    public var lease: Duration = .seconds(60)
+    /// Attempts at the same time, over all devices.
+    public var attemptsInFlightMax = 64
+    public var idempotency: Duration = .seconds(24 * 3_600)
+    /// Delivered and dropped ones are remembered this long after they could have expired.
+    public var keepFinished: Duration = .seconds(7 * 24 * 3_600)
+    public var keepDead: Duration = .seconds(30 * 24 * 3_600)
+    /// What followers of `notifier.follow` can resume from.
+    public var keepEvents: Duration = .seconds(7 * 24 * 3_600)
+    /// How long the former secret of a device signs beside the new one.
+    public var secretOverlap: Duration = .seconds(24 * 3_600)
+    /// A device whose receiver has done nothing but fail for so long is disabled.
+    public var disableAfter: Duration = .seconds(5 * 24 * 3_600)
+
+    public init() {}
+}
+
+extension Duration {
+    /// Whole milliseconds.
+    var milliseconds: Int64 { components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 }
+}

@@ -1,0 +1,29 @@
+/// Every limit of the notifier, by name; each is a setting.
+public struct NotifierLimits: Sendable, Hashable {
+    /// Devices of one user; a further one is refused.
+    public var devicesPerUserMax = 32
+    /// Users or devices named in one `send` or trigger.
+    public var recipientsMax = 1_000
+    /// Devices one notification goes to. `send` is refused above; of a trigger's recipients the rest is left out and counted.
+    public var deliveriesPerNotificationMax = 10_000
+    public var triggersMax = 1_000
+    /// UTF-8 of a title and a body; `send` is refused above, what a trigger makes is cut.
+    public var titleBytesMax = 1_024
+    public var bodyBytesMax = 4_096
+    /// Names and values of `data` together.
+    public var dataBytesMax = 4_096
+    /// A collapse key, an idempotency key, a trigger's id, an app, a locale.
+    public var keyBytesMax = 256
+    public var uidBytesMax = 128
+    public var timeToLiveSecondsMax = 28 * 24 * 3_600
+    /// Deliveries that wait; above, `send` answers resource_exhausted `busy` and feeds pause.
+    public var pendingMax = 1_000_000
+    /// Entries of one page of a list.
+    public var pageMax = 1_000
+    /// Subscriptions of `notifier.follow`.
+    public var followersMax = 64
+    /// Changes that are handled in one transaction.
+    public var changesPerBatchMax = 256
+
+    public init() {}
+}

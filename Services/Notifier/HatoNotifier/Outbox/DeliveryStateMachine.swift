@@ -1,0 +1,114 @@
+import HatoModel
+
+/// Where one delivery stands, and what each event makes of it. Pure: whoever drives it writes the result down before acting on it.
+///
+/// ```
+/// pending ──lease──▶ leased ──delivered──▶ delivered
+///    ▲                 │ ├──failed──▶ pending (later) or dead
+///    └──lease lapsed───┘ └──device gone──▶ dropped
+/// pending ──collapsed, expired, device gone──▶ dropped        dead ──replay──▶ pending
+/// ```
+struct DeliveryStateMachine: Codable, Hashable, Sendable {
+    private(set) var state: Notifier.DeliveryState
+    /// While pending: when the next attempt is due. While leased: when the lease ends. Else: when it ended.
+    private(set) var time: Int64
+    /// Attempts that were begun.
+    private(set) var attempts: Int
+    private(set) var expiresAt: Int64
+    /// Why it was dropped or is dead.
+    private(set) var reason: String?
+    private(set) var lastAttempt: Notifier.AttemptReport?
+
+    init(dueAt: Int64, expiresAt: Int64) {
+        state = .pending
+        time = dueAt
+        attempts = 0
+        self.expiresAt = expiresAt
+    }
+
+    enum Action: Hashable, Sendable {
+        /// The event means nothing in this state: somebody else was faster.
+        case ignore
+        case send
+        case waitUntil(Int64)
+        case finish
+    }
+
+    enum Reason {
+        static let deviceGone = "device_gone"
+        static let expired = "expired"
+        static let collapsed = "collapsed"
+        static let attemptsExhausted = "attempts_exhausted"
+        static let administrator = "administrator"
+    }
+
+    var isFinished: Bool { state != .pending && state != .leased }
+
+    /// Somebody wants to make the next attempt. A lease that has lapsed is as good as none: its attempt was lost with its maker.
+    mutating func leaseRequested(at now: Int64, until: Int64, _ policy: DeliveryPolicy) -> Action {
+        guard !isFinished, time <= now else { return .ignore }
+        guard now < expiresAt else { return end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now) }
+        guard attempts < policy.attemptsMax else { return end(.dead, Reason.attemptsExhausted, at: now) }
+        state = .leased
+        time = until
+        attempts += 1
+        return .send
+    }
+
+    /// The process that held the lease is gone: due at once.
+    mutating func leaseReclaimed(at now: Int64) -> Action {
+        guard state == .leased else { return .ignore }
+        state = .pending
+        time = now
+        return .waitUntil(now)
+    }
+
+    mutating func attemptDelivered(_ report: Notifier.AttemptReport, at now: Int64) -> Action {
+        guard state == .leased else { return .ignore }
+        lastAttempt = report
+        return end(.delivered, nil, at: now)
+    }
+
+    /// `delay` in milliseconds, as the back-off decided.
+    mutating func attemptFailed(
+        _ report: Notifier.AttemptReport, delay: Int64, at now: Int64, _ policy: DeliveryPolicy
+    ) -> Action {
+        guard state == .leased else { return .ignore }
+        lastAttempt = report
+        guard attempts < policy.attemptsMax else { return end(.dead, Reason.attemptsExhausted, at: now) }
+        guard now + delay < expiresAt else { return end(.dead, Reason.expired, at: now) }
+        state = .pending
+        time = now + delay
+        return .waitUntil(time)
+    }
+
+    mutating func deviceWentAway(_ report: Notifier.AttemptReport?, at now: Int64) -> Action {
+        guard !isFinished else { return .ignore }
+        if let report { lastAttempt = report }
+        return end(.dropped, Reason.deviceGone, at: now)
+    }
+
+    /// A newer notification with the same collapse key came. One that is being attempted goes on.
+    mutating func replaced(at now: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        return end(.dropped, Reason.collapsed, at: now)
+    }
+
+    mutating func replayed(at now: Int64, expiresAt: Int64) -> Action {
+        guard state == .dead else { return .ignore }
+        self = DeliveryStateMachine(dueAt: now, expiresAt: expiresAt)
+        return .waitUntil(now)
+    }
+
+    mutating func droppedByAdministrator(at now: Int64) -> Action {
+        guard state == .dead else { return .ignore }
+        return end(.dropped, Reason.administrator, at: now)
+    }
+
+    private mutating func end(_ final: Notifier.DeliveryState, _ why: String?, at now: Int64) -> Action {
+        state = final
+        time = now
+        reason = why
+        return .finish
+    }
+}

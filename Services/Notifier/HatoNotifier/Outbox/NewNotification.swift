@@ -1,0 +1,58 @@
+import HatoModel
+
+/// A notification that is to be accepted: whom it is for, what it says, and what makes a repetition of it known.
+struct NewNotification: Sendable {
+    enum Recipients: Sendable, Hashable {
+        /// Every active device of these users; users without one are passed over.
+        case uids([String])
+        /// Each must exist and be active.
+        case devices([String])
+    }
+
+    struct Idempotency: Sendable, Hashable {
+        /// Who used the key: two senders may choose the same.
+        var scope: String
+        var key: String
+        var fingerprint: String
+    }
+
+    var recipients: Recipients
+    var text: Notifier.NotificationText
+    var data: [String: String] = [:]
+    var collapseKey: String?
+    /// Milliseconds since 1970; what it is about happened then.
+    var createdAt: Int64
+    var expiresAt: Int64
+    var trigger: String?
+    var path: String?
+    var idempotency: Idempotency?
+}
+
+/// What accepting came to.
+struct AcceptedNotification: Sendable, Hashable {
+    /// Nil when nobody is there to get it and nobody waits for an answer.
+    var notification: String?
+    var recipients: Int
+    /// It was accepted before, under the same idempotency key.
+    var isRepetition = false
+    /// Devices left out because there were more than one notification may go to.
+    var leftOut = 0
+}
+
+/// The cursor of a feed on its way: moved only from where its reader believes it to be.
+struct CursorMove: Sendable {
+    var database: String
+    var from: CursorRecord
+    var to: CursorRecord
+}
+
+/// Why the outbox takes nothing.
+enum OutboxRefusal: Error, Sendable, Hashable {
+    case unknownDevice(String)
+    case disabledDevice(String)
+    case tooManyRecipients(Int, max: Int)
+    case idempotencyKeyReused
+    case busy
+    /// The cursor is not where its reader believed: the triggers of the database changed meanwhile.
+    case cursorMoved
+}

@@ -1,0 +1,131 @@
+import HatoModel
+import HatoStorage
+
+extension Outbox {
+    /// The dead, oldest first, after the page that ended with `after`.
+    func deadLetters(after: String?, limit: Int) async throws -> Notifier.Dead.List.Result {
+        let start = try after.map { try DeadPage(text: $0).key }
+        return try await store.read { snapshot in
+            let rows = try snapshot.rows(RecordKey(.dead), after: start, limit: limit)
+            let dead = try rows.compactMap { row -> Notifier.Dead.Letter? in
+                let key = RecordKey(bytes: row.value)
+                guard let delivery = try snapshot.record(DeliveryRecord.self, key) else { return nil }
+                return try delivery.letter(
+                    snapshot.record(NotificationRecord.self, NotificationRecord.key(delivery.notification)))
+            }
+            let isLast = rows.count < limit
+            return Notifier.Dead.List.Result(dead: dead, after: isLast ? nil : dead.last.map { DeadPage($0).text })
+        }
+    }
+
+    /// Puts dead deliveries at the end of their lanes again; returns how many.
+    func replay(_ choice: DeadChoice) async throws -> Int {
+        let timeToLive = policy.timeToLive.milliseconds
+        return try await forEachDead(choice) { draft, delivery in
+            draft.writes.delete(delivery.deadKey)
+            _ = delivery.machine.replayed(at: draft.now, expiresAt: draft.now + timeToLive)
+            try draft.enqueue(delivery)
+        }
+    }
+
+    /// Drops dead deliveries; returns how many.
+    func drop(_ choice: DeadChoice) async throws -> Int {
+        try await forEachDead(choice) { draft, delivery in
+            draft.writes.delete(delivery.deadKey)
+            _ = delivery.machine.droppedByAdministrator(at: draft.now)
+            try draft.writes.put(delivery.key, delivery)
+            if let event = OutboxEvent(finished: delivery) { draft.writes.tell(event) }
+        }
+    }
+
+    /// In pages, each a transaction of its own.
+    private func forEachDead(
+        _ choice: DeadChoice, _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
+    ) async throws -> Int {
+        var count = 0
+        switch choice {
+        case .these(let ids):
+            for page in ids.pages(of: 500) {
+                count += try await visit(keys: { _ in page.compactMap { DeliveryRecord.key(id: $0) } }, body)
+            }
+        case .all:
+            // What dies while this runs is not waited for.
+            let until = RecordKey(.dead).with(time: time.now() + 1)
+            while true {
+                let visited = try await visit(
+                    keys: { try $0.rows(RecordKey(.dead), before: until, limit: 500).map { RecordKey(bytes: $0.value) } },
+                    body)
+                if visited == 0 { break }
+                count += visited
+            }
+        }
+        return count
+    }
+
+    private func visit(
+        keys: @escaping @Sendable (any StoreTransaction) throws -> [RecordKey],
+        _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
+    ) async throws -> Int {
+        try await change { draft in
+            var count = 0
+            var seen: Set<RecordKey> = []
+            for key in try keys(draft.transaction) where seen.insert(key).inserted {
+                guard var delivery = try draft.transaction.record(DeliveryRecord.self, key),
+                    delivery.machine.state == .dead
+                else { continue }
+                try body(&draft, &delivery)
+                count += 1
+            }
+            return count
+        }
+    }
+}
+
+/// Which dead deliveries are meant.
+enum DeadChoice: Sendable, Hashable {
+    case these([String])
+    case all
+}
+
+/// Where a page of dead letters ended: time of death and delivery.
+struct DeadPage {
+    var diedAt: Int64
+    var delivery: String
+
+    init(_ letter: Notifier.Dead.Letter) {
+        diedAt = Int64(letter.diedAt)
+        delivery = letter.delivery
+    }
+
+    init(text: String) throws(ArgumentError) {
+        let parts = text.split(separator: ".", maxSplits: 1)
+        guard parts.count == 2, let time = Int64(parts[0]), DeliveryRecord.key(id: String(parts[1])) != nil else {
+            throw ArgumentError(reason: "invalid_page", "after must be what the page before answered")
+        }
+        diedAt = time
+        delivery = String(parts[1])
+    }
+
+    var text: String { "\(diedAt).\(delivery)" }
+
+    var key: RecordKey? {
+        DeliveryRecord.key(id: delivery).map { RecordKey(.dead).with(time: diedAt).with($0.tail) }
+    }
+}
+
+extension DeliveryRecord {
+    fileprivate func letter(_ notification: NotificationRecord?) -> Notifier.Dead.Letter {
+        var letter = Notifier.Dead.Letter(
+            delivery: id, notification: self.notification, device: device, uid: uid, diedAt: Int(machine.time),
+            reason: machine.reason ?? "", attempts: machine.attempts)
+        letter.title = notification?.text.title
+        letter.lastAttempt = machine.lastAttempt
+        return letter
+    }
+}
+
+extension Array {
+    fileprivate func pages(of size: Int) -> [ArraySlice<Element>] {
+        stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
+    }
+}

@@ -1,0 +1,118 @@
+import HatoModel
+import HatoStorage
+
+extension Outbox {
+    /// Forgets what is older than it is kept; returns when to come again, nil when nothing is kept.
+    func purge() async throws -> Int64? {
+        let policy = policy
+        var next: Int64?
+        var isMore = true
+        while isMore {
+            (next, isMore) = try await change { draft in try draft.purge(policy, rowsMax: 100) }
+        }
+        try await forgetEvents()
+        return next
+    }
+
+    /// Forgets records of commits that followers can no longer resume from.
+    private func forgetEvents() async throws {
+        let oldest = time.now() - policy.keepEvents.milliseconds
+        guard var version = store.keptCommits.oldest.map({ $0 - 1 }) else { return }
+        let start = version
+        reading: while true {
+            let commits = try store.commits(after: version, limit: 256)
+            guard !commits.isEmpty else { break }
+            for commit in commits {
+                let events = commit.record.isEmpty
+                    ? [] : try RecordCoding.decode([OutboxEvent].self, commit.record, key: [])
+                // Commits without events have no time: they go with what follows them.
+                if let time = events.first?.time, time >= oldest { break reading }
+                version = commit.version
+            }
+        }
+        // The newest one stays, so that the store always knows where it is.
+        let through = min(version, store.version - 1)
+        if through > start { try store.compactCommits(through: through) }
+    }
+
+    func status(of notification: String) async throws -> Notifier.Status.Result? {
+        try await store.read { snapshot in
+            guard let record = try snapshot.record(NotificationRecord.self, NotificationRecord.key(notification)) else {
+                return nil
+            }
+            let prefix = DeliveryRecord.prefix(notification)
+            let deliveries = try snapshot.rows(prefix).map { row in
+                try RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes).shown
+            }
+            var result = Notifier.Status.Result(
+                notification: notification, createdAt: Int(record.createdAt), expiresAt: Int(record.expiresAt),
+                deliveries: deliveries)
+            result.title = record.text.title
+            result.body = record.text.body
+            result.trigger = record.trigger
+            result.path = record.path
+            return result
+        }
+    }
+
+    struct Counts: Sendable {
+        var pending: Int
+        var leased: Int
+        var dead: Int
+        var nextDueAt: Int64?
+    }
+
+    func counts() async throws -> Counts {
+        try await store.read { snapshot in
+            var counts = Counts(
+                pending: try snapshot.count(.lane), leased: try snapshot.count(.leased), dead: try snapshot.count(.dead))
+            if let row = try snapshot.rows(RecordKey(.due), limit: 1).first {
+                var reader = RecordKeyReader(row.key.bytes)
+                counts.nextDueAt = reader.number().map { Int64($0) }
+            }
+            return counts
+        }
+    }
+}
+
+extension OutboxDraft {
+    fileprivate mutating func purge(_ policy: DeliveryPolicy, rowsMax: Int) throws -> (next: Int64?, isMore: Bool) {
+        let cutoff = now - policy.keepFinished.milliseconds
+        let due = try transaction.rows(
+            RecordKey(.purge), before: RecordKey(.purge).with(time: max(0, cutoff)), limit: rowsMax)
+        for row in due { try purge(row.key, policy) }
+        if due.count == rowsMax { return (nil, true) }
+        let first = try transaction.rows(
+            RecordKey(.purge), after: RecordKey(.purge).with(time: max(0, cutoff)), limit: 1
+        ).first
+        var reader = first.map { RecordKeyReader($0.key.bytes) }
+        return (reader?.number().map { Int64($0) + policy.keepFinished.milliseconds + 1 }, false)
+    }
+
+    /// A notification goes as a whole: not before its last delivery has ended, and its dead are old enough.
+    private mutating func purge(_ key: RecordKey, _ policy: DeliveryPolicy) throws {
+        var reader = RecordKeyReader(key.bytes)
+        guard reader.number() != nil, let id = reader.text() else { throw UnreadableRecord(key: key.bytes) }
+        writes.delete(key)
+        let deliveries = try transaction.rows(DeliveryRecord.prefix(id)).map { row in
+            try RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes)
+        }
+        let waits = deliveries.contains { !$0.machine.isFinished }
+        let deadUntil = deliveries.filter { $0.machine.state == .dead }.map { $0.machine.time }.max()
+            .map { $0 + policy.keepDead.milliseconds }
+        if waits || (deadUntil ?? 0) > now {
+            // Its row stands `keepFinished` before the time when it is looked at again.
+            let again = waits ? now : (deadUntil ?? now) - policy.keepFinished.milliseconds
+            writes.put(NotificationRecord.purgeKey(id, at: again))
+            return
+        }
+        if let notification = try transaction.record(NotificationRecord.self, NotificationRecord.key(id)) {
+            if let key = notification.idempotencyKey { writes.delete(RecordKey(bytes: key)) }
+            writes.delete(NotificationRecord.key(id))
+        }
+        for delivery in deliveries {
+            if delivery.machine.state == .dead { writes.delete(delivery.deadKey) }
+            writes.delete(delivery.key)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+import Synchronization
+
+/// Writes every step of a delivery durably. Each method is one transaction, or a row of them; what it answers is on disk.
+///
+/// Lanes keep their order by one row each in the table `due`: it stands at the time when the lane's head may be attempted,
+/// or while it is attempted at the end of the lease, so an attempt whose maker vanished becomes due by itself.
+final class Outbox: Sendable {
+    let store: any Store
+    let policy: DeliveryPolicy
+    let limits: NotifierLimits
+    let time: TimeSource
+    let metrics: NotifierMetrics
+    private let random: @Sendable () -> UInt64
+    /// Deliveries that are not finished, so that accepting can be refused without counting rows.
+    private let unfinished: Atomic<Int>
+    /// Told when something may have become due.
+    private let wake: Mutex<@Sendable () -> Void> = Mutex({})
+
+    /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their holder is gone.
+    static func open(
+        _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics
+    ) async throws -> Outbox {
+        let unfinished = try await store.read { try $0.count(.lane) }
+        let outbox = Outbox(store, configuration, metrics: metrics, unfinished: unfinished)
+        try await outbox.reclaimLeases()
+        return outbox
+    }
+
+    private init(_ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, unfinished: Int) {
+        self.store = store
+        policy = configuration.delivery
+        limits = configuration.limits
+        time = configuration.time
+        random = configuration.random
+        self.metrics = metrics
+        self.unfinished = Atomic(unfinished)
+    }
+
+    var pending: Int { unfinished.load(ordering: .relaxed) }
+
+    func onDue(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
+
+    /// At least 0 and below 1.
+    func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
+
+    /// A name that sorts by time, and that nobody has used.
+    func newID(_ prefix: String) -> String {
+        let time = String(UInt64(max(0, time.now())), radix: 16), tail = String(random(), radix: 16)
+        return prefix + String(repeating: "0", count: max(0, 11 - time.count)) + time
+            + String(repeating: "0", count: 16 - tail.count) + tail
+    }
+
+    /// Runs `body` on a draft and writes what it gathered, in one transaction.
+    func change<Outcome: Sendable>(
+        _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
+    ) async throws -> Outcome {
+        let (limits, policy, time) = (limits, policy, time)
+        let committed = try await store.write { transaction in
+            var draft = OutboxDraft(transaction, now: time.now(), limits: limits)
+            draft.validity = policy.idempotency.milliseconds
+            let outcome = try body(&draft)
+            try draft.writes.apply(to: transaction)
+            return (outcome, draft.pendingChange, draft.writes.events, draft.hasEnqueued)
+        }
+        let (outcome, pendingChange, events, hasEnqueued) = committed.outcome
+        unfinished.add(pendingChange, ordering: .relaxed)
+        for event in events { metrics.count(event) }
+        metrics.pendingIs(pending)
+        if hasEnqueued { wake.withLock { $0 }() }
+        return outcome
+    }
+
+    // MARK: Accepting
+
+    /// Accepts what `notifier.send` was given; answers when it is durable.
+    func accept(_ new: NewNotification) async throws -> AcceptedNotification {
+        guard pending < limits.pendingMax else { throw OutboxRefusal.busy }
+        let id = newID("ntf_")
+        return try await change { try $0.accept(new, id: id, evenForNobody: true) }
+    }
+
+    /// How many devices it would go to.
+    func count(_ new: NewNotification) async throws -> Int {
+        let (limits, time) = (limits, time)
+        // A transaction that writes nothing, so that the very same code decides.
+        return try await store.write { transaction in
+            var draft = OutboxDraft(transaction, now: time.now(), limits: limits)
+            var counted = new
+            counted.idempotency = nil
+            return try draft.accept(counted, id: "", evenForNobody: true).recipients
+        }.outcome
+    }
+
+    /// Accepts what triggers made of changes and moves the cursor behind these changes: both or neither.
+    func accept(_ new: [NewNotification], moving move: CursorMove) async throws -> [AcceptedNotification] {
+        let ids = new.map { _ in newID("ntf_") }
+        return try await change { draft in
+            let key = CursorRecord.key(move.database)
+            guard try draft.transaction.record(CursorRecord.self, key) == move.from else {
+                throw OutboxRefusal.cursorMoved
+            }
+            try draft.writes.put(key, move.to)
+            return try zip(new, ids).map { try draft.accept($0, id: $1, evenForNobody: false) }
+        }
+    }
+}

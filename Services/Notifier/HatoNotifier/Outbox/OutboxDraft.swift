@@ -1,0 +1,180 @@
+import HatoModel
+import HatoStorage
+
+/// What one transaction does to the outbox: reads through the transaction, gathers the writes, and remembers what it has
+/// already said about lanes, since a transaction does not see its own writes.
+struct OutboxDraft {
+    let transaction: any StoreTransaction
+    let now: Int64
+    let limits: NotifierLimits
+    var writes = RecordWrites()
+    /// By how much the number of unfinished deliveries changes.
+    private(set) var pendingChange = 0
+    /// Whether something may be due that was not before.
+    private(set) var hasEnqueued = false
+    private var lanes: [Lane: [DeliveryRecord]] = [:]
+    private var repetitions: [RecordKey: AcceptedNotification] = [:]
+    private var sequenceIndex: UInt32 = 0
+
+    init(_ transaction: any StoreTransaction, now: Int64, limits: NotifierLimits) {
+        self.transaction = transaction
+        self.now = now
+        self.limits = limits
+    }
+
+    // MARK: Accepting
+
+    /// `id` names the notification if it is not a repetition. With `evenForNobody` it is kept though it has no recipients.
+    mutating func accept(_ new: NewNotification, id: String, evenForNobody: Bool) throws -> AcceptedNotification {
+        let idempotencyKey = new.idempotency.map { IdempotencyRecord.key(scope: $0.scope, $0.key) }
+        if let idempotencyKey, let former = try repetition(of: new, idempotencyKey) { return former }
+        let found = try devices(of: new.recipients)
+        let devices = found.prefix(limits.deliveriesPerNotificationMax)
+        let leftOut = found.count - devices.count
+        if leftOut > 0, evenForNobody {
+            throw OutboxRefusal.tooManyRecipients(found.count, max: limits.deliveriesPerNotificationMax)
+        }
+        guard !devices.isEmpty || evenForNobody else { return AcceptedNotification(notification: nil, recipients: 0) }
+        let notification = NotificationRecord(
+            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
+            collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: devices.count,
+            idempotencyKey: idempotencyKey?.bytes)
+        let accepted = AcceptedNotification(notification: id, recipients: devices.count, leftOut: leftOut)
+        try writes.put(NotificationRecord.key(id), notification)
+        writes.put(notification.purgeKey)
+        if let idempotencyKey, let idempotency = new.idempotency {
+            try writes.put(
+                idempotencyKey,
+                IdempotencyRecord(
+                    notification: id, recipients: devices.count, fingerprint: idempotency.fingerprint,
+                    acceptedAt: now))
+            repetitions[idempotencyKey] = accepted
+        }
+        writes.tell(OutboxEvent(accepted: notification))
+        for (index, device) in devices.enumerated() {
+            try enqueue(
+                DeliveryRecord(
+                    notification: id, index: UInt32(index), device: device.device, uid: device.uid,
+                    collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0, createdAt: new.createdAt,
+                    machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)))
+        }
+        return accepted
+    }
+
+    private func repetition(of new: NewNotification, _ key: RecordKey) throws -> AcceptedNotification? {
+        if let former = repetitions[key] {
+            return AcceptedNotification(
+                notification: former.notification, recipients: former.recipients, isRepetition: true)
+        }
+        guard let former = try transaction.record(IdempotencyRecord.self, key),
+            former.acceptedAt + validity > now
+        else { return nil }
+        guard former.fingerprint == new.idempotency?.fingerprint else { throw OutboxRefusal.idempotencyKeyReused }
+        return AcceptedNotification(
+            notification: former.notification, recipients: former.recipients, isRepetition: true)
+    }
+
+    /// How long an idempotency key holds, from its first use.
+    var validity: Int64 = 0
+
+    private func devices(of recipients: NewNotification.Recipients) throws -> [DeviceRecord] {
+        switch recipients {
+        case .uids(let uids):
+            var seen: Set<String> = []
+            return try uids.filter { seen.insert($0).inserted }.flatMap { try transaction.devices(of: $0) }
+                .filter { $0.state == .active }
+        case .devices(let names):
+            var seen: Set<String> = []
+            return try names.filter { seen.insert($0).inserted }.map { name in
+                guard let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else {
+                    throw OutboxRefusal.unknownDevice(name)
+                }
+                guard device.state == .active else { throw OutboxRefusal.disabledDevice(name) }
+                return device
+            }
+        }
+    }
+
+    // MARK: Lanes
+
+    /// Puts a pending delivery at the end of its lane; under a collapse key it takes the place of what was not sent yet.
+    mutating func enqueue(_ delivery: DeliveryRecord) throws {
+        var delivery = delivery
+        delivery.sequenceVersion = transaction.nextVersion
+        delivery.sequenceIndex = sequenceIndex
+        sequenceIndex += 1
+        var waiting = try lane(delivery.lane)
+        if delivery.collapseKey != nil {
+            for (index, former) in waiting.enumerated() where former.machine.state == .pending {
+                let isHead = index == 0
+                // A receiver that fails is not called sooner because there is more to say.
+                if isHead, former.machine.attempts > 0 {
+                    delivery.machine = DeliveryStateMachine(
+                        dueAt: former.machine.time, expiresAt: delivery.machine.expiresAt)
+                }
+                if isHead { writes.delete(former.dueKey) }
+                var replaced = former
+                _ = replaced.machine.replaced(at: now)
+                try leaveLane(replaced)
+            }
+            waiting.removeAll { $0.machine.state == .pending }
+        }
+        if waiting.isEmpty { writes.put(delivery.dueKey, bytes: delivery.key.bytes) }
+        waiting.append(delivery)
+        lanes[delivery.lane] = waiting
+        try writes.put(delivery.key, delivery)
+        writes.put(delivery.laneKey, bytes: delivery.key.bytes)
+        pendingChange += 1
+        hasEnqueued = true
+    }
+
+    /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there is something.
+    private func lane(_ lane: Lane) throws -> [DeliveryRecord] {
+        if let known = lanes[lane] { return known }
+        return try transaction.rows(lane.prefix, limit: lane.collapseKey == nil ? 1 : .max).compactMap { row in
+            try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value))
+        }
+    }
+
+    /// The head of a lane has ended: the next one becomes due. `dueKey` is where the lane stood.
+    mutating func finishHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws {
+        writes.delete(dueKey)
+        writes.delete(delivery.leasedKey)
+        try leaveLane(delivery)
+        guard let row = try transaction.rows(delivery.lane.prefix, after: delivery.laneKey, limit: 1).first,
+            let next = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value))
+        else { return }
+        writes.put(next.dueKey, bytes: next.key.bytes)
+    }
+
+    private mutating func leaveLane(_ delivery: DeliveryRecord) throws {
+        try writes.put(delivery.key, delivery)
+        writes.delete(delivery.laneKey)
+        if delivery.machine.state == .dead { writes.put(delivery.deadKey, bytes: delivery.key.bytes) }
+        if let event = OutboxEvent(finished: delivery) { writes.tell(event) }
+        pendingChange -= 1
+    }
+
+    /// The head of a lane goes on: leased, or due at another time. `dueKey` is where the lane stood.
+    mutating func moveHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws {
+        writes.delete(dueKey)
+        try writes.put(delivery.key, delivery)
+        writes.put(delivery.dueKey, bytes: delivery.key.bytes)
+        if delivery.machine.state == .leased {
+            writes.put(delivery.leasedKey)
+        } else {
+            writes.delete(delivery.leasedKey)
+        }
+    }
+}
+
+extension StoreReading {
+    func devices(of uid: String) throws -> [DeviceRecord] {
+        let prefix = RecordKey(.deviceOfUser).with(uid)
+        return try rows(prefix).compactMap { row in
+            var reader = RecordKeyReader(row.key.bytes)
+            guard reader.text() != nil, let device = reader.text() else { throw UnreadableRecord(key: row.key.bytes) }
+            return try record(DeviceRecord.self, DeviceRecord.key(device))
+        }
+    }
+}

@@ -1,0 +1,27 @@
+import Logging
+
+/// Forgets rows that are older than they are kept, sleeping until the next one is.
+actor Sweeper {
+    private let outbox: Outbox
+    private let logger: Logger
+
+    /// Events grow old without a row of their own to wake for.
+    private static let longestSleep = Duration.seconds(3_600)
+
+    init(_ outbox: Outbox, logger: Logger) {
+        self.outbox = outbox
+        self.logger = logger
+    }
+
+    /// Until cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            var next: Int64?
+            do { next = try await outbox.purge() } catch {
+                logger.error("old rows cannot be forgotten", metadata: ["error": "\(error)"])
+            }
+            let latest = outbox.time.now() + Sweeper.longestSleep.milliseconds
+            do { try await outbox.time.sleepUntil(min(next ?? latest, latest)) } catch { return }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import HatoModel
+import HatoStorage
+
+/// A row that cannot be read: the store is damaged or was written by something else.
+struct UnreadableRecord: Error, CustomStringConvertible {
+    var key: [UInt8]
+    var description: String { "the row \(String(decoding: key, as: UTF8.self)) cannot be read" }
+}
+
+/// Rows are JSON: few enough that their size does not matter, and readable with any tool.
+enum RecordCoding {
+    static func encode(_ record: some Encodable) throws -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(try JSONCoding.encode(record))
+        return writer.bytes
+    }
+
+    static func decode<Record: Decodable>(_ type: Record.Type, _ bytes: [UInt8], key: [UInt8]) throws -> Record {
+        do {
+            return try JSONCoding.decode(type, from: try JSONParser.parse(bytes), unknown: .ignored)
+        } catch {
+            throw UnreadableRecord(key: key)
+        }
+    }
+}
+
+extension StoreReading {
+    func record<Record: Decodable>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
+        guard let bytes = try get(key.bytes.span) else { return nil }
+        return try RecordCoding.decode(type, bytes, key: key.bytes)
+    }
+
+    func contains(_ key: RecordKey) throws -> Bool { try get(key.bytes.span) != nil }
+
+    /// The rows whose keys begin with `prefix`, after the key `after`, in order.
+    func rows(
+        _ prefix: RecordKey, after: RecordKey? = nil, before: RecordKey? = nil, limit: Int = .max
+    ) throws -> [(key: RecordKey, value: [UInt8])] {
+        var range = KeyRange(prefix: prefix.bytes)
+        if let after { range.lower = after.bytes + [0] }
+        if let before { range.upper = before.bytes }
+        var rows: [(key: RecordKey, value: [UInt8])] = []
+        guard limit > 0 else { return rows }
+        try scan(range, reverse: false) { key, value in
+            rows.append((RecordKey(bytes: key.copied), value.copied))
+            return rows.count < limit ? .next : .stop
+        }
+        return rows
+    }
+
+    func count(_ table: RecordKey.Table, upTo limit: Int = .max) throws -> Int {
+        var count = 0
+        try scan(KeyRange(prefix: RecordKey(table).bytes), reverse: false) { _, _ in
+            count += 1
+            return count < limit ? .next : .stop
+        }
+        return count
+    }
+}
+
+extension Span<UInt8> {
+    var copied: [UInt8] { withUnsafeBytes { Array($0) } }
+}
+
+/// What a transaction will write, gathered while it still reads: a store's transaction reads first and writes after.
+struct RecordWrites {
+    private var writes: [(key: RecordKey, value: [UInt8]?)] = []
+    /// What followers of `notifier.follow` will read of this commit.
+    private(set) var events: [OutboxEvent] = []
+
+    var isEmpty: Bool { writes.isEmpty }
+
+    mutating func put(_ key: RecordKey, _ record: some Encodable) throws {
+        writes.append((key, try RecordCoding.encode(record)))
+    }
+
+    mutating func put(_ key: RecordKey, bytes: [UInt8] = []) { writes.append((key, bytes)) }
+
+    mutating func delete(_ key: RecordKey) { writes.append((key, nil)) }
+
+    mutating func tell(_ event: OutboxEvent) { events.append(event) }
+
+    /// Writes everything, in the order it was said.
+    func apply(to transaction: any StoreTransaction) throws {
+        for write in writes {
+            if let value = write.value {
+                transaction.put(write.key.bytes.span, value.span)
+            } else {
+                transaction.delete(write.key.bytes.span)
+            }
+        }
+        if !events.isEmpty { transaction.record(try RecordCoding.encode(events).span) }
+    }
+}

@@ -1,0 +1,125 @@
+/// The key of a row: a table's letter, then its parts, so that rows of one thing lie side by side in the order of the parts.
+///
+/// Text is written with NUL as `00 FF` and ended by `00 01`: a text sorts before every longer one that begins with it. Numbers
+/// are big-endian.
+struct RecordKey: Hashable, Sendable {
+    private(set) var bytes: [UInt8]
+
+    enum Table: UInt8 {
+        /// device → `DeviceRecord`
+        case device = 0x64  // d
+        /// uid, device → nothing
+        case deviceOfUser = 0x75  // u
+        /// platform, app, address → the device
+        case deviceAtAddress = 0x61  // a
+        /// id → `TriggerRecord`
+        case trigger = 0x74  // t
+        /// database → `CursorRecord`
+        case cursor = 0x63  // c
+        /// notification → `NotificationRecord`
+        case notification = 0x6E  // n
+        /// notification, index → `DeliveryRecord`
+        case delivery = 0x76  // v
+        /// device, collapse key, sequence → key of the delivery; the unfinished ones of a lane, in order
+        case lane = 0x6C  // l
+        /// time, lane → key of the delivery; one row for each lane: when its head is due, or when the head's lease ends
+        case due = 0x71  // q
+        /// key of the delivery → nothing; those that are being attempted
+        case leased = 0x73  // s
+        /// time of death, notification, index → key of the delivery
+        case dead = 0x6B  // k
+        /// scope, key → `IdempotencyRecord`
+        case idempotency = 0x69  // i
+        /// time, notification → nothing; when to forget it
+        case purge = 0x78  // x
+    }
+
+    init(_ table: Table) { bytes = [table.rawValue] }
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    func with(_ text: String) -> RecordKey {
+        var key = self
+        for byte in text.utf8 {
+            key.bytes.append(byte)
+            if byte == 0 { key.bytes.append(0xFF) }
+        }
+        key.bytes.append(contentsOf: [0, 1])
+        return key
+    }
+
+    /// Absent sorts before every text.
+    func with(_ text: String?) -> RecordKey {
+        guard let text else { return with(byte: 0) }
+        return with(byte: 1).with(text)
+    }
+
+    func with(_ number: UInt64) -> RecordKey {
+        var key = self
+        withUnsafeBytes(of: number.bigEndian) { key.bytes.append(contentsOf: $0) }
+        return key
+    }
+
+    func with(_ number: UInt32) -> RecordKey {
+        var key = self
+        withUnsafeBytes(of: number.bigEndian) { key.bytes.append(contentsOf: $0) }
+        return key
+    }
+
+    /// Times before 1970 do not occur; a clock that is that wrong counts as 1970.
+    func with(time: Int64) -> RecordKey { with(UInt64(max(0, time))) }
+
+    func with(_ tail: ArraySlice<UInt8>) -> RecordKey {
+        var key = self
+        key.bytes.append(contentsOf: tail)
+        return key
+    }
+
+    private func with(byte: UInt8) -> RecordKey {
+        var key = self
+        key.bytes.append(byte)
+        return key
+    }
+
+    /// What stands after the table's letter.
+    var tail: ArraySlice<UInt8> { bytes.dropFirst() }
+}
+
+/// Reads the parts of a key again.
+struct RecordKeyReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ key: some Sequence<UInt8>) { rest = ArraySlice(Array(key)).dropFirst() }
+
+    mutating func text() -> String? {
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst() {
+            guard byte == 0 else {
+                bytes.append(byte)
+                continue
+            }
+            switch rest.popFirst() {
+            case 0xFF: bytes.append(0)
+            case 0x01: return String(validating: bytes, as: UTF8.self)
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    mutating func number() -> UInt64? {
+        guard rest.count >= 8 else { return nil }
+        let number = rest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        rest = rest.dropFirst(8)
+        return number
+    }
+
+    mutating func shortNumber() -> UInt32? {
+        guard rest.count >= 4 else { return nil }
+        let number = rest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+        rest = rest.dropFirst(4)
+        return number
+    }
+
+    var tail: ArraySlice<UInt8> { rest }
+}

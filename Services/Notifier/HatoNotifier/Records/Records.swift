@@ -1,0 +1,206 @@
+import HatoModel
+import HatoPush
+
+/// A device and what only the notifier knows of it.
+struct DeviceRecord: Codable, Sendable {
+    var device: String
+    var uid: String
+    var platform: Notifier.Platform
+    var url: String
+    var app: String?
+    var locale: String?
+    var secret: String
+    /// The secret before a rotation, which signs too until the given time.
+    var previousSecret: String?
+    var previousUntil: Int64?
+    var state: Notifier.DeviceState
+    var disabledReason: String?
+    var createdAt: Int64
+    /// Since when every attempt failed.
+    var failingSince: Int64?
+
+    static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
+    var key: RecordKey { DeviceRecord.key(device) }
+    var userKey: RecordKey { RecordKey(.deviceOfUser).with(uid).with(device) }
+    var addressKey: RecordKey { DeviceRecord.addressKey(platform, app: app, url: url) }
+
+    static func addressKey(_ platform: Notifier.Platform, app: String?, url: String) -> RecordKey {
+        RecordKey(.deviceAtAddress).with(platform.rawValue).with(app).with(url)
+    }
+
+    /// Throws when a secret in the store is none.
+    func address(at now: Int64) throws(ArgumentError) -> DeviceAddress {
+        var secrets = [try WebhookSecret(secret)]
+        if let previousSecret, let previousUntil, now < previousUntil { secrets.append(try WebhookSecret(previousSecret)) }
+        return .webhook(url: url, secrets: secrets)
+    }
+
+    var shown: Notifier.Device {
+        var shown = Notifier.Device(
+            device: device, uid: uid, platform: platform, url: url, createdAt: Int(createdAt))
+        shown.app = app
+        shown.locale = locale
+        shown.state = state
+        shown.disabledReason = disabledReason
+        return shown
+    }
+}
+
+/// A trigger, and the position in its database's feed after which it sees changes.
+struct TriggerRecord: Codable, Sendable {
+    var trigger: Notifier.Trigger
+    var startsAfter: UInt64
+    var epoch: String
+
+    static func key(_ id: String) -> RecordKey { RecordKey(.trigger).with(id) }
+}
+
+/// How far the feed of a database was read: everything up to `version` of `epoch` is in the outbox.
+struct CursorRecord: Codable, Sendable, Hashable {
+    var version: UInt64
+    var epoch: String
+    /// When the newest change that was handled had been committed, in milliseconds since 1970.
+    var time: Int64
+    /// How often changes were no longer kept when we came for them, and how many versions that were, as far as known.
+    var gaps: Int
+    var missedVersions: UInt64
+
+    init(version: UInt64, epoch: String, time: Int64 = 0) {
+        self.version = version
+        self.epoch = epoch
+        self.time = time
+        gaps = 0
+        missedVersions = 0
+    }
+
+    static func key(_ database: String) -> RecordKey { RecordKey(.cursor).with(database) }
+}
+
+struct NotificationRecord: Codable, Sendable {
+    var id: String
+    var createdAt: Int64
+    var expiresAt: Int64
+    var text: Notifier.NotificationText
+    var data: [String: String]
+    var collapseKey: String?
+    var trigger: String?
+    var path: String?
+    var recipients: Int
+    /// The row that makes a repetition known, forgotten together with this one.
+    var idempotencyKey: [UInt8]?
+
+    static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
+    var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }
+    static func purgeKey(_ id: String, at time: Int64) -> RecordKey { RecordKey(.purge).with(time: time).with(id) }
+}
+
+struct IdempotencyRecord: Codable, Sendable {
+    var notification: String
+    var recipients: Int
+    /// Of what was asked: the same key with something else is a mistake.
+    var fingerprint: String
+    var acceptedAt: Int64
+
+    static func key(scope: String, _ key: String) -> RecordKey { RecordKey(.idempotency).with(scope).with(key) }
+}
+
+/// One notification on its way to one device.
+struct DeliveryRecord: Codable, Sendable {
+    var notification: String
+    var index: UInt32
+    var device: String
+    var uid: String
+    var collapseKey: String?
+    /// Its place in its lane: the commit that accepted it, and its number there.
+    var sequenceVersion: UInt64
+    var sequenceIndex: UInt32
+    var createdAt: Int64
+    var machine: DeliveryStateMachine
+
+    var id: String { "\(notification)-\(index)" }
+
+    /// The key of the delivery with this id; nil when it is no such id.
+    static func key(id: String) -> RecordKey? {
+        guard let dash = id.lastIndex(of: "-"), let index = UInt32(id[id.index(after: dash)...]) else { return nil }
+        return key(String(id[..<dash]), index)
+    }
+
+    static func key(_ notification: String, _ index: UInt32) -> RecordKey {
+        RecordKey(.delivery).with(notification).with(index)
+    }
+
+    static func prefix(_ notification: String) -> RecordKey { RecordKey(.delivery).with(notification) }
+
+    var key: RecordKey { DeliveryRecord.key(notification, index) }
+    var lane: Lane { Lane(device: device, collapseKey: collapseKey) }
+    var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
+    var leasedKey: RecordKey { RecordKey(.leased).with(key.tail) }
+
+    /// Where the lane's one row stands while this delivery is its head.
+    var dueKey: RecordKey { lane.dueKey(machine.time) }
+
+    /// Among the dead, once it is.
+    var deadKey: RecordKey { RecordKey(.dead).with(time: machine.time).with(key.tail) }
+
+    var shown: Notifier.DeliveryStatus {
+        var shown = Notifier.DeliveryStatus(
+            delivery: id, device: device, uid: uid, state: machine.state, attempts: machine.attempts)
+        shown.reason = machine.reason
+        shown.lastAttempt = machine.lastAttempt
+        switch machine.state {
+        case .pending: shown.nextAttemptAt = Int(machine.time)
+        case .leased: break
+        case .delivered, .dropped, .dead: shown.finishedAt = Int(machine.time)
+        }
+        return shown
+    }
+}
+
+/// Deliveries that keep their order: one device and collapse key, one attempt at a time.
+struct Lane: Hashable, Sendable {
+    var device: String
+    var collapseKey: String?
+
+    var prefix: RecordKey { RecordKey(.lane).with(device).with(collapseKey) }
+
+    func dueKey(_ time: Int64) -> RecordKey { RecordKey(.due).with(time: time).with(prefix.tail) }
+}
+
+/// What happened, as it stands in the store's record of a commit.
+struct OutboxEvent: Codable, Sendable, Hashable {
+    var type: Notifier.EventType
+    var time: Int64
+    var notification: String
+    var recipients: Int?
+    var trigger: String?
+    var path: String?
+    var delivery: String?
+    var device: String?
+    var uid: String?
+    var reason: String?
+
+    init(accepted notification: NotificationRecord) {
+        type = .accepted
+        time = notification.createdAt
+        self.notification = notification.id
+        recipients = notification.recipients
+        trigger = notification.trigger
+        path = notification.path
+    }
+
+    /// Nil while the delivery goes on.
+    init?(finished delivery: DeliveryRecord) {
+        switch delivery.machine.state {
+        case .pending, .leased: return nil
+        case .delivered: type = .delivered
+        case .dropped: type = .dropped
+        case .dead: type = .dead
+        }
+        time = delivery.machine.time
+        notification = delivery.notification
+        self.delivery = delivery.id
+        device = delivery.device
+        uid = delivery.uid
+        reason = delivery.machine.reason
+    }
+}

@@ -1,0 +1,151 @@
+import HatoModel
+
+/// A trigger that was read and found right; decides, without looking at anything but the change, what is to be sent to whom.
+struct CompiledTrigger: Sendable {
+    enum Recipients: Sendable, Hashable {
+        case uids([String])
+        /// The keys of the node at this path.
+        case keys(of: Template)
+        case field(FieldPath)
+    }
+
+    let trigger: Notifier.Trigger
+    let pattern: FeedPattern
+    private let recipients: Recipients
+    private let title: Template?
+    private let body: Template?
+    private let data: [String: Template]
+    private let collapseKey: Template?
+
+    /// Throws `RPCError` that names the parameter.
+    init(_ trigger: Notifier.Trigger, limits: NotifierLimits) throws(RPCError) {
+        self.trigger = trigger
+        pattern = trigger.pattern
+        let names = pattern.parameterNames
+        guard !trigger.on.isEmpty else {
+            throw .invalidArgument("on", reason: "invalid_trigger", "on names at least one of created, updated, deleted")
+        }
+        recipients = try CompiledTrigger.recipients(trigger.recipients, names, limits)
+        title = try CompiledTrigger.template(trigger.notification.title, "notification.title", names)
+        body = try CompiledTrigger.template(trigger.notification.body, "notification.body", names)
+        guard title != nil || body != nil else {
+            throw .invalidArgument(
+                "notification", reason: "empty_notification", "A notification has a title, a body or both")
+        }
+        var data: [String: Template] = [:]
+        for (name, text) in trigger.data ?? [:] {
+            data[name] = try CompiledTrigger.template(text, "data.\(name)", names)
+        }
+        self.data = data
+        collapseKey = try CompiledTrigger.template(trigger.options?.collapseKey, "options.collapseKey", names)
+    }
+
+    private static func template(
+        _ text: String?, _ parameter: String, _ names: [String]
+    ) throws(RPCError) -> Template? {
+        guard let text else { return nil }
+        do { return try Template(text, parameters: names) } catch {
+            throw .invalidArgument(parameter, reason: error.reason, error.message)
+        }
+    }
+
+    private static func recipients(
+        _ named: Notifier.Recipients, _ names: [String], _ limits: NotifierLimits
+    ) throws(RPCError) -> Recipients {
+        switch (named.uids, named.uidsAt, named.uidField) {
+        case (let uids?, nil, nil):
+            guard !uids.isEmpty, uids.count <= limits.recipientsMax else {
+                throw .invalidArgument(
+                    "recipients.uids", reason: "invalid_recipients", "1 to \(limits.recipientsMax) uids can be named")
+            }
+            return .uids(uids)
+        case (nil, let path?, nil):
+            guard path.hasPrefix("/"), let template = try template(path, "recipients.uidsAt", names) else {
+                throw .invalidArgument(
+                    "recipients.uidsAt", reason: "invalid_recipients", "uidsAt is a path, e.g. /chats/{chat}/members")
+            }
+            return .keys(of: template)
+        case (nil, nil, let name?):
+            guard let field = FieldPath(name), !field.keys.isEmpty else {
+                throw .invalidArgument(
+                    "recipients.uidField", reason: "invalid_recipients", "uidField is a field of the change, e.g. after.to")
+            }
+            return .field(field)
+        default:
+            throw .invalidArgument(
+                "recipients", reason: "invalid_recipients", "Give exactly one of uids, uidsAt, uidField")
+        }
+    }
+
+    // MARK: Deciding
+
+    func matches(_ change: FeedChange) -> Bool {
+        !change.isMany && change.pattern == pattern.description && trigger.on.contains(change.type)
+    }
+
+    /// Whether the change tells too little, so that the whole node must be read to fill the texts.
+    func needsWholeNode(_ change: FeedChange) -> Bool {
+        guard change.isPartial || change.isTruncated, change.type != .deleted else { return false }
+        var fields = (title?.fields ?? []) + (body?.fields ?? []) + (collapseKey?.fields ?? [])
+        fields += data.values.flatMap(\.fields)
+        if case .field(let field) = recipients { fields.append(field) }
+        return fields.contains { $0.side == .after && $0.text(in: change) == nil }
+    }
+
+    /// Where the recipients stand, for reading them; nil when the change itself tells them.
+    func recipientsPath(_ change: FeedChange) -> TreePath? {
+        guard case .keys(let template) = recipients else { return nil }
+        // A field can hold a slash; then this is no path, or another one than was meant. It leads to uids at most.
+        return try? TreePath(template.filled(with: change))
+    }
+
+    /// Whom to notify: never the author. `keys` are those at `recipientsPath`.
+    func uids(_ change: FeedChange, keys: [String]) -> [String] {
+        let all: [String] =
+            switch recipients {
+            case .uids(let uids): uids
+            case .keys: keys
+            case .field(let field): field.text(in: change).map { [$0] } ?? []
+            }
+        return all.filter { !$0.isEmpty && $0 != change.uid }
+    }
+
+    /// The notification for a change of a commit; nil when its texts come out empty.
+    func notification(
+        for change: FeedChange, in commit: FeedCommit, uids: [String], settings: Settings
+    ) -> NewNotification? {
+        let limits = settings.limits
+        let text = Notifier.NotificationText(
+            title: title?.filled(with: change).cut(toBytes: limits.titleBytesMax),
+            body: body?.filled(with: change).cut(toBytes: limits.bodyBytesMax))
+        guard text.title?.isEmpty == false || text.body?.isEmpty == false else { return nil }
+        let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
+        var new = NewNotification(
+            recipients: .uids(uids), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
+        var room = limits.dataBytesMax
+        for (name, template) in data.sorted(by: { $0.key < $1.key }) {
+            let value = template.filled(with: change).cut(toBytes: max(3, room - name.utf8.count))
+            room -= name.utf8.count + value.utf8.count
+            if room >= 0 { new.data[name] = value }
+        }
+        new.collapseKey = collapseKey.map { $0.filled(with: change).cut(toBytes: limits.keyBytesMax) }
+        new.trigger = trigger.id
+        new.path = change.path
+        new.idempotency = .init(
+            scope: "trigger",
+            key: "\(trigger.database)/\(commit.epoch)\(change.path)@\(commit.version):\(trigger.id)", fingerprint: "")
+        return new
+    }
+
+    struct Settings: Sendable {
+        var limits: NotifierLimits
+        var timeToLive: Duration
+        var now: Int64
+    }
+}
+
+extension FeedPattern {
+    var parameterNames: [String] {
+        segments.compactMap { if case .any(let name) = $0 { name } else { nil } }
+    }
+}

@@ -1,0 +1,85 @@
+import HatoModel
+
+/// A text with places to fill: `{after.senderName}さんからのメッセージ`.
+///
+/// A place names a field of the change (`{after.text}`, `{before.title}`), what a wildcard of the pattern matched (`{chat}`), or
+/// the `{path}`. What is missing or no leaf is filled with nothing. `{{` and `}}` stand for braces.
+struct Template: Hashable, Sendable {
+    private enum Part: Hashable, Sendable {
+        case text(String)
+        case field(FieldPath)
+        case parameter(String)
+        case path
+    }
+
+    private var parts: [Part] = []
+
+    /// Throws when a brace has no partner, or a place names nothing that a change has.
+    init(_ text: String, parameters: [String]) throws(ArgumentError) {
+        var literal = ""
+        var rest = Substring(text)
+        while let character = rest.popFirst() {
+            switch character {
+            case "{" where rest.first == "{", "}" where rest.first == "}":
+                literal.append(character)
+                rest.removeFirst()
+            case "{":
+                guard let end = rest.firstIndex(of: "}") else { throw Template.unbalanced(text) }
+                if !literal.isEmpty { parts.append(.text(literal)) }
+                literal = ""
+                parts.append(try Template.place(String(rest[..<end]), parameters))
+                rest = rest[rest.index(after: end)...]
+            case "}": throw Template.unbalanced(text)
+            default: literal.append(character)
+            }
+        }
+        if !literal.isEmpty { parts.append(.text(literal)) }
+    }
+
+    private static func place(_ name: String, _ parameters: [String]) throws(ArgumentError) -> Part {
+        if parameters.contains(name) { return .parameter(name) }
+        if let field = FieldPath(name) { return .field(field) }
+        if name == "path" { return .path }
+        let known = parameters.map { "{\($0)}" } + ["{after.…}", "{before.…}", "{path}"]
+        throw ArgumentError(
+            reason: "invalid_template", "{\(name)} names nothing here; there are \(known.joined(separator: ", "))")
+    }
+
+    private static func unbalanced(_ text: String) -> ArgumentError {
+        ArgumentError(
+            reason: "invalid_template", "A brace has no partner in \"\(text)\"; {{ and }} stand for braces themselves")
+    }
+
+    var fields: [FieldPath] {
+        parts.compactMap { if case .field(let field) = $0 { field } else { nil } }
+    }
+
+    func filled(with change: FeedChange) -> String {
+        parts.map { part in
+            switch part {
+            case .text(let text): text
+            case .field(let field): field.text(in: change) ?? ""
+            case .parameter(let name): change.parameters[name] ?? ""
+            case .path: change.path
+            }
+        }.joined()
+    }
+}
+
+extension String {
+    /// At most so many bytes of UTF-8; cut between characters, with an ellipsis where something is gone.
+    func cut(toBytes bytesMax: Int) -> String {
+        guard utf8.count > bytesMax else { return self }
+        let ellipsis = "…"
+        var room = bytesMax - ellipsis.utf8.count
+        var end = startIndex
+        while end < endIndex {
+            let next = index(after: end)
+            let size = utf8.distance(from: end, to: next)
+            guard size <= room else { break }
+            room -= size
+            end = next
+        }
+        return String(self[..<end]) + ellipsis
+    }
+}
