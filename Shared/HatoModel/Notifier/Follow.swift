@@ -95,6 +95,45 @@ extension Notifier {
     }
 }
 
+extension Notifier {
+    /// A follower ended without being asked to: `permission_denied`, `token_expired`, `compacted`, `stopping`.
+    public struct Cancelled: RPCNotification {
+        public static let method = "notifier.cancelled"
+        public static let summary = "A follower ended without being asked to"
+
+        public var subscription: String
+        public var reason: String
+
+        public init(subscription: String, reason: String) {
+            self.subscription = subscription
+            self.reason = reason
+        }
+
+        public static let example = Cancelled(subscription: "1", reason: "token_expired")
+    }
+
+    /// Writes a copy of the store under the service's `--backup-dir`, and nowhere else.
+    public struct Backup: RPCRequest {
+        public static let method = "notifier.backup"
+        public static let summary = "Writes a copy of the store under the service's backup folder"
+        public static let access = Access.administrator
+        public static let effect = Effect.read
+        public static let isSlow = true
+
+        /// A new folder's name: `[A-Za-z0-9._-]{1,100}`, not starting with a dot.
+        public var name: String
+
+        public init(name: String) { self.name = name }
+
+        public struct Result: Codable, Sendable, Hashable {
+            public var name: String
+            public init(name: String) { self.name = name }
+        }
+
+        public static let example = RPCExample(Backup(name: "2026-11-21"), Result(name: "2026-11-21"))
+    }
+}
+
 extension Notifier.Dead {
     /// A delivery that was given up.
     public struct Letter: Codable, Sendable, Hashable {
@@ -128,7 +167,7 @@ extension Notifier.Dead {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
-        /// The last delivery of the page before.
+        /// What the page before answered.
         public var after: String?
         public var limit: Int?
 

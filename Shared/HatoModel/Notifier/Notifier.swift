@@ -10,9 +10,9 @@ public enum Notifier {
     public static let methods: [any RPCRequest.Type] = [
         Devices.Register.self, Devices.List.self, Devices.RotateSecret.self, Devices.Unregister.self,
         Triggers.Set.self, Triggers.List.self, Triggers.Remove.self, Triggers.Test.self,
-        Send.self, Status.self, Stats.self, Follow.self, Unfollow.self,
+        Send.self, Status.self, Stats.self, Follow.self, Unfollow.self, Backup.self,
         Dead.List.self, Dead.Replay.self, Dead.Drop.self,
     ]
 
-    public static let notifications: [any RPCNotification.Type] = [Event.self]
+    public static let notifications: [any RPCNotification.Type] = [Event.self, Cancelled.self]
 }

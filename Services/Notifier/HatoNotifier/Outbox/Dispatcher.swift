@@ -84,6 +84,8 @@ actor Dispatcher {
             }
         let isFailure = if case .delivered = outcome { false } else { true }
         outbox.metrics.attemptEnded(in: ContinuousClock.now - began, isFailure: isFailure)
+        // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
+        if isFailure, Task.isCancelled { return }
         do { try await outbox.record(outcome, of: lease) } catch {
             // The lease lapses and the delivery is attempted again: at least once.
             logger.error(

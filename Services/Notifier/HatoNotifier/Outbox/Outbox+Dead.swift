@@ -4,7 +4,7 @@ import HatoStorage
 extension Outbox {
     /// The dead, oldest first, after the page that ended with `after`.
     func deadLetters(after: String?, limit: Int) async throws -> Notifier.Dead.List.Result {
-        let start = try after.map { try DeadPage(text: $0).key }
+        let start = try after.flatMap { try DeadPage(text: $0).key }
         return try await store.read { snapshot in
             let rows = try snapshot.rows(RecordKey(.dead), after: start, limit: limit)
             let dead = try rows.compactMap { row -> Notifier.Dead.Letter? in

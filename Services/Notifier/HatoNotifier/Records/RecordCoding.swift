@@ -26,11 +26,16 @@ enum RecordCoding {
 
 extension StoreReading {
     func record<Record: Decodable>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
-        guard let bytes = try get(key.bytes.span) else { return nil }
+        guard let bytes = try value(key) else { return nil }
         return try RecordCoding.decode(type, bytes, key: key.bytes)
     }
 
-    func contains(_ key: RecordKey) throws -> Bool { try get(key.bytes.span) != nil }
+    func contains(_ key: RecordKey) throws -> Bool { try value(key) != nil }
+
+    func value(_ key: RecordKey) throws -> [UInt8]? {
+        let bytes = key.bytes
+        return try get(bytes.span)
+    }
 
     /// The rows whose keys begin with `prefix`, after the key `after`, in order.
     func rows(
@@ -83,12 +88,15 @@ struct RecordWrites {
     /// Writes everything, in the order it was said.
     func apply(to transaction: any StoreTransaction) throws {
         for write in writes {
+            let key = write.key.bytes
             if let value = write.value {
-                transaction.put(write.key.bytes.span, value.span)
+                transaction.put(key.span, value.span)
             } else {
-                transaction.delete(write.key.bytes.span)
+                transaction.delete(key.span)
             }
         }
-        if !events.isEmpty { transaction.record(try RecordCoding.encode(events).span) }
+        guard !events.isEmpty else { return }
+        let record = try RecordCoding.encode(events)
+        transaction.record(record.span)
     }
 }

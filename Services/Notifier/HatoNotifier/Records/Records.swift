@@ -64,6 +64,9 @@ struct CursorRecord: Codable, Sendable, Hashable {
     /// How often changes were no longer kept when we came for them, and how many versions that were, as far as known.
     var gaps: Int
     var missedVersions: UInt64
+    /// Set when another history took the place of the one followed before (a backup was restored): what was committed
+    /// before this time had been handled there.
+    var handledThrough: Int64?
 
     init(version: UInt64, epoch: String, time: Int64 = 0) {
         self.version = version

@@ -133,7 +133,7 @@ struct CompiledTrigger: Sendable {
         new.path = change.path
         new.idempotency = .init(
             scope: "trigger",
-            key: "\(trigger.database)/\(commit.epoch)\(change.path)@\(commit.version):\(trigger.id)", fingerprint: "")
+            key: "\(trigger.database):\(change.path)@\(commit.version)/\(commit.time):\(trigger.id)", fingerprint: "")
         return new
     }
 

@@ -28,7 +28,10 @@ struct FieldPath: Hashable, Sendable {
         // A leaf with a priority comes as an object in export form.
         switch value?[".value"] ?? value {
         case .string(let text): return text
-        case .number(let number): return EncodedJSON(.number(number)).text
+        case .number(let number):
+            var writer = JSONWriter()
+            writer.write(number)
+            return String(decoding: writer.bytes, as: UTF8.self)
         case .bool(let bool): return bool ? "true" : "false"
         case .null, .array, .object, nil: return nil
         }

@@ -1,0 +1,64 @@
+import HatoModel
+
+/// Checks of what requests hold, each with the name of its parameter.
+struct RequestChecks: Sendable {
+    let limits: NotifierLimits
+
+    /// A text of 1 to `bytesMax` bytes without control characters.
+    func key(_ text: String?, _ parameter: String, bytesMax: Int? = nil) throws(RPCError) {
+        guard let text else { return }
+        let bytesMax = bytesMax ?? limits.keyBytesMax
+        guard !text.isEmpty, text.utf8.count <= bytesMax, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw .invalidArgument(
+                parameter, reason: "invalid_key", "\(parameter) has 1 to \(bytesMax) bytes and no control characters")
+        }
+    }
+
+    func uids(_ uids: [String], _ parameter: String) throws(RPCError) {
+        guard !uids.isEmpty, uids.count <= limits.recipientsMax else {
+            throw .invalidArgument(
+                parameter, reason: "invalid_recipients", "\(parameter) names 1 to \(limits.recipientsMax)")
+        }
+        for uid in uids { try key(uid, parameter, bytesMax: limits.uidBytesMax) }
+    }
+
+    func text(_ text: Notifier.NotificationText) throws(RPCError) {
+        guard text.title?.isEmpty == false || text.body?.isEmpty == false else {
+            throw .invalidArgument(
+                "notification", reason: "empty_notification", "A notification has a title, a body or both")
+        }
+        try size(text.title, "notification.title", limits.titleBytesMax)
+        try size(text.body, "notification.body", limits.bodyBytesMax)
+    }
+
+    func data(_ data: [String: String]?) throws(RPCError) {
+        let bytes = (data ?? [:]).reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        guard bytes <= limits.dataBytesMax else {
+            throw .invalidArgument("data", reason: "too_big", "data has at most \(limits.dataBytesMax) bytes")
+        }
+    }
+
+    func options(_ options: Notifier.DeliveryOptions?) throws(RPCError) {
+        if let seconds = options?.ttlSeconds {
+            guard (1...limits.timeToLiveSecondsMax).contains(seconds) else {
+                throw .invalidArgument(
+                    "options.ttlSeconds", reason: "invalid_ttl",
+                    "ttlSeconds is from 1 to \(limits.timeToLiveSecondsMax), e.g. 3600")
+            }
+        }
+        try key(options?.collapseKey, "options.collapseKey")
+    }
+
+    func page(_ limit: Int?) throws(RPCError) -> Int {
+        guard let limit else { return min(100, limits.pageMax) }
+        guard (1...limits.pageMax).contains(limit) else {
+            throw .invalidArgument("limit", reason: "invalid_limit", "limit is from 1 to \(limits.pageMax)")
+        }
+        return limit
+    }
+
+    private func size(_ text: String?, _ parameter: String, _ bytesMax: Int) throws(RPCError) {
+        guard let text, text.utf8.count > bytesMax else { return }
+        throw .invalidArgument(parameter, reason: "too_big", "\(parameter) has at most \(bytesMax) bytes")
+    }
+}

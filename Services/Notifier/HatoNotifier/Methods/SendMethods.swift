@@ -1,0 +1,115 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+
+extension NotifierService {
+    func addSendMethods(to router: inout RPCRouter) {
+        handle(Notifier.Send.self, in: &router) { service, request, _ in try await service.send(request) }
+        handle(Notifier.Status.self, in: &router) { service, request, _ in
+            guard let status = try await service.outbox.status(of: request.notification) else {
+                throw NotifierError.notificationNotFound(request.notification)
+            }
+            return status
+        }
+        handle(Notifier.Stats.self, in: &router) { service, _, _ in try await service.stats() }
+        handle(Notifier.Follow.self, in: &router) { service, request, context in
+            try await service.followers.follow(request, context)
+        }
+        handle(Notifier.Unfollow.self, in: &router) { service, request, context in
+            try service.followers.unfollow(request.subscription, on: context.connection)
+            return Empty()
+        }
+        handle(Notifier.Backup.self, in: &router) { service, request, _ in try await service.backup(request.name) }
+        handle(Notifier.Dead.List.self, in: &router) { service, request, _ in
+            let limit = try service.checks.page(request.limit)
+            do { return try await service.outbox.deadLetters(after: request.after, limit: limit) }
+            catch let error as ArgumentError {
+                throw RPCError.invalidArgument("after", reason: error.reason, error.message)
+            }
+        }
+        handle(Notifier.Dead.Replay.self, in: &router) { service, request, _ in
+            .init(replayed: try await service.outbox.replay(try service.choice(request.deliveries, request.all)))
+        }
+        handle(Notifier.Dead.Drop.self, in: &router) { service, request, _ in
+            .init(dropped: try await service.outbox.drop(try service.choice(request.deliveries, request.all)))
+        }
+    }
+
+    func send(_ request: Notifier.Send) async throws -> Notifier.Send.Result {
+        let recipients = try recipients(request.to)
+        try checks.text(request.notification)
+        try checks.data(request.data)
+        try checks.options(request.options)
+        try checks.key(request.idempotencyKey, "idempotencyKey")
+        let now = configuration.time.now()
+        let timeToLive = request.options?.ttlSeconds.map { Int64($0) * 1_000 }
+            ?? configuration.delivery.timeToLive.milliseconds
+        var new = NewNotification(
+            recipients: recipients, text: request.notification, createdAt: now, expiresAt: now + timeToLive)
+        new.data = request.data ?? [:]
+        new.collapseKey = request.options?.collapseKey
+        if request.dryRun == true { return .init(notification: nil, recipients: try await outbox.count(new)) }
+        if let key = request.idempotencyKey {
+            new.idempotency = .init(scope: "administrator", key: key, fingerprint: try fingerprint(of: request))
+        }
+        let accepted = try await outbox.accept(new)
+        return .init(notification: accepted.notification, recipients: accepted.recipients)
+    }
+
+    private func recipients(_ target: Notifier.SendTarget) throws -> NewNotification.Recipients {
+        switch (target.uids, target.devices) {
+        case (let uids?, nil):
+            try checks.uids(uids, "to.uids")
+            return .uids(uids)
+        case (nil, let devices?):
+            try checks.uids(devices, "to.devices")
+            return .devices(devices)
+        default:
+            throw RPCError.invalidArgument("to", reason: "invalid_recipients", "Give exactly one of uids, devices")
+        }
+    }
+
+    /// Tells whether two requests are the same; not for proving anything (FNV-1a, 64 bits).
+    private func fingerprint(of request: Notifier.Send) throws -> String {
+        var writer = JSONWriter()
+        writer.write(try request.encodedParams())
+        let hash = writer.bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return String(hash, radix: 16)
+    }
+
+    func stats() async throws -> Notifier.Stats.Result {
+        let counts = try await outbox.counts()
+        var result = Notifier.Stats.Result(
+            pending: counts.pending, leased: counts.leased, dead: counts.dead, delivered: outbox.metrics.deliveredCount,
+            dropped: outbox.metrics.droppedCount, cursors: try await feeds?.statuses() ?? [])
+        result.nextDueAt = counts.nextDueAt.map { Int($0) }
+        return result
+    }
+
+    fileprivate func choice(_ deliveries: [String]?, _ all: Bool?) throws -> DeadChoice {
+        switch (deliveries, all) {
+        case (let deliveries?, nil), (let deliveries?, false):
+            try checks.uids(deliveries, "deliveries")
+            return .these(deliveries)
+        case (nil, true): return .all
+        default:
+            throw RPCError.invalidArgument("deliveries", reason: "invalid_choice", "Name deliveries, or say all: true")
+        }
+    }
+
+    func backup(_ name: String) async throws -> Notifier.Backup.Result {
+        guard let folder = configuration.backupFolder else { throw NotifierError.backupsOff }
+        let isName = name.utf8.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte)
+                || byte == 0x2E || byte == 0x5F || byte == 0x2D
+        }
+        guard isName, (1...100).contains(name.utf8.count), !name.hasPrefix(".") else {
+            throw RPCError.invalidArgument(
+                "name", reason: "invalid_name", "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, e.g. \"2026-11-21\"")
+        }
+        try await store.read { [store] _ in
+            try BackupFolder(folder).write(name, of: store)
+        }
+        return .init(name: name)
+    }
+}

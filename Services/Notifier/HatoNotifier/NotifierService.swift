@@ -1,0 +1,95 @@
+import HatoIdentity
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import Logging
+
+/// Gets every notification to its devices at least once: what the methods of the model do.
+///
+/// Holds no state of its own: what lasts is in the store, what is in flight belongs to the actors.
+final class NotifierService: Sendable {
+    let configuration: NotifierConfiguration
+    let store: any Store
+    let logger: Logger
+    let outbox: Outbox
+    let channels: [any Channel]
+    /// Nil without an administrator key: then there are no triggers.
+    let messages: MessagesClient?
+    let feeds: TriggerFeeds?
+    let followers: EventFollowers
+    let checks: RequestChecks
+
+    init(
+        _ configuration: NotifierConfiguration, _ outbox: Outbox, channels: [any Channel], logger: Logger
+    ) {
+        self.configuration = configuration
+        self.outbox = outbox
+        self.channels = channels
+        self.logger = logger
+        store = outbox.store
+        messages = configuration.administratorKey.map { MessagesClient(configuration.messages.with(credential: $0)) }
+        feeds = messages.map { TriggerFeeds($0, outbox, logger: logger) }
+        followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
+        checks = RequestChecks(limits: configuration.limits)
+    }
+
+    /// The methods of the service, all that `Notifier.methods` declares.
+    var router: RPCRouter {
+        var router = RPCRouter()
+        addDeviceMethods(to: &router)
+        addTriggerMethods(to: &router)
+        addSendMethods(to: &router)
+        return router
+    }
+
+    /// Adds a method; what the store says no with becomes an error of the wire.
+    func handle<Request: RPCRequest>(
+        _: Request.Type, in router: inout RPCRouter,
+        _ body: @escaping @Sendable (NotifierService, Request, RPCContext) async throws -> Request.Result
+    ) {
+        router.handle(Request.self) { [self] request, context in
+            do { return try await body(self, request, context) } catch let error as StoreError {
+                logger.error("the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
+                throw error.asRPCError
+            }
+        }
+    }
+
+    /// Ready when tokens can be verified and every feed with triggers is followed.
+    func health(_ authenticator: ServiceAuthenticator) async -> RPCHealth {
+        var checks: JSONObject = ["pending": .number(Double(outbox.pending))]
+        var isReady = true
+        switch authenticator.health {
+        case .ready: checks["auth"] = "ready"
+        case .degraded(let why):
+            checks["auth"] = .string(why)
+            isReady = false
+        }
+        var shown = JSONObject()
+        do {
+            for feed in try await feeds?.statuses() ?? [] {
+                shown[feed.database] = feed.shown
+                if !feed.following { isReady = false }
+            }
+        } catch {
+            checks["store"] = .string("\(error)")
+            isReady = false
+        }
+        checks["feeds"] = .object(shown)
+        return RPCHealth(isReady ? .ready : .degraded, checks: checks)
+    }
+}
+
+extension Notifier.CursorStatus {
+    fileprivate var shown: JSONValue {
+        var shown: JSONObject = [
+            "status": .string(following ? "following" : error ?? "starting"), "version": .number(Double(version)),
+        ]
+        if gaps > 0 {
+            shown["gaps"] = .number(Double(gaps))
+            shown["gap"] = .string("changes were no longer kept when they were asked for; following went on after them")
+        }
+        return .object(shown)
+    }
+}

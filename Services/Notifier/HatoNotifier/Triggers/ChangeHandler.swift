@@ -1,0 +1,134 @@
+import HatoModel
+import HatoRPC
+import Logging
+
+/// Turns the commits of one database's feed into notifications in the outbox, cursor included.
+struct ChangeHandler: Sendable {
+    let database: DatabaseName
+    let triggers: [HeldTrigger]
+    let messages: MessagesClient
+    let outbox: Outbox
+    let logger: Logger
+
+    /// A trigger and where it begins.
+    struct HeldTrigger: Sendable {
+        var compiled: CompiledTrigger
+        var record: TriggerRecord
+
+        func sees(_ commit: FeedCommit) -> Bool {
+            commit.epoch != record.epoch || commit.version > record.startsAfter
+        }
+    }
+
+    /// One trigger that one change fires.
+    private struct Firing: Sendable {
+        var trigger: CompiledTrigger
+        var change: FeedChange
+        var commit: FeedCommit
+    }
+
+    /// Accepts what the commits ask for; returns where the cursor is then.
+    func handle(_ commits: [FeedCommit], _ cursor: CursorRecord) async throws -> CursorRecord {
+        var next = cursor
+        var firings: [Firing] = []
+        for commit in commits where isNew(commit, to: next) {
+            firings += self.firings(of: commit, cursor)
+            next.version = commit.version
+            next.epoch = commit.epoch
+            next.time = max(next.time, commit.time)
+        }
+        guard next != cursor else { return cursor }
+        outbox.metrics.changesCame(firings.count)
+        firings = try await completed(firings)
+        let keys = try await recipientKeys(of: firings)
+        let settings = CompiledTrigger.Settings(
+            limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
+        let new = firings.compactMap { firing -> NewNotification? in
+            let path = firing.trigger.recipientsPath(firing.change)
+            let uids = firing.trigger.uids(firing.change, keys: path.flatMap { keys[$0] } ?? [])
+            guard !uids.isEmpty else { return nil }
+            return firing.trigger.notification(for: firing.change, in: firing.commit, uids: uids, settings: settings)
+        }
+        guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
+        let accepted = try await outbox.accept(
+            new, moving: CursorMove(database: database.rawValue, from: cursor, to: next))
+        for notification in accepted where notification.leftOut > 0 {
+            outbox.metrics.recipientsLeftOut(notification.leftOut)
+            logger.warning(
+                "a trigger has more recipients than one notification may",
+                metadata: ["notification": "\(notification.notification ?? "")", "leftOut": "\(notification.leftOut)"])
+        }
+        return next
+    }
+
+    /// Commits come in order, but again after a connection was lost; and in another history versions may begin anew.
+    private func isNew(_ commit: FeedCommit, to cursor: CursorRecord) -> Bool {
+        commit.epoch != cursor.epoch || commit.version > cursor.version
+    }
+
+    private func firings(of commit: FeedCommit, _ cursor: CursorRecord) -> [Firing] {
+        // After another history took the place of the one that was followed, what had been handled there is told by its
+        // time; commits of the very last millisecond are known by their idempotency keys.
+        if let handled = cursor.handledThrough, commit.time < handled { return [] }
+        return commit.changes.flatMap { change -> [Firing] in
+            if change.isMany {
+                outbox.metrics.changeSkipped()
+                logger.warning(
+                    "a commit changed more nodes than are told one by one; triggers do not fire for them",
+                    metadata: ["path": "\(change.path)", "version": "\(commit.version)"])
+            }
+            return triggers.filter { $0.sees(commit) && $0.compiled.matches(change) }
+                .map { Firing(trigger: $0.compiled, change: change, commit: commit) }
+        }
+    }
+
+    /// Reads the whole node where the change tells only a part of it, as it is now.
+    private func completed(_ firings: [Firing]) async throws -> [Firing] {
+        let paths = Set(firings.filter { $0.trigger.needsWholeNode($0.change) }.compactMap { try? TreePath($0.change.path) })
+        guard !paths.isEmpty else { return firings }
+        let nodes = try await read(paths) { try await messages.node(database, $0) }
+        return firings.map { firing in
+            guard firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path),
+                let node = nodes[path]
+            else { return firing }
+            var whole = firing
+            whole.change.after = node
+            return whole
+        }
+    }
+
+    private func recipientKeys(of firings: [Firing]) async throws -> [TreePath: [String]] {
+        let paths = Set(firings.compactMap { $0.trigger.recipientsPath($0.change) })
+        return try await read(paths) { try await messages.keys(database, $0) }
+    }
+
+    /// Reads each path once, several at a time. What can never be read is left out; what may be read later throws.
+    private func read<Value: Sendable>(
+        _ paths: Set<TreePath>, _ get: @escaping @Sendable (TreePath) async throws -> Value
+    ) async throws -> [TreePath: Value] {
+        try await withThrowingTaskGroup(of: (TreePath, Value?).self) { group in
+            var values: [TreePath: Value] = [:]
+            var waiting = Array(paths)[...]
+            for path in waiting.prefix(16) { group.addTask { (path, try await attempt(path, get)) } }
+            waiting = waiting.dropFirst(16)
+            while let (path, value) = try await group.next() {
+                values[path] = value
+                if let path = waiting.popFirst() { group.addTask { (path, try await attempt(path, get)) } }
+            }
+            return values
+        }
+    }
+
+    private func attempt<Value: Sendable>(
+        _ path: TreePath, _ get: @Sendable (TreePath) async throws -> Value
+    ) async throws -> Value? {
+        do { return try await get(path) } catch let error as RPCError
+            where !error.isRetryable && error.code != .unavailable && error.code != .unauthenticated
+        {
+            logger.warning(
+                "messages does not let a path be read; the trigger goes without it",
+                metadata: ["path": "\(path)", "error": "\(error.message)"])
+            return nil
+        }
+    }
+}

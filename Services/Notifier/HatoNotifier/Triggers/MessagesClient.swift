@@ -1,0 +1,99 @@
+import HatoModel
+import HatoRPC
+
+/// A position in the feed of a database.
+struct FeedPosition: Sendable, Hashable {
+    var version: UInt64
+    /// Empty while it is not known.
+    var epoch: String
+}
+
+/// What the notifier asks of messages, as administrator.
+///
+/// Feeds and reads have a connection each: a feed that waits for its handler stops being read, and the handler waits for reads.
+struct MessagesClient: Sendable {
+    private let feeds: RPCClient
+    private let reads: RPCClient
+
+    init(_ configuration: RPCClientConfiguration) {
+        feeds = RPCClient(configuration)
+        reads = RPCClient(configuration)
+    }
+
+    /// Where the history of a database is now.
+    func position(of database: DatabaseName, _ pattern: FeedPattern) async throws -> FeedPosition {
+        let subscription = try await feeds.subscribe(Messages.Follow(database: database, patterns: [pattern]))
+        await end(subscription)
+        let result = try Messages.Follow.decodeResult(.object(subscription.result))
+        return FeedPosition(version: result.version, epoch: result.epoch)
+    }
+
+    /// From the oldest kept commit when the position is 0.
+    func follow(
+        _ database: DatabaseName, after position: FeedPosition, patterns: [FeedPattern]
+    ) async throws -> RPCSubscription {
+        try await feeds.subscribe(
+            Messages.Follow(
+                database: database, after: position.version,
+                epoch: position.epoch.isEmpty ? nil : position.epoch, patterns: patterns))
+    }
+
+    func end(_ subscription: RPCSubscription) async {
+        subscription.cancel()
+        // Should the connection be gone, then so is the subscription.
+        _ = try? await feeds.call(Messages.Unfollow(subscription: subscription.id))
+    }
+
+    /// The keys of the children of a node.
+    func keys(_ database: DatabaseName, _ path: TreePath) async throws -> [String] {
+        let result = try await reads.call(Messages.Get(database: database, path: path, form: .shallow))
+        return result.value.object?.members.map(\.name) ?? []
+    }
+
+    /// A node in export form.
+    func node(_ database: DatabaseName, _ path: TreePath) async throws -> JSONValue {
+        try await reads.call(Messages.Get(database: database, path: path, form: .export)).value
+    }
+
+    func close() async {
+        await feeds.close()
+        await reads.close()
+    }
+}
+
+extension FeedCommit {
+    /// What a notification of the feed says. Throws `FeedEnded` when it is the feed's last word.
+    init(_ event: RPCEvent) throws {
+        if event.method == Messages.Cancelled.method {
+            throw FeedEnded(reason: (try? Messages.Cancelled.decode(event.params))?.reason ?? "")
+        }
+        let change = try Messages.Change.decode(event.params)
+        self.init(
+            version: change.version, epoch: change.epoch, time: change.time, changes: change.changes.map(FeedChange.init))
+    }
+}
+
+/// Messages ended the feed, and said why: `compacted`, `database_dropped` …
+struct FeedEnded: Error, Sendable {
+    var reason: String
+}
+
+extension FeedChange {
+    init(_ entry: Messages.Change.Entry) {
+        pattern = entry.pattern ?? ""
+        parameters = entry.params ?? [:]
+        path = entry.path
+        type =
+            switch entry.type {
+            case .created: .created
+            case .updated: .updated
+            case .deleted: .deleted
+            }
+        before = entry.before
+        after = entry.after
+        uid = entry.uid
+        isPartial = entry.partial ?? false
+        isTruncated = entry.truncated ?? false
+        isMany = entry.many ?? false
+    }
+}

@@ -1,0 +1,207 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+
+/// Follows the feed of each database that has triggers: one subscription for all triggers of a database, from the stored
+/// cursor on, again after whatever interrupted it.
+actor TriggerFeeds {
+    private struct Feed {
+        var task: Task<Void, Never>
+        var isFollowing = false
+        var error: String?
+    }
+
+    private let messages: MessagesClient
+    private let outbox: Outbox
+    private let logger: Logger
+    // State of this actor.
+    private var feeds: [String: Feed] = [:]
+    /// Counts the restarts of each database, so that only the newest one starts a task.
+    private var restarts: [String: Int] = [:]
+    private var isStopping = false
+
+    /// Pauses between attempts to follow.
+    private static let backoff: BackoffPolicy = {
+        var policy = BackoffPolicy()
+        policy.first = .milliseconds(250)
+        policy.longest = .seconds(15)
+        return policy
+    }()
+
+    init(_ messages: MessagesClient, _ outbox: Outbox, logger: Logger) {
+        self.messages = messages
+        self.outbox = outbox
+        self.logger = logger
+    }
+
+    func start() async throws {
+        let databases = try await outbox.store.read { Set(try $0.triggers().map(\.trigger.database)) }
+        for database in databases.sorted() { await triggersChanged(in: database) }
+    }
+
+    func stop() async {
+        isStopping = true
+        for feed in feeds.values { feed.task.cancel() }
+        for feed in feeds.values { await feed.task.value }
+        await messages.close()
+    }
+
+    /// Ends the feed of a database and follows it anew, as its triggers are now.
+    func triggersChanged(in database: String) async {
+        let restart = (restarts[database] ?? 0) + 1
+        restarts[database] = restart
+        let former = feeds.removeValue(forKey: database)
+        former?.task.cancel()
+        await former?.task.value
+        guard restarts[database] == restart, !isStopping, let name = DatabaseName(rawValue: database) else { return }
+        // Unstructured: lives until the triggers change again or `stop`, which wait for it.
+        feeds[database] = Feed(task: Task { await self.follow(name) })
+    }
+
+    /// How each feed stands. A database whose last trigger was removed is no more.
+    func statuses() async throws -> [Notifier.CursorStatus] {
+        let cursors = try await outbox.store.read { try $0.cursors() }
+        return cursors.map { database, cursor in
+            let feed = feeds[database]
+            return Notifier.CursorStatus(
+                database: database, version: Int(cursor.version), epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
+                following: feed?.isFollowing ?? false, gaps: cursor.gaps, error: feed?.error)
+        }
+    }
+
+    // MARK: Following
+
+    private func follow(_ database: DatabaseName) async {
+        var failures = 0
+        while !Task.isCancelled {
+            do {
+                try await followOnce(database) { failures = 0 }
+                return
+            } catch {
+                if Task.isCancelled { return }
+                failures += 1
+                feeds[database.rawValue]?.isFollowing = false
+                feeds[database.rawValue]?.error = describe(error)
+                if await resumed(database, after: error) { continue }
+                logger.warning(
+                    "the feed of a database is not followed",
+                    metadata: ["database": "\(database)", "error": "\(describe(error))"])
+                let delay = TriggerFeeds.backoff.delay(
+                    afterAttempt: failures, random: outbox.randomFraction(), floor: .milliseconds(50))
+                try? await outbox.time.sleep(for: .milliseconds(delay))
+            }
+        }
+    }
+
+    /// Returns when the database has no triggers; throws what ended the feed.
+    private func followOnce(_ database: DatabaseName, _ began: () -> Void) async throws {
+        let (records, stored) = try await outbox.store.read { snapshot in
+            let records = try snapshot.triggers().filter { $0.trigger.database == database.rawValue }
+            return (records, try snapshot.record(CursorRecord.self, CursorRecord.key(database.rawValue)))
+        }
+        guard !records.isEmpty, var cursor = stored else { return }
+        let triggers = records.compactMap { record -> ChangeHandler.HeldTrigger? in
+            // Limits can have become tighter since it was set: then it is not served, and the log says so.
+            guard let compiled = try? CompiledTrigger(record.trigger, limits: outbox.limits) else {
+                logger.error("a stored trigger is not valid", metadata: ["trigger": "\(record.trigger.id)"])
+                return nil
+            }
+            return ChangeHandler.HeldTrigger(compiled: compiled, record: record)
+        }
+        let handler = ChangeHandler(
+            database: database, triggers: triggers, messages: messages, outbox: outbox, logger: logger)
+        let patterns = Set(triggers.map(\.compiled.pattern))
+        let subscription = try await messages.follow(
+            database, after: FeedPosition(version: cursor.version, epoch: cursor.epoch), patterns: Array(patterns))
+        began()
+        feeds[database.rawValue]?.isFollowing = true
+        feeds[database.rawValue]?.error = nil
+        let buffer = CommitBuffer(changesMax: outbox.limits.changesPerBatchMax)
+        let reader = Task {
+            do {
+                for try await event in subscription { await buffer.append(try FeedCommit(event)) }
+                buffer.end(.failure(FeedEnded(reason: "ended")))
+            } catch {
+                buffer.end(.failure(error))
+            }
+        }
+        let result = await Result { while let commits = try await buffer.takeAll() { cursor = try await handler.handle(commits, cursor) } }
+        reader.cancel()
+        await messages.end(subscription)
+        await reader.value
+        try result.get()
+        try Task.checkCancellation()
+    }
+
+    /// Moves the cursor where the feed can go on from, when the reason is that it cannot from where it is. True when it did.
+    private func resumed(_ database: DatabaseName, after error: any Error) async -> Bool {
+        let reason = (error as? FeedEnded)?.reason ?? (error as? RPCError)?.reason
+        let oldest = (error as? RPCError)?.data["oldest"]?.number.flatMap { UInt64(exactly: $0) }
+        do {
+            switch reason {
+            case "compacted" where error is RPCError:
+                try await moveCursor(database) { cursor in
+                    let resume = (oldest ?? 1) - 1
+                    cursor.gaps += 1
+                    cursor.missedVersions += resume > cursor.version ? resume - cursor.version : 0
+                    cursor.version = resume
+                }
+            case "unknown_version":
+                try await moveCursor(database) { cursor in
+                    cursor.gaps += 1
+                    cursor.handledThrough = cursor.time
+                    cursor.version = 0
+                    cursor.epoch = ""
+                }
+            default: return false
+            }
+        } catch {
+            return false
+        }
+        outbox.metrics.feedHadGap()
+        logger.error(
+            "changes of a database are no longer kept, or its history is another one; going on at the oldest that is kept",
+            metadata: ["database": "\(database)", "reason": "\(reason ?? "")"])
+        return true
+    }
+
+    private func moveCursor(
+        _ database: DatabaseName, _ change: @escaping @Sendable (inout CursorRecord) -> Void
+    ) async throws {
+        try await outbox.change { draft in
+            let key = CursorRecord.key(database.rawValue)
+            guard var cursor = try draft.transaction.record(CursorRecord.self, key) else { return }
+            change(&cursor)
+            try draft.writes.put(key, cursor)
+        }
+    }
+
+    private func describe(_ error: any Error) -> String {
+        switch error {
+        case let error as RPCError: error.message
+        case let error as FeedEnded: "messages ended the feed: \(error.reason)"
+        default: "\(error)"
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(catching body: () async throws -> Success) async {
+        do { self = .success(try await body()) } catch { self = .failure(error) }
+    }
+}
+
+extension StoreReading {
+    func triggers() throws -> [TriggerRecord] {
+        try rows(RecordKey(.trigger)).map { try RecordCoding.decode(TriggerRecord.self, $0.value, key: $0.key.bytes) }
+    }
+
+    func cursors() throws -> [(database: String, cursor: CursorRecord)] {
+        try rows(RecordKey(.cursor)).map { row in
+            var reader = RecordKeyReader(row.key.bytes)
+            guard let database = reader.text() else { throw UnreadableRecord(key: row.key.bytes) }
+            return (database, try RecordCoding.decode(CursorRecord.self, row.value, key: row.key.bytes))
+        }
+    }
+}
