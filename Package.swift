@@ -114,7 +114,10 @@ let package = Package(
         // The operators' commands.
         command(
             "hato-auth", in: "Services/Auth",
-            ["HatoAuth", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser]),
+            [
+                "HatoAuth", "HatoIdentity", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand",
+                argumentParser, logging,
+            ]),
         command(
             "hato-messages", in: "Services/Messages",
             [

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// How the auth service behaves; each member is a setting.
 public struct AuthConfiguration: Sendable {
     /// The audience of ID tokens and the end of their issuer.
@@ -8,7 +14,7 @@ public struct AuthConfiguration: Sendable {
     public var refusesCommonPasswords = true
     public var scrypt = ScryptCost()
     /// Passwords hashed at a time, each on a thread with `scrypt.memoryBytes`: the number of cores.
-    public var hashingThreads = 2
+    public var hashingThreads = ProcessInfo.processInfo.activeProcessorCount
     /// Whether a wrong e-mail and a wrong password look the same.
     public var hidesWhoExists = true
     public var tokenLifetimeSeconds: Int64 = 3600

@@ -1,0 +1,34 @@
+import ArgumentParser
+import HatoCommand
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Where a command takes a password from: the flag, else a line of stdin, asked for without echo on a terminal.
+struct PasswordOption: ParsableArguments {
+    @Option(help: "The password; others on this machine can see it. Without it, a line of stdin is read.")
+    var password: String?
+
+    func value() throws -> String {
+        if let password { return password }
+        guard isatty(0) == 1 else { return try Self.line() }
+        var shown = termios()
+        guard tcgetattr(0, &shown) == 0 else { return try Self.line() }
+        var hidden = shown
+        hidden.c_lflag &= ~tcflag_t(ECHO)
+        CommandOutput.standard(json: false).complain("Password:")
+        tcsetattr(0, TCSAFLUSH, &hidden)
+        defer { tcsetattr(0, TCSAFLUSH, &shown) }
+        return try Self.line()
+    }
+
+    private static func line() throws -> String {
+        guard let line = readLine() else { throw CommandFailure(.usage, "no password: give --password, or a line on stdin") }
+        return line
+    }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+
+struct SignUpCommand: RequestCommand {
+    typealias Target = AuthTarget
+    static let configuration = CommandConfiguration(
+        commandName: "sign-up", abstract: Auth.SignUp.summary,
+        discussion: "Without --email and --username the account is anonymous.")
+
+    @OptionGroup var options: ClientOptions
+    @Option(help: "The e-mail address.") var email: String?
+    @Option(help: "A name to sign in with: 3 to 32 of a-z, 0-9, _ and .") var username: String?
+    @Option(help: "The name people see.") var displayName: String?
+    @Option(help: "The ID token of an anonymous account that gets the credentials.") var idToken: String?
+    @OptionGroup var password: PasswordOption
+
+    func request() throws -> Auth.SignUp {
+        let isAnonymous = email == nil && username == nil && idToken == nil && password.password == nil
+        var request = Auth.SignUp(
+            email: email, password: isAnonymous ? nil : try password.value(), username: username,
+            displayName: displayName)
+        request.idToken = idToken
+        return request
+    }
+}
+
+struct SignInCommand: RequestCommand {
+    typealias Target = AuthTarget
+    static let configuration = CommandConfiguration(commandName: "sign-in", abstract: Auth.SignIn.summary)
+
+    @OptionGroup var options: ClientOptions
+    @Option(help: "The e-mail address.") var email: String?
+    @Option(help: "The username, instead of the e-mail address.") var username: String?
+    @OptionGroup var password: PasswordOption
+
+    func request() throws -> Auth.SignIn {
+        Auth.SignIn(email: email, username: username, password: try password.value())
+    }
+}
+
+struct RefreshCommand: RequestCommand {
+    typealias Target = AuthTarget
+    static let configuration = CommandConfiguration(commandName: "refresh", abstract: Auth.Refresh.summary)
+
+    @OptionGroup var options: ClientOptions
+    @Argument(help: "The refresh token.") var refreshToken: String
+
+    func request() throws -> Auth.Refresh { Auth.Refresh(refreshToken: refreshToken) }
+}
+
+struct SignOutCommand: RequestCommand {
+    typealias Target = AuthTarget
+    static let configuration = CommandConfiguration(commandName: "sign-out", abstract: Auth.SignOut.summary)
+
+    @OptionGroup var options: ClientOptions
+    @Argument(help: "A refresh token of the session.") var refreshToken: String
+
+    func request() throws -> Auth.SignOut { Auth.SignOut(refreshToken: refreshToken) }
+}
+
+/// The account of the ID token in --token.
+struct AccountCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "account", abstract: "The account of the ID token in --token.",
+        subcommands: [Get.self, Update.self, Delete.self])
+
+    struct Get: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "get", abstract: Auth.Account.Get.summary)
+
+        @OptionGroup var options: ClientOptions
+
+        func request() throws -> Auth.Account.Get { Auth.Account.Get() }
+    }
+
+    struct Update: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "update", abstract: Auth.Account.Update.summary)
+
+        @OptionGroup var options: ClientOptions
+        @OptionGroup var fields: AccountFields
+
+        func request() throws -> Auth.Account.Update {
+            var request = Auth.Account.Update(
+                email: fields.email, password: fields.password, displayName: fields.displayName,
+                deleteAttributes: try fields.deletions())
+            request.username = fields.username
+            request.photoUrl = fields.photoUrl
+            return request
+        }
+    }
+
+    struct Delete: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "delete", abstract: Auth.Account.Delete.summary)
+
+        @OptionGroup var options: ClientOptions
+
+        func request() throws -> Auth.Account.Delete { Auth.Account.Delete() }
+    }
+}
+
+/// What can be changed of an account.
+struct AccountFields: ParsableArguments {
+    @Option(help: "The e-mail address.") var email: String?
+    @Option(help: "The password; others on this machine can see it.") var password: String?
+    @Option(help: "A name to sign in with.") var username: String?
+    @Option(help: "The name people see.") var displayName: String?
+    @Option(help: "The address of a photo.") var photoUrl: String?
+    @Option(
+        name: .customLong("delete"),
+        help: "Take an attribute away: email, password, username, displayName, photoUrl. May be repeated.")
+    var deleted: [String] = []
+
+    func deletions() throws -> [Auth.AccountAttribute]? {
+        let attributes = try deleted.map { name in
+            guard let attribute = Auth.AccountAttribute(rawValue: name) else {
+                let all = Auth.AccountAttribute.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ValidationError("--delete \(name): give one of \(all).")
+            }
+            return attribute
+        }
+        return attributes.isEmpty ? nil : attributes
+    }
+}

@@ -1,0 +1,160 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+
+/// What administrators do to accounts.
+struct UsersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "users", abstract: "Accounts, for administrators.",
+        subcommands: [
+            List.self, Get.self, Create.self, Update.self, Disable.self, Enable.self, Revoke.self, Delete.self,
+        ])
+
+    struct List: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "list", abstract: Auth.Users.List.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Option(help: "Begin after this uid.") var after: String?
+        @Option(help: "At most so many, up to 1000.") var limit: Int?
+
+        func request() throws -> Auth.Users.List { Auth.Users.List(after: after, limit: limit) }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            CommandTable(["uid", "email", "username", "displayName", "disabled"], of: result["users"]?.array ?? [])
+        }
+    }
+
+    struct Get: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "get", abstract: Auth.Users.Get.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The uid.") var uid: String?
+        @Option(help: "The e-mail address, instead of the uid.") var email: String?
+        @Option(help: "The username, instead of the uid.") var username: String?
+
+        func request() throws -> Auth.Users.Get { Auth.Users.Get(uid: uid, email: email, username: username) }
+    }
+
+    struct Create: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "create", abstract: Auth.Users.Create.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Option(help: "The uid; one is made without it.") var uid: String?
+        @Option(help: "Claims of the ID tokens, a JSON object.") var customAttributes: String?
+        @Flag(help: "The e-mail address is known to be the user's.") var emailVerified = false
+        @OptionGroup var fields: AccountFields
+
+        func request() throws -> Auth.Users.Create {
+            var request = Auth.Users.Create()
+            request.uid = uid
+            request.email = fields.email
+            request.emailVerified = emailVerified ? true : nil
+            request.password = fields.password
+            request.username = fields.username
+            request.displayName = fields.displayName
+            request.photoUrl = fields.photoUrl
+            request.customAttributes = customAttributes
+            return request
+        }
+    }
+
+    struct Update: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "update", abstract: Auth.Users.Update.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The uid.") var uid: String
+        @Option(help: "Claims of the ID tokens, a JSON object; {} takes them away.") var customAttributes: String?
+        @Flag(inversion: .prefixedNo, help: "Whether the e-mail address is known to be the user's.")
+        var emailVerified: Bool?
+        @OptionGroup var fields: AccountFields
+
+        func request() throws -> Auth.Users.Update {
+            var request = Auth.Users.Update(uid: uid)
+            request.email = fields.email
+            request.emailVerified = emailVerified
+            request.password = fields.password
+            request.username = fields.username
+            request.displayName = fields.displayName
+            request.photoUrl = fields.photoUrl
+            request.customAttributes = customAttributes
+            request.deleteAttributes = try fields.deletions()
+            return request
+        }
+    }
+
+    struct Disable: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(
+            commandName: "disable", abstract: "Refuses an account and ends its sessions.")
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The uid.") var uid: String
+
+        func request() throws -> Auth.Users.Update {
+            var request = Auth.Users.Update(uid: uid)
+            request.disabled = true
+            return request
+        }
+    }
+
+    struct Enable: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "enable", abstract: "Lets a disabled account in again.")
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The uid.") var uid: String
+
+        func request() throws -> Auth.Users.Update {
+            var request = Auth.Users.Update(uid: uid)
+            request.disabled = false
+            return request
+        }
+    }
+
+    struct Revoke: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "revoke", abstract: Auth.Users.Revoke.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The uid.") var uid: String
+
+        func request() throws -> Auth.Users.Revoke { Auth.Users.Revoke(uid: uid) }
+    }
+
+    struct Delete: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "delete", abstract: Auth.Users.Delete.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "The uid.") var uid: String
+
+        func request() throws -> Auth.Users.Delete { Auth.Users.Delete(uid: uid) }
+    }
+}
+
+struct KeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys", abstract: "The keys that sign ID tokens.", subcommands: [List.self, Rotate.self])
+
+    struct List: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "list", abstract: Auth.Keys.summary)
+
+        @OptionGroup var options: ClientOptions
+
+        func request() throws -> Auth.Keys { Auth.Keys() }
+    }
+
+    struct Rotate: RequestCommand {
+        typealias Target = AuthTarget
+        static let configuration = CommandConfiguration(commandName: "rotate", abstract: Auth.Keys.Rotate.summary)
+
+        @OptionGroup var options: ClientOptions
+
+        func request() throws -> Auth.Keys.Rotate { Auth.Keys.Rotate() }
+    }
+}
