@@ -44,6 +44,9 @@ public struct ClientOptions: ParsableArguments, Sendable {
     @Flag(help: "Print JSON, also on a terminal.")
     public var json = false
 
+    @Option(help: ArgumentHelp("Print one member of the result alone, a text without quotes: for scripts.", valueName: "member"))
+    public var only: String?
+
     public init() {}
 
     public func validate() throws {

@@ -52,6 +52,14 @@ public struct CommandOutput: Sendable {
         try standardOutput(Array(table.text.utf8))
     }
 
+    /// One member of a result; a string as it is, everything else as JSON.
+    public func show(member: String, of result: JSONValue) throws {
+        guard let value = result[member] else {
+            throw CommandFailure(.usage, "the result has no member '\(member)'")
+        }
+        try standardOutput((value.string.map { Array($0.utf8) } ?? value.encoded) + [UInt8(ascii: "\n")])
+    }
+
     /// Text that is a result itself: a page of metrics.
     public func show(text: String) throws {
         try standardOutput(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))

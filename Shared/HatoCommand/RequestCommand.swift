@@ -21,6 +21,7 @@ extension RequestCommand {
             // The result is shown as the server gave it, also with members that this version does not know.
             let request = try request()
             let result = try await client.call(method: Request.method, params: try request.encodedParams())
+            if let member = options.only { return try output.show(member: member, of: result) }
             try output.show(result, as: output.isForPeople ? table(result) : nil)
         }
     }

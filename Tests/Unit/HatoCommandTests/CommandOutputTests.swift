@@ -35,6 +35,15 @@ final class Recording: Sendable {
         #expect(try JSONParser.parse(recording.out) == users)
     }
 
+    @Test func scriptsTakeOneMemberAsItIs() throws {
+        let recording = Recording()
+        let output = recording.output(isForPeople: false)
+        try output.show(member: "idToken", of: ["idToken": "a\"b", "expiresIn": 3600])
+        try output.show(member: "expiresIn", of: ["idToken": "a\"b", "expiresIn": 3600])
+        #expect(recording.out == "a\"b\n3600\n")
+        #expect(throws: CommandFailure.self) { try output.show(member: "uid", of: [:]) }
+    }
+
     @Test func peopleGetATable() throws {
         let recording = Recording()
         let table = CommandTable(["uid", "name", "count"], of: users["users"]?.array ?? [])
