@@ -169,7 +169,8 @@ private struct NodeNormalizer<Source: ServerValueSource> {
     private func reserved(_ name: String) -> ArgumentError {
         failure(
             "invalid_key",
-            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and one of \".value\" and \".sv\" may")
+            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and one of \".value\" and \".sv\" may"
+        )
     }
 
     private func failure(_ reason: String, _ message: String) -> ArgumentError {

@@ -19,7 +19,8 @@ extension TreeNode {
         case .empty: return .null
         case .leaf(let leaf, nil): return leaf.json
         case .leaf(let leaf, let priority?):
-            return .object(JSONObject(uniqueMembers: [.init(".value", leaf.json), .init(".priority", priority.leaf.json)]))
+            return .object(
+                JSONObject(uniqueMembers: [.init(".value", leaf.json), .init(".priority", priority.leaf.json)]))
         case .object(let children, let priority):
             var members: [JSONObject.Member] = []
             members.reserveCapacity(children.count + 1)

@@ -44,7 +44,8 @@ public struct TreePath: Sendable, Hashable {
     private init(checkingDepthOf keys: [TreeKey], isPriority: Bool) throws(ArgumentError) {
         guard keys.count <= TreeLimits.depthMax else {
             throw ArgumentError(
-                reason: "too_deep", "The path has \(keys.count) keys; \(TreeLimits.depthMax) is the deepest a tree may be")
+                reason: "too_deep",
+                "The path has \(keys.count) keys; \(TreeLimits.depthMax) is the deepest a tree may be")
         }
         self.init(uncheckedKeys: keys, isPriority: isPriority)
     }
@@ -62,7 +63,8 @@ public struct TreePath: Sendable, Hashable {
     private static func misplacedPriority(_ text: String) -> ArgumentError {
         ArgumentError(
             reason: "invalid_path",
-            "\".priority\" may only stand at the end of a path, such as \"/a/.priority\"; the path is \(TreeKey.quoted(text))")
+            "\".priority\" may only stand at the end of a path, such as \"/a/.priority\"; the path is \(TreeKey.quoted(text))"
+        )
     }
 }
 

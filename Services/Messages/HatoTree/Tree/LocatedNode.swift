@@ -83,7 +83,8 @@ extension PlanDraft {
         var found = LocatedNode(existedDepth: 0)
         var hasSibling = false
         let bytesMax = beforeBytesLeft
-        try reader.scan(lower: place.key, upper: place.upperBound(ofDepth: max(depth - 1, 0)), reverse: false) { row, value in
+        try reader.scan(lower: place.key, upper: place.upperBound(ofDepth: max(depth - 1, 0)), reverse: false) {
+            row, value in
             guard place.sharedDepth(with: row) == depth else {
                 hasSibling = true
                 return .stop

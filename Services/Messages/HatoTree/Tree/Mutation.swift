@@ -41,7 +41,8 @@ public struct Mutation: Sendable {
         Mutation(.update(values), at: path)
     }
 
-    public static func push(_ value: JSONValue, at path: TreePath, key: PushKey, isClientKey: Bool = false) -> Mutation {
+    public static func push(_ value: JSONValue, at path: TreePath, key: PushKey, isClientKey: Bool = false) -> Mutation
+    {
         Mutation(.push(value, key: key, isClientKey: isClientKey), at: path)
     }
 

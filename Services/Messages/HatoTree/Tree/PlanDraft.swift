@@ -204,7 +204,9 @@ struct PlanDraft {
 
     /// Values are written before priorities; the changes are told in the order of the request.
     private mutating func sortChanges(like targets: [WriteTarget]) {
-        guard targets.contains(where: \.path.isPriority), targets.contains(where: { !$0.path.isPriority }) else { return }
+        guard targets.contains(where: \.path.isPriority), targets.contains(where: { !$0.path.isPriority }) else {
+            return
+        }
         var places: [TreePath: Int] = [:]
         for (index, target) in targets.enumerated() { places[target.path] = index }
         changes.sort { places[$0.path, default: 0] < places[$1.path, default: 0] }

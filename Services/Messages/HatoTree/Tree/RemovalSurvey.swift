@@ -55,7 +55,8 @@ struct RemovalSurvey {
 
     private func suspect(above path: TreePath, in suspects: inout [Int: [[UInt8]: Suspect]]) {
         let parent = path.prefix(path.depth - 1)
-        suspects[parent.depth, default: [:]][codec.key(of: parent)] = Suspect(path: parent, lostChild: codec.key(of: path))
+        suspects[parent.depth, default: [:]][codec.key(of: parent)] = Suspect(
+            path: parent, lostChild: codec.key(of: path))
     }
 
     private func hasRemainder(_ node: [UInt8], _ suspect: Suspect) throws -> Bool {

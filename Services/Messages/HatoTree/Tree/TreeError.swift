@@ -23,7 +23,8 @@ extension TreeError: RPCErrorConvertible {
             .invalidArgument(parameter, reason: error.reason, error.message)
         case .tooBig(let bytesMax):
             .resourceExhausted(
-                reason: "too_big", "The node is larger than \(bytesMax) bytes; page it, query it, read it shallow or export it")
+                reason: "too_big",
+                "The node is larger than \(bytesMax) bytes; page it, query it, read it shallow or export it")
         case .etagMismatch(let etag, let value):
             .failedPrecondition(
                 reason: "etag_mismatch", "The node has changed: its etag is \(etag)",

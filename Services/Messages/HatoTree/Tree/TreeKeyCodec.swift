@@ -149,7 +149,8 @@ public struct TreeKeyCodec: Sendable, Hashable {
             isNegative = true
             excess -= 1
         }
-        return TreeKey(unchecked: (isNegative ? "-" : "") + String(repeating: "0", count: excess) + String(value.magnitude))
+        return TreeKey(
+            unchecked: (isNegative ? "-" : "") + String(repeating: "0", count: excess) + String(value.magnitude))
     }
 
     private static func shortestCount(_ value: Int32) -> Int {

@@ -34,7 +34,8 @@ public enum TreeLeafCodec {
         case trueTag where bytes.count == 1: return .bool(true)
         case numberTag where bytes.count == 9: return .number(number(bytes))
         case stringTag:
-            return .string(bytes.extracting(1..<bytes.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+            return .string(
+                bytes.extracting(1..<bytes.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
         default: throw TreeError.corrupted("a row whose value has the tag \(bytes[0]) and \(bytes.count) bytes")
         }
     }

@@ -21,7 +21,8 @@ public struct WritePlanner: Sendable {
     public func plan(
         _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
-        let targets = try targets(of: mutation, StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now))
+        let targets = try targets(
+            of: mutation, StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now))
         try check(mutation, reader, history)
         var draft = PlanDraft(reader: reader, codec: codec)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
@@ -67,7 +68,8 @@ public struct WritePlanner: Sendable {
             let relative = try TreePath(member.name)
             guard !relative.isRoot else {
                 throw ArgumentError(
-                    reason: "invalid_path", "The name \(member.name.debugDescription) is no path below the updated node; use set")
+                    reason: "invalid_path",
+                    "The name \(member.name.debugDescription) is no path below the updated node; use set")
             }
             let place = try path.appending(relative)
             targets.append(try WriteTarget(member.value, at: place, source.at(place)))
@@ -104,7 +106,8 @@ public struct WritePlanner: Sendable {
         switch mutation.condition {
         case nil: return
         case .etag(let wanted)?:
-            let node = try NodeReader(reader, codec: codec).node(at: mutation.path, bytesMax: WritePlanner.hashedBytesMax)
+            let node = try NodeReader(reader, codec: codec).node(
+                at: mutation.path, bytesMax: WritePlanner.hashedBytesMax)
             let etag = SimpleHash.etag(node)
             guard etag == wanted else { throw TreeError.etagMismatch(etag: etag, value: node) }
         case .version(let version)?:

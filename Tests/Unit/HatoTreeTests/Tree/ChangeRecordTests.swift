@@ -16,7 +16,9 @@ struct ChangeRecordTests {
             PathChange(path: .root, before: .empty, after: node, depths: (0, 0)),
             PathChange(path: try TreePath("/x/鳩/1"), before: node, after: .empty, depths: (3, 1)),
             PathChange(path: try TreePath("/x/.priority"), before: .leaf(.number(1)), after: .empty, depths: (1, 1)),
-            PathChange(path: try TreePath("/y/z"), before: .empty, after: .leaf(.string("")), depths: (1, 2), replacedLeafDepth: 1),
+            PathChange(
+                path: try TreePath("/y/z"), before: .empty, after: .leaf(.string("")), depths: (1, 2),
+                replacedLeafDepth: 1),
             PathChange(path: try TreePath("/w"), before: nil, after: .empty, depths: (1, 0)),
         ]
         for uid in ["u1", nil] {
@@ -27,7 +29,9 @@ struct ChangeRecordTests {
 
     @Test func nodesBeyondTheLimitAreLeftOut() throws {
         let big = TreeNode.leaf(.string(String(repeating: "x", count: 600_000)))
-        let changes = try ["/a", "/b", "/c"].map { PathChange(path: try TreePath($0), before: .empty, after: big, depths: (0, 1)) }
+        let changes = try ["/a", "/b", "/c"].map {
+            PathChange(path: try TreePath($0), before: .empty, after: big, depths: (0, 1))
+        }
         let read = try ChangeRecord(decoding: record(changes).encoded)
         #expect(read.changes.map { $0.after == big } == [true, false, false])
         #expect(read.changes.map(\.isTruncated) == [false, true, true])

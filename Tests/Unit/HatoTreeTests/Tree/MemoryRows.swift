@@ -1,5 +1,6 @@
-@testable import HatoTree
 import HatoModel
+
+@testable import HatoTree
 
 /// Rows in memory, in order: what planners and readers are tried on.
 final class MemoryRows: TreeReader, RowTarget {
@@ -86,7 +87,9 @@ struct MemoryTree {
     func set(_ path: String, _ value: JSONValue) throws -> WritePlan { try apply(.set(value, at: TreePath(path))) }
 
     @discardableResult
-    func update(_ path: String, _ values: JSONObject) throws -> WritePlan { try apply(.update(values, at: TreePath(path))) }
+    func update(_ path: String, _ values: JSONObject) throws -> WritePlan {
+        try apply(.update(values, at: TreePath(path)))
+    }
 
     func export(_ path: String = "/") throws -> JSONValue { try nodes.node(at: TreePath(path)).export }
 

@@ -17,7 +17,9 @@ struct NaiveTree: Equatable {
         case .array(let elements):
             for (index, element) in elements.enumerated() { add(String(index), element, now, stored) }
         case .object(let object):
-            for member in object.members where !member.name.hasPrefix(".") { add(member.name, member.value, now, stored) }
+            for member in object.members where !member.name.hasPrefix(".") {
+                add(member.name, member.value, now, stored)
+            }
             if let inner = object[".value"], !inner.isNull { value = NaiveTree(inner, now: now, stored: stored).value }
             if let server = object[".sv"] { value = NaiveTree.resolve(server, now, stored?.value) }
             if let inner = object[".priority"], !inner.isNull {
@@ -84,7 +86,9 @@ struct NaiveTree: Equatable {
 
     private static func integer(_ key: String) -> Int? {
         let digits = key.first == "-" ? key.dropFirst() : Substring(key)
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let value = Int(key) else { return nil }
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let value = Int(key) else {
+            return nil
+        }
         return (-2_147_483_648...2_147_483_647).contains(value) ? value : nil
     }
 

@@ -8,7 +8,8 @@ struct NodeReaderTests {
         let tree = MemoryTree()
         try tree.set("/chats/c1", ["title": "鳩", "open": true, "members": ["u1": true, "u2": false], "count": 1.5])
         #expect(
-            try tree.text() == #"{"chats":{"c1":{"count":1.5,"members":{"u1":true,"u2":false},"open":true,"title":"鳩"}}}"#)
+            try tree.text()
+                == #"{"chats":{"c1":{"count":1.5,"members":{"u1":true,"u2":false},"open":true,"title":"鳩"}}}"#)
         #expect(try tree.text("/chats/c1/members") == #"{"u1":true,"u2":false}"#)
         #expect(try tree.text("/chats/c1/title") == #""鳩""#)
         #expect(try tree.text("/chats/c2") == "null")
@@ -34,7 +35,11 @@ struct NodeReaderTests {
 
     @Test func arraysWithHolesKeepTheirPlaces() throws {
         let tree = MemoryTree()
-        try tree.set("/", ["a": ["0": "x", "3": "y"], "b": ["2": 1], "c": ["-1": 1, "0": 2], "d": ["0": 1, "k": 2], "e": ["00": 1]])
+        try tree.set(
+            "/",
+            [
+                "a": ["0": "x", "3": "y"], "b": ["2": 1], "c": ["-1": 1, "0": 2], "d": ["0": 1, "k": 2], "e": ["00": 1],
+            ])
         #expect(
             try tree.text()
                 == #"{"a":["x",null,null,"y"],"b":{"2":1},"c":{"-1":1,"0":2},"d":{"0":1,"k":2},"e":{"00":1}}"#)
@@ -43,13 +48,16 @@ struct NodeReaderTests {
     @Test func prioritiesStandInExportFormatOnly() throws {
         let tree = MemoryTree()
         try tree.set(
-            "/", [
-                "a": [".value": 1, ".priority": "p"], "b": ["c": [".value": "x", ".priority": 2], "d": 3, ".priority": 4],
+            "/",
+            [
+                "a": [".value": 1, ".priority": "p"],
+                "b": ["c": [".value": "x", ".priority": 2], "d": 3, ".priority": 4],
                 ".priority": 5,
             ])
         #expect(
             try tree.text("/", .export)
-                == #"{".priority":5,"a":{".value":1,".priority":"p"},"b":{".priority":4,"c":{".value":"x",".priority":2},"d":3}}"#)
+                == #"{".priority":5,"a":{".value":1,".priority":"p"},"b":{".priority":4,"c":{".value":"x",".priority":2},"d":3}}"#
+        )
         #expect(try tree.text() == #"{"a":1,"b":{"c":"x","d":3}}"#)
         #expect(try tree.text("/a", .export) == #"{".value":1,".priority":"p"}"#)
         #expect(try tree.text("/a") == "1")

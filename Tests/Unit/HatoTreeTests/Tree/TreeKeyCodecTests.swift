@@ -14,14 +14,18 @@ struct TreeKeyCodecTests {
             return bytes
         }
         for _ in 0..<60_000 {
-            let (left, right) = (Int.random(in: 0..<keys.count, using: &random), Int.random(in: 0..<keys.count, using: &random))
+            let (left, right) = (
+                Int.random(in: 0..<keys.count, using: &random), Int.random(in: 0..<keys.count, using: &random)
+            )
             let byKey = KeyOrder.compare(keys[left].text, keys[right].text).signum()
-            let byBytes = encoded[left] == encoded[right] ? 0 : encoded[left].lexicographicallyPrecedes(encoded[right]) ? -1 : 1
+            let byBytes =
+                encoded[left] == encoded[right] ? 0 : encoded[left].lexicographicallyPrecedes(encoded[right]) ? -1 : 1
             #expect(byKey == byBytes, "\(keys[left]) and \(keys[right]), seed \(seed)")
         }
         for (key, bytes) in zip(keys, encoded) {
             #expect(TreeKeyCodec.decode(bytes.span) == key, "\(key), seed \(seed)")
-            #expect(TreeKeyCodec.endOfKey(in: (bytes + [9, 0, 9]).span, from: 0) == bytes.count, "\(key), seed \(seed)")
+            #expect(
+                TreeKeyCodec.endOfKey(in: (bytes + [9, 0, 9]).span, from: 0) == bytes.count, "\(key), seed \(seed)")
         }
     }
 
@@ -49,7 +53,10 @@ struct TreeKeyCodecTests {
 
     @Test func aNodeIsFollowedByItsPriorityThenIntegersThenOtherKeys() throws {
         let codec = TreeKeyCodec(prefix: [1])
-        let paths = ["/", "/.priority", "/-5", "/0", "/00", "/7", "/7/.priority", "/7/a", "/70", "/ ", "/a", "/a/.priority", "/a/1", "/a/a", "/a!"]
+        let paths = [
+            "/", "/.priority", "/-5", "/0", "/00", "/7", "/7/.priority", "/7/a", "/70", "/ ", "/a", "/a/.priority",
+            "/a/1", "/a/a", "/a!",
+        ]
         let rows = try paths.map { codec.key(of: try TreePath($0)) }
         #expect(rows == rows.sorted { $0.lexicographicallyPrecedes($1) })
     }
@@ -65,17 +72,22 @@ struct TreeKeyCodecTests {
 /// Keys of all kinds, many of them close to each other.
 enum RandomKeys {
     private static let pieces = [
-        "0", "1", "9", "-", "2147483647", "2147483648", "a", "b", "A", "_", "~", " ", "é", "e\u{301}", "\u{80}", "\u{D7FF}",
+        "0", "1", "9", "-", "2147483647", "2147483648", "a", "b", "A", "_", "~", " ", "é", "e\u{301}", "\u{80}",
+        "\u{D7FF}",
         "\u{E000}", "\u{FFFD}", "\u{10000}", "😀", "\u{10FFFF}", "鳩",
     ]
 
     static func key(_ random: inout SeededRandom) -> TreeKey {
         switch Int.random(in: 0..<4, using: &random) {
         case 0:
-            let zeros = String(repeating: "0", count: Int.random(in: 0..<4, using: &random) == 0 ? Int.random(in: 0..<300, using: &random) : 0)
+            let zeros = String(
+                repeating: "0",
+                count: Int.random(in: 0..<4, using: &random) == 0 ? Int.random(in: 0..<300, using: &random) : 0)
             let limit: Int64 = Bool.random(using: &random) ? 12 : 3_000_000_000
             let number = Int64.random(in: -limit...limit, using: &random)
-            return TreeKey(unchecked: (number < 0 ? "-" : Bool.random(using: &random) ? "" : "-") + zeros + String(number.magnitude))
+            return TreeKey(
+                unchecked: (number < 0 ? "-" : Bool.random(using: &random) ? "" : "-") + zeros
+                    + String(number.magnitude))
         default:
             let count = Int.random(in: 1...4, using: &random)
             return TreeKey(unchecked: (0..<count).map { _ in pieces.randomElement(using: &random) ?? "a" }.joined())

@@ -8,7 +8,8 @@ struct WritePlannerTests {
 
     @Test func pushedChildIsReadBack() throws {
         let tree = MemoryTree()
-        let plan = try tree.apply(.push(["text": "ただいま", "date": [".sv": "timestamp"]], at: TreePath("/rooms/r1"), key: key), at: 5)
+        let plan = try tree.apply(
+            .push(["text": "ただいま", "date": [".sv": "timestamp"]], at: TreePath("/rooms/r1"), key: key), at: 5)
         #expect(try tree.text("/rooms/r1/\(key)") == #"{"date":5,"text":"ただいま"}"#)
         #expect(plan.changes.count == 1)
         #expect(plan.changes[0].path == (try TreePath("/rooms/r1/\(key)")))
@@ -20,7 +21,9 @@ struct WritePlannerTests {
 
     @Test func samePushAgainChangesNothing() throws {
         let tree = MemoryTree()
-        let value: JSONValue = ["text": "hi", "date": [".sv": "timestamp"], "n": [".value": [".sv": ["increment": 2]], ".priority": 1]]
+        let value: JSONValue = [
+            "text": "hi", "date": [".sv": "timestamp"], "n": [".value": [".sv": ["increment": 2]], ".priority": 1],
+        ]
         try tree.apply(.push(value, at: TreePath("/r"), key: key, isClientKey: true), at: 5)
         let again = try tree.apply(.push(value, at: TreePath("/r"), key: key, isClientKey: true), at: 9)
         #expect(again.isEmpty)
@@ -104,7 +107,8 @@ struct WritePlannerTests {
 
     @Test func nodesEmptiedByOneUpdateVanishTogether() throws {
         let tree = MemoryTree()
-        try tree.set("/top", ["a": [".priority": 1, "x": 1], "b": ["c": [".priority": 2, "y": 1], "z": 3], ".priority": 3])
+        try tree.set(
+            "/top", ["a": [".priority": 1, "x": 1], "b": ["c": [".priority": 2, "y": 1], "z": 3], ".priority": 3])
         let plan = try tree.update("/", ["top/b/z": nil, "top/a/x": nil, "top/b/c/y": nil])
         #expect(plan.changes.map(\.existsDepth) == [0, 0, 0])
         #expect(tree.rows.count == 0)
