@@ -131,7 +131,8 @@ let package = Package(
         command(
             "hato-dev", in: "Services/Dev",
             [
-                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage",
+                "HatoAuth", "HatoMessages", "HatoNotifier", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC",
+                "HatoStorage",
                 "HatoRocksDB", "HatoRuntime", argumentParser, logging,
             ]),
 

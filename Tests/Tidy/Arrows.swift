@@ -37,7 +37,7 @@ import Testing
             "HatoStorage",
         ],
         "Services/Dev/hato-dev": [
-            "HatoAuth", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRocksDB",
+            "HatoAuth", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRocksDB",
             "HatoRuntime", "HatoStorage",
         ],
     ]

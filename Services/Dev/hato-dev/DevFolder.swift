@@ -37,6 +37,12 @@ struct DevFolder: Sendable {
         return try AdministratorKeys(file: administratorKeyFile)
     }
 
+    /// The key the services of this process call each other with: the first of the file.
+    func administratorKey() throws -> String {
+        let (bytes, _) = try SecretFile.read(administratorKeyFile)
+        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).first.map(String.init) ?? ""
+    }
+
     /// Deletes a temporary folder; what people keep stays.
     func leave() {
         if isTemporary { try? FileManager.default.removeItem(atPath: path) }

@@ -3,6 +3,8 @@ import HatoAuth
 import HatoIdentity
 import HatoMessages
 import HatoModel
+import HatoNotifier
+import HatoPush
 import HatoRPC
 import HatoRocksDB
 import HatoRuntime
@@ -13,7 +15,7 @@ struct DevStack: RunningService {
     private let folder: DevFolder
     private let auth: AuthServer
     private let messages: MessagesPart
-    private let host: String
+    private let notifier: NotifierServer
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let folder = try DevFolder(start.settings)
@@ -22,8 +24,10 @@ struct DevStack: RunningService {
             let memory = RocksDBMemory(stores: 3)
             let parts = Parts(start: start, folder: folder, keys: keys, memory: memory)
             let auth = try await parts.startAuth()
-            let messages = try await MessagesPart(parts, auth: ServiceAddress(host: auth.host, port: auth.port))
-            return DevStack(folder: folder, auth: auth, messages: messages, host: start.settings["host"])
+            let authAddress = ServiceAddress(host: auth.host, port: auth.port)
+            let messages = try await MessagesPart(parts, auth: authAddress)
+            let notifier = try await parts.startNotifier(auth: authAddress, messages: messages.address)
+            return DevStack(folder: folder, auth: auth, messages: messages, notifier: notifier)
         } catch {
             folder.leave()
             throw error
@@ -34,11 +38,13 @@ struct DevStack: RunningService {
         [
             "auth": .string("\(ServiceAddress(host: auth.host, port: auth.port))"),
             "messages": .string("\(messages.address)"),
+            "notifier": .string("\(ServiceAddress(host: notifier.host, port: notifier.port))"),
             "adminKeyFile": .string(folder.administratorKeyFile),
         ]
     }
 
     func shutdown(grace: Duration) async {
+        await notifier.shutdown(grace: grace)
         await messages.shutdown(grace: grace)
         await auth.shutdown(grace: grace)
         folder.leave()
@@ -58,7 +64,7 @@ struct DevStack: RunningService {
         }
 
         func server(_ service: String) throws -> RPCServerConfiguration {
-            var configuration = try start.serverConfiguration(version: "0.1.0")
+            var configuration = try start.serverConfiguration(version: Service.version)
             configuration.service = service
             configuration.port = start.settings.integer("\(service)-port")
             return configuration
@@ -75,6 +81,19 @@ struct DevStack: RunningService {
                 configuration, store: try store("auth"), administratorKeys: keys,
                 environment: AuthEnvironment(logger: logger("auth")))
             return try await AuthServer.start(service, try server("auth"))
+        }
+
+        func startNotifier(auth: ServiceAddress, messages: ServiceAddress) async throws -> NotifierServer {
+            var configuration = NotifierConfiguration(
+                server: try server("notifier"), auth: RPCClientConfiguration(host: auth.host, port: auth.port),
+                messages: RPCClientConfiguration(host: messages.host, port: messages.port), administratorKeys: keys)
+            configuration.identity = IdentityConfiguration(
+                project: start.settings["project"], keysFile: folder.keysFile("notifier"))
+            configuration.administratorKey = try folder.administratorKey()
+            configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
+            configuration.backupFolder = start.settings.text("backup-dir")
+            return try await NotifierServer.start(
+                configuration, store: try store("notifier"), logger: logger("notifier"))
         }
     }
 }
