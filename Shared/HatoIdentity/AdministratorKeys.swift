@@ -34,7 +34,8 @@ public struct AdministratorKeys: Sendable {
             guard key.count >= Self.keyBytesMin else {
                 throw SecretFileError(
                     path: path,
-                    problem: "the key on line \(index + 1) has \(key.count) bytes, at least \(Self.keyBytesMin) are needed")
+                    problem:
+                        "the key on line \(index + 1) has \(key.count) bytes, at least \(Self.keyBytesMin) are needed")
             }
             digests.append(SHA256.hash(data: Array(key)))
         }

@@ -1,9 +1,9 @@
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #else
-import Darwin
+    import Darwin
 #endif
 
 /// Why a file of keys cannot be used; the text names the file and what to do.
@@ -21,7 +21,9 @@ public struct SecretFileError: Error, Sendable, Hashable, CustomStringConvertibl
 /// A small file that only its owner should read.
 public enum SecretFile {
     /// The bytes of a file of at most `bytesMax` bytes, and its permission bits.
-    public static func read(_ path: String, bytesMax: Int = 1 << 20) throws(SecretFileError) -> (bytes: [UInt8], mode: UInt32) {
+    public static func read(_ path: String, bytesMax: Int = 1 << 20) throws(SecretFileError) -> (
+        bytes: [UInt8], mode: UInt32
+    ) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SecretFileError(path: path, problem: "cannot be opened: \(lastError())") }
         defer { _ = close(descriptor) }
@@ -66,11 +68,11 @@ public enum SecretFile {
     private static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             #if canImport(Glibc)
-            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             #elseif canImport(Musl)
-            let count = Musl.read(descriptor, buffer.baseAddress, buffer.count)
+                let count = Musl.read(descriptor, buffer.baseAddress, buffer.count)
             #else
-            let count = Darwin.read(descriptor, buffer.baseAddress, buffer.count)
+                let count = Darwin.read(descriptor, buffer.baseAddress, buffer.count)
             #endif
             if count < 0, errno == EINTR { continue }
             return count
@@ -82,11 +84,11 @@ public enum SecretFile {
         while !rest.isEmpty {
             let slice = UnsafeRawBufferPointer(rebasing: rest)
             #if canImport(Glibc)
-            let count = Glibc.write(descriptor, slice.baseAddress, slice.count)
+                let count = Glibc.write(descriptor, slice.baseAddress, slice.count)
             #elseif canImport(Musl)
-            let count = Musl.write(descriptor, slice.baseAddress, slice.count)
+                let count = Musl.write(descriptor, slice.baseAddress, slice.count)
             #else
-            let count = Darwin.write(descriptor, slice.baseAddress, slice.count)
+                let count = Darwin.write(descriptor, slice.baseAddress, slice.count)
             #endif
             if count < 0 {
                 if errno == EINTR { continue }

@@ -1,5 +1,5 @@
-public import HatoModel
 import Crypto
+public import HatoModel
 import Synchronization
 
 /// Proves who is calling.
@@ -160,7 +160,8 @@ public final class ServiceAuthenticator: Authenticator {
     }
 
     private var unavailable: RPCError {
-        .unavailable(reason: "auth_unavailable", "The keys to verify this ID token cannot be fetched from auth now; try again")
+        .unavailable(
+            reason: "auth_unavailable", "The keys to verify this ID token cannot be fetched from auth now; try again")
     }
 
     /// One fetch for all who want one now. The task is unstructured because nobody who waits for it may cancel it for the others;

@@ -1,5 +1,5 @@
-public import HatoModel
 import Crypto
+public import HatoModel
 
 /// A key pair that signs ID tokens: ES256 (ECDSA on P-256 with SHA-256), named by its `kid`.
 public struct SigningKey: Sendable {

@@ -21,7 +21,8 @@ extension TokenError: RPCErrorConvertible {
     public var rpcError: RPCError {
         switch self {
         case .expired: .unauthenticated(reason: "TOKEN_EXPIRED", "The ID token has expired; refresh it")
-        case .revoked: .unauthenticated(reason: "TOKEN_EXPIRED", "The session of this ID token was ended; sign in again")
+        case .revoked:
+            .unauthenticated(reason: "TOKEN_EXPIRED", "The session of this ID token was ended; sign in again")
         default: .unauthenticated(reason: "INVALID_ID_TOKEN", "The credential is no valid ID token (\(explanation))")
         }
     }

@@ -44,7 +44,9 @@ public struct TokenVerifier: Sendable {
     private func check(_ claims: JSONObject, now: Int64) throws(TokenError) -> VerifiedToken {
         guard claims["iss"]?.string == configuration.issuer else { throw .wrongIssuer }
         guard claims["aud"]?.string == configuration.project else { throw .wrongAudience }
-        guard let uid = claims["sub"]?.string, (1...128).contains(uid.unicodeScalars.count) else { throw .badClaim("sub") }
+        guard let uid = claims["sub"]?.string, (1...128).contains(uid.unicodeScalars.count) else {
+            throw .badClaim("sub")
+        }
         let issuedAt = try seconds("iat", in: claims)
         let expiresAt = try seconds("exp", in: claims)
         let latest = now / 1000 + configuration.leewaySeconds
@@ -74,7 +76,8 @@ struct SignedParts {
         guard token.utf8.count <= bytesMax else { throw .malformed }
         let bytes = Array(token.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let headerBytes = Base64URL.decode(parts[0]), let signature = Base64URL.decode(parts[2]),
+        guard parts.count == 3, let headerBytes = Base64URL.decode(parts[0]),
+            let signature = Base64URL.decode(parts[2]),
             case .object(let header)? = try? JSONParser.parse(headerBytes, depth: 4)
         else { throw .malformed }
         guard header["alg"]?.string == "ES256" else { throw .unsupportedAlgorithm }

@@ -1,5 +1,5 @@
-public import HatoRPC
 import HatoModel
+public import HatoRPC
 import HatoStorage
 import Logging
 
@@ -12,7 +12,8 @@ public final class AuthServer: Sendable {
     private let upkeep: Task<Void, Never>
 
     /// `configuration` says where to listen; methods, health and name are filled in here.
-    public static func start(_ service: AuthService, _ configuration: RPCServerConfiguration) async throws -> AuthServer {
+    public static func start(_ service: AuthService, _ configuration: RPCServerConfiguration) async throws -> AuthServer
+    {
         var configuration = configuration
         configuration.methods = Auth.methods
         configuration.health = { service.health }

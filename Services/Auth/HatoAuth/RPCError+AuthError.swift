@@ -4,8 +4,10 @@ extension AuthError: RPCErrorConvertible {
     var rpcError: RPCError {
         switch self {
         case .invalidFields(let problems): RPCError.invalidFields(problems)
-        case .emailExists: .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
-        case .usernameExists: .alreadyExists(reason: "USERNAME_EXISTS", "Another account has this username", at: "username")
+        case .emailExists:
+            .alreadyExists(reason: "EMAIL_EXISTS", "Another account has this e-mail address", at: "email")
+        case .usernameExists:
+            .alreadyExists(reason: "USERNAME_EXISTS", "Another account has this username", at: "username")
         case .uidExists: .alreadyExists(reason: "DUPLICATE_LOCAL_ID", "Another account has this uid", at: "uid")
         case .hasCredentials:
             .alreadyExists(
@@ -22,7 +24,8 @@ extension AuthError: RPCErrorConvertible {
             .unauthenticated(reason: "INVALID_REFRESH_TOKEN", "The refresh token is not valid; sign in again")
         case .credentialTooOld:
             .unauthenticated(
-                reason: "CREDENTIAL_TOO_OLD_LOGIN_AGAIN", "This change needs a recent sign-in; sign in again, then repeat it")
+                reason: "CREDENTIAL_TOO_OLD_LOGIN_AGAIN",
+                "This change needs a recent sign-in; sign in again, then repeat it")
         case .tooManyAttempts(let milliseconds):
             .resourceExhausted(
                 reason: "TOO_MANY_ATTEMPTS_TRY_LATER", "Too many attempts; try again later",

@@ -44,7 +44,8 @@ extension Auth {
             public var photoUrl: String?
 
             public init(
-                providerId: String, rawId: String, email: String? = nil, displayName: String? = nil, photoUrl: String? = nil
+                providerId: String, rawId: String, email: String? = nil, displayName: String? = nil,
+                photoUrl: String? = nil
             ) {
                 self.providerId = providerId
                 self.rawId = rawId
@@ -61,7 +62,8 @@ extension Auth {
             account.lastLoginAt = account.createdAt
             account.providerUserInfo = [
                 Provider(
-                    providerId: "password", rawId: "masuo@example.com", email: "masuo@example.com", displayName: "マスオさん")
+                    providerId: "password", rawId: "masuo@example.com", email: "masuo@example.com", displayName: "マスオさん"
+                )
             ]
             return account
         }

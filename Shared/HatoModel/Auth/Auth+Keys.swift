@@ -26,7 +26,8 @@ extension Auth {
         }
 
         static let example = JWK(
-            kid: "k1c9v2", x: "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", y: "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM")
+            kid: "k1c9v2", x: "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+            y: "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM")
     }
 
     /// The keys that verify ID tokens: the next, the current, and retired ones while their tokens live.

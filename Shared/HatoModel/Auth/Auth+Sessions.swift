@@ -24,7 +24,8 @@ extension Auth {
         /// An anonymous account's ID token.
         public var idToken: String?
 
-        public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil) {
+        public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
+        {
             self.email = email
             self.password = password
             self.username = username

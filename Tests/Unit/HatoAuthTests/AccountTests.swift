@@ -1,8 +1,8 @@
-@testable import HatoAuth
-
 import HatoModel
 import HatoStorage
 import Testing
+
+@testable import HatoAuth
 
 struct AccountTests {
     private func update(
@@ -151,7 +151,9 @@ struct AccountTests {
 
     @Test func administratorHasNoAccountAndNobodyHasNone() async throws {
         let bench = try await AuthBench.open()
-        #expect(await wireError { try await bench.service.account(CallOrigin(caller: .administrator)) }?.code == .permissionDenied)
+        #expect(
+            await wireError { try await bench.service.account(CallOrigin(caller: .administrator)) }?.code
+                == .permissionDenied)
         #expect(await wireError { try await bench.service.account(CallOrigin()) }?.code == .unauthenticated)
         let session = try await bench.signUp()
         bench.pass(seconds: 3000)
@@ -178,7 +180,8 @@ struct UsersTests {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp(username: "masuo")
         for request in [
-            Auth.Users.Get(uid: session.uid), Auth.Users.Get(email: "MASUO@example.com"), Auth.Users.Get(username: "Masuo"),
+            Auth.Users.Get(uid: session.uid), Auth.Users.Get(email: "MASUO@example.com"),
+            Auth.Users.Get(username: "Masuo"),
         ] {
             #expect(try await bench.service.user(request).uid == session.uid)
         }
@@ -202,7 +205,9 @@ struct UsersTests {
         #expect(Set(seen) == uids)
         #expect(seen == seen.sorted())
         for limit in [0, -1, 1001] {
-            #expect(await wireError { try await bench.service.users(Auth.Users.List(limit: limit)) }?.data["parameter"] == "limit")
+            #expect(
+                await wireError { try await bench.service.users(Auth.Users.List(limit: limit)) }?.data["parameter"]
+                    == "limit")
         }
     }
 
@@ -242,7 +247,9 @@ struct UsersTests {
         let uid = try await bench.anonymous().uid
         var update = Auth.Users.Update(uid: uid)
         let long = #"{"a":""# + String(repeating: "x", count: 1000) + #""}"#
-        for (text, reason) in [(#"{"sub":"me"}"#, "FORBIDDEN_CLAIM"), ("[]", "INVALID_CLAIMS"), (long, "CLAIMS_TOO_LARGE")] {
+        for (text, reason) in [
+            (#"{"sub":"me"}"#, "FORBIDDEN_CLAIM"), ("[]", "INVALID_CLAIMS"), (long, "CLAIMS_TOO_LARGE"),
+        ] {
             update.customAttributes = text
             #expect(await wireError { try await bench.service.updateUser(update) }?.reason == reason)
         }
@@ -268,6 +275,8 @@ struct UsersTests {
         let session = try await bench.signUp()
         _ = try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid))
         #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
-        #expect(await wireError { try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid)) }?.code == .notFound)
+        #expect(
+            await wireError { try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid)) }?.code
+                == .notFound)
     }
 }

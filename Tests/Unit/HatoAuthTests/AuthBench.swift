@@ -1,11 +1,11 @@
-@testable import HatoAuth
-
 import HatoIdentity
 import HatoModel
 import HatoStorage
 import Logging
 import Synchronization
 import Testing
+
+@testable import HatoAuth
 
 /// An auth service on a memory store, with a clock that stands still until told, and a count of every hash.
 ///
@@ -43,7 +43,8 @@ final class AuthBench: Sendable {
         change(&configuration)
         let shared = earlier?.state ?? Shared()
         let store = try store ?? earlier?.store ?? MemoryStore()
-        let environment = AuthEnvironment(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { shared.state.withLock { $0.now } })
+        let environment = AuthEnvironment(
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { shared.state.withLock { $0.now } })
         let service = try await AuthService.open(
             configuration, store: store, administratorKeys: .none, environment: environment,
             derive: { password, salt, cost in try Self.derive(shared, password, salt, cost) })
@@ -90,7 +91,9 @@ final class AuthBench: Sendable {
 
     func anonymous() async throws -> Auth.Session { try await service.signUp(Auth.SignUp(), CallOrigin()) }
 
-    func upgrade(_ session: Auth.Session, _ email: String, _ password: String = AuthBench.password) async throws -> Auth.Session {
+    func upgrade(_ session: Auth.Session, _ email: String, _ password: String = AuthBench.password) async throws
+        -> Auth.Session
+    {
         var request = Auth.SignUp(email: email, password: password)
         request.idToken = session.idToken
         return try await service.signUp(request, CallOrigin())

@@ -1,9 +1,9 @@
-@testable import HatoAuth
-
 import HatoIdentity
 import HatoModel
 import HatoStorage
 import Testing
+
+@testable import HatoAuth
 
 struct KeysTests {
     @Test func nextKeyIsPublishedBeforeItSigns() async throws {
@@ -68,7 +68,9 @@ struct KeysTests {
         let before = try await bench.signUp("a@example.com")
         _ = try await bench.service.rotateKeys()
         let after = try await bench.signUp("b@example.com")
-        for session in [before, after] { #expect(try verifier.verify(session.idToken, now: bench.now).uid == session.uid) }
+        for session in [before, after] {
+            #expect(try verifier.verify(session.idToken, now: bench.now).uid == session.uid)
+        }
     }
 
     @Test func storeOfANewerFormatIsRefused() async throws {
@@ -83,7 +85,8 @@ struct KeysTests {
         let text = String(decoding: good.bytes, as: UTF8.self)
         #expect(throws: Never.self) { try SigningKeyRecord(kid: "k1", good.bytes) }
         for damaged in [
-            "", "{", "[]", "{}", text.replacing("current", with: "retired"), text.replacing("\"role\"", with: "\"roll\""),
+            "", "{", "[]", "{}", text.replacing("current", with: "retired"),
+            text.replacing("\"role\"", with: "\"roll\""),
             text.replacing("{", with: "{\"more\":1,"),
         ] {
             let error = #expect(throws: RecordError.self) { try SigningKeyRecord(kid: "k1", Array(damaged.utf8)) }

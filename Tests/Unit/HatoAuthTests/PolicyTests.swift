@@ -1,6 +1,6 @@
-@testable import HatoAuth
-
 import Testing
+
+@testable import HatoAuth
 
 struct PasswordPolicyTests {
     private func problem(_ text: String, lengthMin: Int = 6, names: [String] = []) -> FieldProblem? {
@@ -25,7 +25,8 @@ struct PasswordPolicyTests {
 
     @Test func whatEverybodyTriesFirstIsRefused() {
         for text in [
-            "password", "PassWord123", "Qwertyuiop", "aaaaaaaa", "abcabcabc", "12345678", "87654321", "567890123", "abcdefgh",
+            "password", "PassWord123", "Qwertyuiop", "aaaaaaaa", "abcabcabc", "12345678", "87654321", "567890123",
+            "abcdefgh",
             "1qaz2wsx3edc4rfv", "correcthorsebatterystaple", "ｐａｓｓｗｏｒｄ", "123456789012345",
         ] {
             #expect(problem(text)?.reason == "WEAK_PASSWORD", "\(text)")
@@ -34,7 +35,9 @@ struct PasswordPolicyTests {
 
     @Test func ownNamesAreRefused() {
         let names = ["masuo.fuguta@example.com", "masuo77"]
-        for text in ["Masuo.Fuguta@example.com", "masuo.fuguta", "MASUO77"] { #expect(problem(text, names: names) != nil) }
+        for text in ["Masuo.Fuguta@example.com", "masuo.fuguta", "MASUO77"] {
+            #expect(problem(text, names: names) != nil)
+        }
         #expect(problem("masuo.fuguta likes tea", names: names) == nil)
     }
 
@@ -67,7 +70,8 @@ struct PasswordHashTests {
         let good = "$scrypt$ln=14,r=8,p=5$AAECAwQFBgcICQoLDA0ODw$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
         #expect(PasswordHash(good) != nil)
         for (part, other) in [
-            ("$scrypt", "$argon2"), ("ln=14", "ln=40"), ("ln=14", "ln=-1"), ("r=8", "r=0"), ("p=5", "p=500"), ("ln=14,", ""),
+            ("$scrypt", "$argon2"), ("ln=14", "ln=40"), ("ln=14", "ln=-1"), ("r=8", "r=0"), ("p=5", "p=500"),
+            ("ln=14,", ""),
             ("AAECAwQFBgcICQoLDA0ODw", ""), ("ODw$AAAA", "ODw$AA"), ("AAEC", "-AEC"), ("$A", "$A$"),
         ] {
             #expect(PasswordHash(good.replacing(part, with: other, maxReplacements: 1)) == nil, "\(other)")
@@ -79,7 +83,8 @@ struct PasswordHashTests {
         let derived = try PasswordHasher.scrypt(
             Array("pleaseletmein".utf8), Array("SodiumChloride".utf8), ScryptCost(logN: 14, r: 8, p: 1))
         let expected: [UInt8] = [
-            0x70, 0x23, 0xBD, 0xCB, 0x3A, 0xFD, 0x73, 0x48, 0x46, 0x1C, 0x06, 0xCD, 0x81, 0xFD, 0x38, 0xEB, 0xFD, 0xA8, 0xFB,
+            0x70, 0x23, 0xBD, 0xCB, 0x3A, 0xFD, 0x73, 0x48, 0x46, 0x1C, 0x06, 0xCD, 0x81, 0xFD, 0x38, 0xEB, 0xFD, 0xA8,
+            0xFB,
             0xBA, 0x90, 0x4F, 0x8E, 0x3E, 0xA9, 0xB5, 0x43, 0xF6, 0x54, 0x5D, 0xA1, 0xF2,
         ]
         #expect(derived == expected)
@@ -94,7 +99,9 @@ struct PasswordHashTests {
 struct EmailAddressTests {
     @Test func addressesAreKeptInOneForm() {
         #expect(EmailAddress.normalised("Masuo@Example.COM", bytesMax: 254) == "masuo@example.com")
-        for text in ["a@b.co", "first.last+tag@sub.example.co.jp", "o'hara@example.com", "鳩@例え.jp", "a_b-c@x-y.example"] {
+        for text in [
+            "a@b.co", "first.last+tag@sub.example.co.jp", "o'hara@example.com", "鳩@例え.jp", "a_b-c@x-y.example",
+        ] {
             #expect(EmailAddress.normalised(text, bytesMax: 254) != nil, "\(text)")
         }
         #expect(
@@ -104,7 +111,8 @@ struct EmailAddressTests {
 
     @Test func textsThatAreNoAddressAreRefused() {
         for text in [
-            "", "@", "a@", "@b.co", "a@b", "a@@b.co", "a b@c.co", "a@b..co", ".a@b.co", "a.@b.co", "a..b@c.co", "a@-b.co",
+            "", "@", "a@", "@b.co", "a@b", "a@@b.co", "a b@c.co", "a@b..co", ".a@b.co", "a.@b.co", "a..b@c.co",
+            "a@-b.co",
             "a@b-.co", "a@b.co ", "a@b.co\n", "a@b,co", "<a@b.co>", "\"a\"@b.co", "a@b.co\u{0}", "a\u{200B}@b.co",
             String(repeating: "a", count: 65) + "@b.co", "a@" + String(repeating: "b", count: 64) + ".co",
             "a@" + String(repeating: "bcd.", count: 70) + "co",
@@ -146,7 +154,9 @@ struct AccountFormPolicyTests {
 
     @Test func photosAreWebAddresses() {
         #expect(reason(AccountForm(photoUrl: "https://example.com/a.png?b=c")) == nil)
-        for url in ["", "https://", "javascript:alert(1)", "ftp://example.com/a", "https://example.com/a b", "https://x/\"><"] {
+        for url in [
+            "", "https://", "javascript:alert(1)", "ftp://example.com/a", "https://example.com/a b", "https://x/\"><",
+        ] {
             #expect(reason(AccountForm(photoUrl: url)) == "INVALID_PHOTO_URL", "\(url)")
         }
     }

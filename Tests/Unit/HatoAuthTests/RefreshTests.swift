@@ -1,8 +1,8 @@
-@testable import HatoAuth
-
 import HatoModel
 import HatoStorage
 import Testing
+
+@testable import HatoAuth
 
 struct RefreshTests {
     @Test func tokenIsGoodOnceAndBringsItsSuccessor() async throws {
@@ -151,7 +151,8 @@ struct RefreshRotationStateMachineTests {
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
         _ = machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 0, policy: policy)
         let before = machine
-        #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_000, policy: policy) == .repeatSuccessor)
+        #expect(
+            machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_000, policy: policy) == .repeatSuccessor)
         #expect(machine == before)
         #expect(machine.tokenWasPresented(hashes[0], successor: hashes[1], now: 30_001, policy: policy) == .endReused)
     }

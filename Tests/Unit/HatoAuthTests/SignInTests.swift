@@ -1,8 +1,8 @@
-@testable import HatoAuth
-
 import HatoModel
 import HatoStorage
 import Testing
+
+@testable import HatoAuth
 
 struct SignInTests {
     @Test func unknownNameAndWrongPasswordLookTheSameAndCostTheSame() async throws {
@@ -148,7 +148,8 @@ struct SignInTests {
             bench.pass(seconds: 1)
             sessions.append(try await bench.signIn())
         }
-        #expect(await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        #expect(
+            await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         for session in sessions.dropFirst() { _ = try await bench.refresh(session.refreshToken) }
     }
 

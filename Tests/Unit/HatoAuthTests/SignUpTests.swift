@@ -1,7 +1,7 @@
-@testable import HatoAuth
-
 import HatoModel
 import Testing
+
+@testable import HatoAuth
 
 struct SignUpTests {
     @Test func accountSignsInWithEmailInAnyCaseOrWithUsername() async throws {
@@ -64,7 +64,9 @@ struct SignUpTests {
 
     @Test func everyWrongFieldOfTheFormIsNamed() async throws {
         let bench = try await AuthBench.open()
-        let error = await wireError { try await bench.signUp("masuo@@example", "short", username: "ma suo", name: "  ") }
+        let error = await wireError {
+            try await bench.signUp("masuo@@example", "short", username: "ma suo", name: "  ")
+        }
         #expect(error?.code == .invalidArgument)
         #expect(error?.reason == "INVALID_EMAIL")
         #expect(error?.data["parameter"] == "email")

@@ -107,7 +107,8 @@ struct TokenVerifierTests {
         let stranger = SigningKey(kid: "k1")
         let jwk = stranger.verificationKey.jwk
         let embedded: JSONObject = [
-            "alg": "ES256", "kid": "k1", "jwk": ["kty": "EC", "crv": "P-256", "x": .string(jwk.x), "y": .string(jwk.y)],
+            "alg": "ES256", "kid": "k1",
+            "jwk": ["kty": "EC", "crv": "P-256", "x": .string(jwk.x), "y": .string(jwk.y)],
         ]
         let raw = try P256.Signing.PrivateKey(rawRepresentation: stranger.rawRepresentation)
         let forged = try token(header: embedded, claims()) { Array(try raw.signature(for: $0).rawRepresentation) }
@@ -167,7 +168,9 @@ struct TokenVerifierTests {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }
             #expect(Base64URL.decode(Base64URL.encode(bytes).utf8) == bytes)
         }
-        for text in ["A", "AB", "AA==", "A+/A", "AAA ", "AAB"] { #expect(Base64URL.decode(text.utf8) == nil, "\(text)") }
+        for text in ["A", "AB", "AA==", "A+/A", "AAA ", "AAB"] {
+            #expect(Base64URL.decode(text.utf8) == nil, "\(text)")
+        }
         #expect(Base64URL.decode("AA".utf8) == [0])
     }
 }

@@ -59,7 +59,8 @@ struct AccountFormPolicy: Sendable {
 
     func email(_ text: String) throws(FieldProblem) -> String {
         guard let email = EmailAddress.normalised(text, bytesMax: limits.emailBytesMax) else {
-            throw FieldProblem("email", "INVALID_EMAIL", "The e-mail address is not one; write it like masuo@example.com")
+            throw FieldProblem(
+                "email", "INVALID_EMAIL", "The e-mail address is not one; write it like masuo@example.com")
         }
         return email
     }
@@ -75,7 +76,8 @@ struct AccountFormPolicy: Sendable {
         }
         guard isAllowed, (3...32).contains(folded.utf8.count) else {
             throw FieldProblem(
-                "username", "INVALID_USERNAME", "The username should have 3 to 32 of a-z, 0-9, _ and ., such as masuo.fuguta")
+                "username", "INVALID_USERNAME",
+                "The username should have 3 to 32 of a-z, 0-9, _ and ., such as masuo.fuguta")
         }
         return folded
     }
@@ -124,11 +126,14 @@ struct AccountFormPolicy: Sendable {
 
     private func photoUrl(_ text: String) throws(FieldProblem) -> String {
         let hasScheme = ["https://", "http://"].contains { text.count > $0.count && text.lowercased().hasPrefix($0) }
-        let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+        let isPlain = text.utf8.allSatisfy {
+            $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<")
+        }
         guard hasScheme, isPlain, text.utf8.count <= limits.photoUrlBytesMax else {
             throw FieldProblem(
                 "photoUrl", "INVALID_PHOTO_URL",
-                "The photo's address should be like https://example.com/masuo.png, at most \(limits.photoUrlBytesMax) bytes")
+                "The photo's address should be like https://example.com/masuo.png, at most \(limits.photoUrlBytesMax) bytes"
+            )
         }
         return text
     }
@@ -141,7 +146,8 @@ struct AccountFormPolicy: Sendable {
         }
         guard case .object(let claims)? = try? JSONParser.parse(text) else {
             throw FieldProblem(
-                "customAttributes", "INVALID_CLAIMS", #"The claims should be a JSON object as text, such as {"staff":true}"#)
+                "customAttributes", "INVALID_CLAIMS",
+                #"The claims should be a JSON object as text, such as {"staff":true}"#)
         }
         if let reserved = claims.members.first(where: { IDTokenClaims.reserved.contains($0.name) }) {
             throw FieldProblem("customAttributes", "FORBIDDEN_CLAIM", "The claim \(reserved.name) is reserved")

@@ -16,7 +16,8 @@ extension AuthService {
         return try await store.read { try Self.ownAccount(user, in: $0).account }
     }
 
-    func updateAccount(_ request: Auth.Account.Update, _ origin: CallOrigin) async throws -> Auth.Account.Update.Result {
+    func updateAccount(_ request: Auth.Account.Update, _ origin: CallOrigin) async throws -> Auth.Account.Update.Result
+    {
         let user = try origin.user()
         let before = try await store.read { try Self.ownAccount(user, in: $0) }
         let deletions = try Self.deletions(request)
@@ -129,7 +130,8 @@ extension AuthService {
             if case .some(.some) = given[attribute] {
                 throw AuthError.invalidFields([
                     FieldProblem(
-                        "deleteAttributes", "INVALID_REQ_TYPE", "\(attribute.rawValue) is to be set and deleted at once")
+                        "deleteAttributes", "INVALID_REQ_TYPE", "\(attribute.rawValue) is to be set and deleted at once"
+                    )
                 ])
             }
         }

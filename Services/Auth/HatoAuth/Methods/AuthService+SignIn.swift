@@ -84,7 +84,8 @@ extension AuthService {
             case (let email?, nil): return .email(try policy.email(email))
             case (nil, let username?): return .username(try policy.username(username))
             case (nil, nil): throw FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")
-            case (_?, _?): throw FieldProblem("username", "INVALID_USERNAME", "Give the e-mail address or the username, not both")
+            case (_?, _?):
+                throw FieldProblem("username", "INVALID_USERNAME", "Give the e-mail address or the username, not both")
             }
         } catch let problem as FieldProblem {
             throw AuthError.invalidFields([problem])

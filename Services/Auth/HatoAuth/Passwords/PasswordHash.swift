@@ -40,7 +40,8 @@ struct PasswordHash: Sendable {
     private static func cost(_ text: Substring) -> ScryptCost? {
         let parts = text.split(separator: ",")
         guard parts.count == 3, parts[0].hasPrefix("ln="), parts[1].hasPrefix("r="), parts[2].hasPrefix("p="),
-            let logN = Int(parts[0].dropFirst(3)), let r = Int(parts[1].dropFirst(2)), let p = Int(parts[2].dropFirst(2))
+            let logN = Int(parts[0].dropFirst(3)), let r = Int(parts[1].dropFirst(2)),
+            let p = Int(parts[2].dropFirst(2))
         else { return nil }
         let cost = ScryptCost(logN: logN, r: r, p: p)
         return cost.isReasonable ? cost : nil
@@ -54,6 +55,8 @@ struct PasswordHash: Sendable {
     private static func bytes(_ text: Substring) -> [UInt8]? {
         guard !text.utf8.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else { return nil }
         return Base64URL.decode(
-            text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 })
+            text.utf8.map {
+                $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0
+            })
     }
 }

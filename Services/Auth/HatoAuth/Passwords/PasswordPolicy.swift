@@ -25,7 +25,8 @@ struct PasswordPolicy: Sendable {
             return weak("Password should not be the e-mail address or the username")
         }
         if CommonPasswords.all.contains(folded) || isRepetition(folded) || isSequence(folded) {
-            return weak("Password should not be one that is tried first, such as a common word, a repetition or a sequence")
+            return weak(
+                "Password should not be one that is tried first, such as a common word, a repetition or a sequence")
         }
         return nil
     }
@@ -41,7 +42,8 @@ struct PasswordPolicy: Sendable {
     private func isRepetition(_ folded: String) -> Bool {
         let scalars = Array(folded.unicodeScalars)
         return (1...4).contains { period in
-            scalars.count >= period * 2 && scalars.indices.dropFirst(period).allSatisfy { scalars[$0] == scalars[$0 - period] }
+            scalars.count >= period * 2
+                && scalars.indices.dropFirst(period).allSatisfy { scalars[$0] == scalars[$0 - period] }
         }
     }
 

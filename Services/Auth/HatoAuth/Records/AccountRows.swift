@@ -29,12 +29,16 @@ enum AccountRows {
     }
 
     /// Throws when another account has one of the names of `account`. `before` is what it replaces, nil when it is new.
-    static func checkNames(of account: AccountRecord, replacing before: AccountRecord?, in rows: some StoreReading) throws {
+    static func checkNames(of account: AccountRecord, replacing before: AccountRecord?, in rows: some StoreReading)
+        throws
+    {
         if before == nil, try rows.row(AuthKey.account(account.uid)) != nil { throw AuthError.uidExists }
         if let email = account.email, email != before?.email, try rows.row(AuthKey.email(email)) != nil {
             throw AuthError.emailExists
         }
-        if let username = account.username, username != before?.username, try rows.row(AuthKey.username(username)) != nil {
+        if let username = account.username, username != before?.username,
+            try rows.row(AuthKey.username(username)) != nil
+        {
             throw AuthError.usernameExists
         }
     }

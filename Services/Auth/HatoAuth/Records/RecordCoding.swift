@@ -42,7 +42,9 @@ struct RecordReader {
 
     mutating func optionalBytes(_ name: String, count: Int) throws -> [UInt8]? {
         try take(name) { value in
-            guard let bytes = value.string.flatMap({ Base64URL.decode($0.utf8) }), bytes.count == count else { return nil }
+            guard let bytes = value.string.flatMap({ Base64URL.decode($0.utf8) }), bytes.count == count else {
+                return nil
+            }
             return bytes
         }
     }
@@ -51,7 +53,9 @@ struct RecordReader {
 
     /// Call last: members that nobody asked for are damage too.
     func end() throws {
-        if let left = members.members.first { throw RecordError(record: record, problem: "unknown member \(left.name)") }
+        if let left = members.members.first {
+            throw RecordError(record: record, problem: "unknown member \(left.name)")
+        }
     }
 
     private func required<Value>(_ name: String, _ value: Value?) throws -> Value {

@@ -22,7 +22,9 @@ extension SessionRecord {
         let hashBytes = RefreshToken.hashBytes
         self.id = id
         uid = try reader.text("uid")
-        guard let provider = SignInProvider(rawValue: try reader.text("provider")) else { throw reader.failure("provider") }
+        guard let provider = SignInProvider(rawValue: try reader.text("provider")) else {
+            throw reader.failure("provider")
+        }
         self.provider = provider
         authTime = try reader.integer("authTime")
         rotation = RefreshRotationStateMachine(

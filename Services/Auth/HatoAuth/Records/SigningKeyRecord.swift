@@ -47,7 +47,9 @@ extension SigningKeyRecord {
             }
             self.key = key
         }
-        guard (key == nil) == (role == .retired), (retiredAt != nil) == (role == .retired) else { throw reader.failure("role") }
+        guard (key == nil) == (role == .retired), (retiredAt != nil) == (role == .retired) else {
+            throw reader.failure("role")
+        }
         try reader.end()
     }
 

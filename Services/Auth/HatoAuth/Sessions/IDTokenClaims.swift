@@ -5,7 +5,8 @@ import HatoModel
 struct IDTokenClaims {
     /// Names that the tokens' own claims have; custom attributes may not use them.
     static let reserved: Set<String> = [
-        "acr", "amr", "at_hash", "aud", "auth_time", "azp", "cnf", "c_hash", "exp", "firebase", "iat", "iss", "jti", "nbf",
+        "acr", "amr", "at_hash", "aud", "auth_time", "azp", "cnf", "c_hash", "exp", "firebase", "iat", "iss", "jti",
+        "nbf",
         "nonce", "sub",
     ]
 
@@ -21,7 +22,9 @@ struct IDTokenClaims {
         if let name = account.displayName { claims["name"] = .string(name) }
         if let picture = account.photoUrl { claims["picture"] = .string(picture) }
         if let text = account.customAttributes, case .object(let custom)? = try? JSONParser.parse(text) {
-            for member in custom.members where !Self.reserved.contains(member.name) { claims[member.name] = member.value }
+            for member in custom.members where !Self.reserved.contains(member.name) {
+                claims[member.name] = member.value
+            }
         }
         // What follows is ours: no attribute can pretend to it.
         claims["iss"] = .string(IdentityConfiguration.issuer(of: project))

@@ -28,7 +28,9 @@ struct PasswordOption: ParsableArguments {
     }
 
     private static func line() throws -> String {
-        guard let line = readLine() else { throw CommandFailure(.usage, "no password: give --password, or a line on stdin") }
+        guard let line = readLine() else {
+            throw CommandFailure(.usage, "no password: give --password, or a line on stdin")
+        }
         return line
     }
 }

@@ -103,7 +103,8 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Enable: RequestCommand {
         typealias Target = AuthTarget
-        static let configuration = CommandConfiguration(commandName: "enable", abstract: "Lets a disabled account in again.")
+        static let configuration = CommandConfiguration(
+            commandName: "enable", abstract: "Lets a disabled account in again.")
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "The uid.") var uid: String

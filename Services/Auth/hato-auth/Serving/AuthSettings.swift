@@ -54,20 +54,26 @@ enum AuthSettings {
 
     private static let seconds = 0...3_153_600_000
 
-    private static let numbers: [Member<Int>] = [
-        number("password-length-min", \.passwordLengthMin, 1...128, "characters a password has at least"),
-        number("scrypt-log-n", \.scrypt.logN, 1...20, "cost of a password hash: log2 of scrypt's N"),
-        number("scrypt-r", \.scrypt.r, 1...16, "scrypt's block size"),
-        number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
-        number("hashing-threads", \.hashingThreads, 1...256, "passwords hashed at a time"),
-        number("token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "life of an ID token"),
-        number(
-            "credential-age-seconds-max", \.credentialAgeSecondsMax, seconds,
-            "oldest sign-in that may change e-mail or password; 0 turns it off"),
-        number("refresh-grace-seconds", \.refresh.graceSeconds, seconds, "how long a used refresh token brings its successor again"),
-        number("refresh-idle-seconds", \.refresh.idleSeconds, 60...3_153_600_000, "a session unused for this long is over"),
-        number("refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds, "a session this old is over; 0: never"),
-    ] + limits
+    private static let numbers: [Member<Int>] =
+        [
+            number("password-length-min", \.passwordLengthMin, 1...128, "characters a password has at least"),
+            number("scrypt-log-n", \.scrypt.logN, 1...20, "cost of a password hash: log2 of scrypt's N"),
+            number("scrypt-r", \.scrypt.r, 1...16, "scrypt's block size"),
+            number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
+            number("hashing-threads", \.hashingThreads, 1...256, "passwords hashed at a time"),
+            number("token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "life of an ID token"),
+            number(
+                "credential-age-seconds-max", \.credentialAgeSecondsMax, seconds,
+                "oldest sign-in that may change e-mail or password; 0 turns it off"),
+            number(
+                "refresh-grace-seconds", \.refresh.graceSeconds, seconds,
+                "how long a used refresh token brings its successor again"),
+            number(
+                "refresh-idle-seconds", \.refresh.idleSeconds, 60...3_153_600_000,
+                "a session unused for this long is over"),
+            number(
+                "refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds, "a session this old is over; 0: never"),
+        ] + limits
 
     private static let limits: [Member<Int>] = [
         number("password-bytes-max", \.limits.passwordBytesMax, 64...65_536, "longest password, in bytes"),
@@ -78,25 +84,39 @@ enum AuthSettings {
         number("password-queue-max", \.limits.passwordQueueMax, 0...100_000, "passwords waiting to be hashed"),
         number("sessions-per-account-max", \.limits.sessionsPerAccountMax, 1...10_000, "sessions of one account"),
         number("users-page-max", \.limits.usersPageMax, 1...1000, "accounts on one page"),
-        number("attempt-entries-max", \.limits.attemptEntriesMax, 100...10_000_000, "addresses and accounts remembered"),
+        number(
+            "attempt-entries-max", \.limits.attemptEntriesMax, 100...10_000_000, "addresses and accounts remembered"),
         number("failures-free", \.limits.failuresFree, 1...100, "wrong passwords that cost an account nothing"),
-        number("lock-milliseconds-max", \.limits.lockMillisecondsMax, 0...86_400_000, "longest wait after wrong passwords"),
-        number("failure-memory-milliseconds", \.limits.failureMemoryMilliseconds, 0...2_592_000_000, "when they are forgotten"),
+        number(
+            "lock-milliseconds-max", \.limits.lockMillisecondsMax, 0...86_400_000, "longest wait after wrong passwords"),
+        number(
+            "failure-memory-milliseconds", \.limits.failureMemoryMilliseconds, 0...2_592_000_000,
+            "when they are forgotten"),
         number(
             "sign-ins-pending-per-account-max", \.limits.signInsPendingPerAccountMax, 1...10_000,
             "sign-ins of one account checked at a time"),
-        number("sign-ins-per-address-burst", \.limits.signInsPerAddress.burst, rate, "sign-ins of one address at once; 0: no limit"),
-        number("sign-ins-per-address-minute", \.limits.signInsPerAddress.perMinute, rate, "and a minute in the long run"),
-        number("sign-ups-per-address-burst", \.limits.signUpsPerAddress.burst, rate, "sign-ups of one address at once; 0: no limit"),
-        number("sign-ups-per-address-minute", \.limits.signUpsPerAddress.perMinute, rate, "and a minute in the long run"),
+        number(
+            "sign-ins-per-address-burst", \.limits.signInsPerAddress.burst, rate,
+            "sign-ins of one address at once; 0: no limit"),
+        number(
+            "sign-ins-per-address-minute", \.limits.signInsPerAddress.perMinute, rate, "and a minute in the long run"),
+        number(
+            "sign-ups-per-address-burst", \.limits.signUpsPerAddress.burst, rate,
+            "sign-ups of one address at once; 0: no limit"),
+        number(
+            "sign-ups-per-address-minute", \.limits.signUpsPerAddress.perMinute, rate, "and a minute in the long run"),
         number(
             "anonymous-per-address-burst", \.limits.anonymousSignUpsPerAddress.burst, rate,
             "anonymous sign-ups of one address at once; 0: no limit"),
         number(
             "anonymous-per-address-minute", \.limits.anonymousSignUpsPerAddress.perMinute, rate,
             "and a minute in the long run"),
-        number("refreshes-per-address-burst", \.limits.refreshesPerAddress.burst, rate, "refreshes of one address at once; 0: no limit"),
-        number("refreshes-per-address-minute", \.limits.refreshesPerAddress.perMinute, rate, "and a minute in the long run"),
+        number(
+            "refreshes-per-address-burst", \.limits.refreshesPerAddress.burst, rate,
+            "refreshes of one address at once; 0: no limit"),
+        number(
+            "refreshes-per-address-minute", \.limits.refreshesPerAddress.perMinute, rate, "and a minute in the long run"
+        ),
     ]
 
     private static let rate = 0...1_000_000

@@ -1,0 +1,192 @@
+import HatoAuth
+import HatoIdentity
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+import Synchronization
+import Testing
+
+private let administratorKey = "administrator-key-0123456789-0123456789"
+
+/// The service behind its socket, and clients.
+private final class WireBench: Sendable {
+    let server: AuthServer
+    let client: RPCClient
+    let log: LogLines
+
+    init(_ change: (inout AuthConfiguration) -> Void = { _ in }) async throws {
+        var configuration = AuthConfiguration()
+        configuration.scrypt = ScryptCost(logN: 4, r: 1, p: 1)
+        change(&configuration)
+        let log = LogLines()
+        let service = try await AuthService.open(
+            configuration, store: try MemoryStore(),
+            administratorKeys: AdministratorKeys(keys: [administratorKey]) ?? .none,
+            environment: AuthEnvironment(logger: Logger(label: "test") { _ in log }))
+        self.log = log
+        server = try await AuthServer.start(service, RPCServerConfiguration(service: "auth", version: "0"))
+        client = RPCClient(RPCClientConfiguration(host: server.host, port: server.port))
+    }
+
+    func stop() async {
+        await client.close()
+        await server.shutdown(grace: .seconds(10))
+    }
+}
+
+/// Everything that is logged, as text.
+private struct LogLines: LogHandler {
+    private final class Lines: Sendable { let lines = Mutex<[String]>([]) }
+
+    private let kept = Lines()
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    var lines: [String] { kept.lines.withLock { $0 } }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        kept.lines.withLock { $0.append("\(event.message) \(event.metadata ?? [:]) \(metadata)") }
+    }
+}
+
+struct OverTheWireTests {
+    @Test func everyDeclaredMethodIsServed() async throws {
+        let bench = try await WireBench()
+        let document = try await bench.client.call(method: "rpc.discover")
+        let names = (document["methods"]?.array ?? []).compactMap { $0["name"]?.string }
+        for method in Auth.methods { #expect(names.contains(method.method), "\(method.method)") }
+        await bench.stop()
+    }
+
+    @Test func sessionOfASignUpIsGoodForCallsAndConnections() async throws {
+        let bench = try await WireBench()
+        let session = try await bench.client.call(
+            Auth.SignUp(email: "masuo@example.com", password: AuthBench.password, displayName: "マスオさん"))
+        let own = try await bench.client.call(Auth.Account.Get(), credential: session.idToken)
+        #expect(own.uid == session.uid)
+        let signedIn = RPCClient(
+            RPCClientConfiguration(host: bench.server.host, port: bench.server.port).with(credential: session.idToken))
+        #expect(try await signedIn.call(Auth.Account.Get()).displayName == "マスオさん")
+        let renewed = try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken))
+        #expect(try await bench.client.call(Auth.Account.Get(), credential: renewed.idToken).uid == session.uid)
+        _ = try await bench.client.call(Auth.SignOut(refreshToken: renewed.refreshToken))
+        let over = await wireError { try await bench.client.call(Auth.Refresh(refreshToken: renewed.refreshToken)) }
+        #expect(over?.reason == "INVALID_REFRESH_TOKEN")
+        await signedIn.close()
+        await bench.stop()
+    }
+
+    @Test func administratorMethodsAreClosedToOthers() async throws {
+        let bench = try await WireBench()
+        let session = try await bench.client.call(Auth.SignUp())
+        let calls: [(String, JSONObject)] = [
+            ("auth.users.list", [:]), ("auth.users.get", ["uid": .string(session.uid)]), ("auth.users.create", [:]),
+            ("auth.users.update", ["uid": .string(session.uid)]), ("auth.users.delete", ["uid": .string(session.uid)]),
+            ("auth.users.revoke", ["uid": .string(session.uid)]), ("auth.keys.rotate", [:]),
+        ]
+        for (method, params) in calls {
+            let nobody = await wireError { try await bench.client.call(method: method, params: params) }
+            #expect(nobody?.code == .unauthenticated || nobody?.code == .permissionDenied, "\(method)")
+            let user = await wireError {
+                try await bench.client.call(method: method, params: params, credential: session.idToken)
+            }
+            #expect(user?.code == .permissionDenied, "\(method)")
+        }
+        let administrator = try await bench.client.call(Auth.Users.List(), credential: administratorKey)
+        #expect(administrator.users.map(\.uid) == [session.uid])
+        await bench.stop()
+    }
+
+    @Test func anotherServiceVerifiesTokensWithTheKeysItFetches() async throws {
+        let bench = try await WireBench()
+        let link = bench.client
+        var configuration = IdentityConfiguration()
+        configuration.refetchMillisecondsMin = 0
+        let authenticator = ServiceAuthenticator(configuration: configuration, administratorKeys: .none) {
+            try await link.call(Auth.Keys()).keys
+        }
+        let before = try await bench.client.call(Auth.SignUp())
+        #expect(try await authenticator.authenticate(before.idToken).uid == before.uid)
+        // Twice, so that the signing key is one that the verifier has never seen.
+        for _ in 0..<2 { _ = try await bench.client.call(Auth.Keys.Rotate(), credential: administratorKey) }
+        let after = try await bench.client.call(Auth.SignUp())
+        #expect(try await authenticator.authenticate(after.idToken).uid == after.uid)
+        #expect(try await bench.client.call(Auth.Account.Get(), credential: after.idToken).uid == after.uid)
+        #expect(try await authenticator.authenticate(before.idToken).uid == before.uid)
+        await bench.stop()
+    }
+
+    @Test func slowMethodsDoNotHoldUpTheirConnection() async throws {
+        let bench = try await AuthBench.open()
+        let server = try await AuthServer.start(bench.service, RPCServerConfiguration(service: "auth", version: "0"))
+        let client = RPCClient(RPCClientConfiguration(host: server.host, port: server.port))
+        bench.hold(true)
+        let signIn = Task {
+            await wireError { try await client.call(Auth.SignIn(email: "nobody@example.com", password: "something")) }
+        }
+        #expect(await eventually { bench.counts.running == 1 })
+        // Answered while the password is still being hashed.
+        #expect(try await client.call(Auth.Keys()).keys.count == 2)
+        #expect(try await client.call(Auth.SignUp()).isNewUser)
+        #expect(bench.counts.running == 1)
+        bench.hold(false)
+        #expect(await signIn.value?.reason == "INVALID_LOGIN_CREDENTIALS")
+        await client.close()
+        await server.shutdown(grace: .seconds(10))
+    }
+
+    @Test func manySignInsAtOnceAreAnsweredOrSentAwayAndMemoryStaysWithThePool() async throws {
+        let bench = try await WireBench { configuration in
+            configuration.hashingThreads = 2
+            configuration.limits.passwordQueueMax = 16
+            configuration.limits.signInsPendingPerAccountMax = 10_000
+        }
+        _ = try await bench.client.call(Auth.SignUp(email: "masuo@example.com", password: AuthBench.password))
+        let outcomes = await withTaskGroup(of: RPCError?.self) { group in
+            for _ in 0..<1000 {
+                group.addTask {
+                    await wireError {
+                        try await bench.client.call(
+                            Auth.SignIn(email: "masuo@example.com", password: AuthBench.password))
+                    }
+                }
+            }
+            return await group.reduce(into: [RPCError?]()) { $0.append($1) }
+        }
+        #expect(outcomes.count == 1000)
+        #expect(outcomes.contains { $0 == nil })
+        for case let error? in outcomes { #expect(error.reason == "TOO_MANY_ATTEMPTS_TRY_LATER", "\(error)") }
+        await bench.stop()
+    }
+
+    @Test func logNeverHoldsSecrets() async throws {
+        let bench = try await WireBench()
+        let session = try await bench.client.call(Auth.SignUp(email: "masuo@example.com", password: AuthBench.password))
+        _ = await wireError {
+            try await bench.client.call(Auth.SignIn(email: "masuo@example.com", password: "wrong-secret"))
+        }
+        _ = try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken))
+        let second = try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken))
+        _ = try await bench.client.call(Auth.Refresh(refreshToken: second.refreshToken))
+        // Reuse: this is the one that is logged.
+        _ = await wireError { try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken)) }
+        _ = await wireError { try await bench.client.call(Auth.Account.Get(), credential: session.idToken + "x") }
+        _ = try await bench.client.call(Auth.Keys.Rotate(), credential: administratorKey)
+        let text = bench.log.lines.joined(separator: "\n")
+        #expect(text.contains("used refresh token"))
+        for secret in [
+            AuthBench.password, "wrong-secret", session.refreshToken, second.refreshToken, session.idToken,
+            administratorKey,
+            "masuo@example.com",
+        ] {
+            #expect(!text.contains(secret))
+        }
+        await bench.stop()
+    }
+}
