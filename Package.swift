@@ -146,7 +146,7 @@ let package = Package(
         unitTests(
             of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
         unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
-        unitTests(of: "HatoPush", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        unitTests(of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         unitTests(of: "HatoNotifier", ["HatoModel", "HatoRPC", "HatoStorage", "HatoPush", "HatoIdentity"]),
         unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),

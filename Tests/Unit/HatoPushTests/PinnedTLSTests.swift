@@ -1,0 +1,107 @@
+import AsyncHTTPClient
+import Foundation
+import HatoModel
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Testing
+
+@testable import HatoPush
+
+private struct LoopbackResolver: HostResolver {
+    func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] { [.v4(0x7F00_0001)] }
+}
+
+private let openssl = ["/usr/bin/openssl", "/usr/local/bin/openssl", "/opt/homebrew/bin/openssl"]
+    .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+/// The connection goes to the judged address, but certificate and server name are those of the host.
+@Suite(.timeLimit(.minutes(2)), .enabled(if: openssl != nil, "the openssl command is missing"))
+struct PinnedTLSTests {
+    @Test func theCertificateMustBeTheHosts() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "hato-pinned-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await makeCertificate(in: folder)
+        let server = try await TLSServer(folder: folder)
+        var client = HTTPClient.Configuration()
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(folder.appending(path: "server.pem").path)
+        client.tlsConfiguration = tls
+        let channel = WebhookChannel(
+            AddressGuard(.init(allowsPrivate: true), resolver: LoopbackResolver()), limits: .init(), version: "0.1.0",
+            now: { 0 }, client: client)
+        func deliver(_ host: String) async -> DeliveryOutcome {
+            let content = DeliveryContent(notification: "n", device: "d", uid: "u", text: .init(title: "t"))
+            let url = "https://\(host):\(server.port)/"
+            return await channel.deliver(
+                Delivery(id: "n-0", address: .webhook(url: url, secrets: [WebhookSecret { 1 }]), content: content, createdAt: 0))
+        }
+        #expect(await deliver("receiver.test") == .delivered(DeliveryAnswer(status: 204)))
+        guard case .failed(let answer, nil) = await deliver("other.test") else {
+            Issue.record("a certificate for another host was accepted")
+            return
+        }
+        #expect(answer.status == nil)
+        await channel.shutdown()
+        await server.stop()
+    }
+
+    private func makeCertificate(in folder: URL) async throws {
+        let process = Process()
+        process.executableURL = openssl.map { URL(fileURLWithPath: $0) }
+        process.arguments =
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=receiver.test -addext subjectAltName=DNS:receiver.test -keyout server.key -out server.pem"
+            .split(separator: " ").map(String.init)
+        process.currentDirectoryURL = folder
+        process.standardError = FileHandle.nullDevice
+        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        try #require(status == 0)
+    }
+}
+
+/// Answers 204 to everything, over TLS.
+private final class TLSServer: Sendable {
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let channel: any NIOCore.Channel
+    var port: Int { channel.localAddress?.port ?? 0 }
+
+    init(folder: URL) async throws {
+        let certificates = try NIOSSLCertificate.fromPEMFile(folder.appending(path: "server.pem").path)
+        let key = try NIOSSLPrivateKey(file: folder.appending(path: "server.key").path, format: .pem)
+        let context = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key)))
+        channel = try await ServerBootstrap(group: group)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(NIOSSLServerHandler(context: context))
+                    try pipeline.configureHTTPServerPipeline()
+                    try pipeline.addHandler(Answer())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    func stop() async {
+        try? await channel.close()
+        try? await group.shutdownGracefully()
+    }
+
+    private final class Answer: ChannelInboundHandler {
+        typealias InboundIn = HTTPServerRequestPart
+        typealias OutboundOut = HTTPServerResponsePart
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard case .end = unwrapInboundIn(data) else { return }
+            let head = HTTPResponseHead(version: .http1_1, status: .noContent)
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        }
+    }
+}

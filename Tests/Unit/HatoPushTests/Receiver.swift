@@ -1,0 +1,44 @@
+import HatoPush
+import HatoRuntime
+import Synchronization
+
+/// A receiver of webhooks that answers what the test says and keeps what came.
+final class Receiver: Sendable {
+    struct Received: Sendable {
+        var headers: WebhookHeaders
+        var host: String?
+        var target: String
+        var body: [UInt8]
+    }
+
+    private let listener: HTTPListener
+    private let holder: Holder
+
+    init(answer: @escaping @Sendable (Int) async -> HTTPResponse) async throws {
+        let log = Holder()
+        listener = try await HTTPListener(host: "127.0.0.1", port: 0) { request in
+            let headers = WebhookHeaders(
+                id: request.header("webhook-id"), timestamp: request.header("webhook-timestamp"),
+                signature: request.header("webhook-signature"))
+            let count = log.add(
+                Received(headers: headers, host: request.header("host"), target: request.target, body: request.body))
+            return await answer(count)
+        }
+        holder = log
+    }
+
+    private final class Holder: Sendable {
+        private let log = Mutex<[Received]>([])
+        func add(_ received: Received) -> Int {
+            log.withLock { log in
+                log.append(received)
+                return log.count
+            }
+        }
+        var all: [Received] { log.withLock { $0 } }
+    }
+
+    var received: [Received] { holder.all }
+    var port: Int { listener.port }
+    func stop() async { await listener.stop() }
+}

@@ -1,0 +1,180 @@
+import HatoModel
+import HatoRuntime
+import Testing
+
+@testable import HatoPush
+
+/// Every name is this machine.
+private struct LoopbackResolver: HostResolver {
+    func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] { [.v4(0x7F00_0001)] }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct WebhookChannelTests {
+    private static let now: Int64 = 1_795_000_000_500
+    private let secret = WebhookSecret { 0x1234_5678_9ABC_DEF0 }
+
+    private func channel(
+        allowsPrivate: Bool = true, limits: WebhookChannel.Limits = .init()
+    ) -> WebhookChannel {
+        WebhookChannel(
+            AddressGuard(.init(allowsPrivate: allowsPrivate), resolver: LoopbackResolver()), limits: limits,
+            version: "0.1.0", now: { Self.now })
+    }
+
+    private func delivery(to url: String) -> Delivery {
+        var content = DeliveryContent(
+            notification: "ntf_1", device: "dev_1", uid: "u2", text: .init(title: "マスオさんからのメッセージ", body: "ただいま 🍶"))
+        content.data = ["chat": "c1"]
+        return Delivery(
+            id: "ntf_1-0", address: .webhook(url: url, secrets: [secret]), content: content, createdAt: 1_795_000_000_000)
+    }
+
+    private func with(
+        _ channel: WebhookChannel, answer: @escaping @Sendable (Int) async -> HTTPResponse,
+        _ body: (Receiver) async throws -> Void
+    ) async throws {
+        let receiver = try await Receiver(answer: answer)
+        do {
+            try await body(receiver)
+        } catch {
+            await receiver.stop()
+            await channel.shutdown()
+            throw error
+        }
+        await receiver.stop()
+        await channel.shutdown()
+    }
+
+    @Test func whatIsReceivedIsSignedAsItStands() async throws {
+        let channel = channel()
+        try await with(channel, answer: { _ in HTTPResponse(status: 204) }) { receiver in
+            let url = "http://receiver.test:\(receiver.port)/hook?x=1"
+            #expect(await channel.deliver(delivery(to: url)) == .delivered(DeliveryAnswer(status: 204)))
+            let received = try #require(receiver.received.first)
+            #expect(received.headers.id == "ntf_1-0")
+            #expect(received.headers.timestamp == "1795000000")
+            #expect(received.host == "receiver.test:\(receiver.port)")
+            #expect(received.target == "/hook?x=1")
+            try WebhookSignature.verify(
+                received.headers, body: received.body, secrets: [secret], now: Self.now / 1_000)
+            #expect(try JSONParser.parse(received.body)["data"]?["title"] == "マスオさんからのメッセージ")
+        }
+    }
+
+    @Test func twoAttemptsBearTheSameIdentifierAndBody() async throws {
+        let channel = channel()
+        try await with(channel, answer: { HTTPResponse(status: $0 == 1 ? 500 : 200) }) { receiver in
+            let delivery = delivery(to: "http://127.0.0.1:\(receiver.port)/")
+            guard case .failed(let answer, nil) = await channel.deliver(delivery) else {
+                Issue.record("500 is no failure")
+                return
+            }
+            #expect(answer.status == 500)
+            #expect(await channel.deliver(delivery) == .delivered(DeliveryAnswer(status: 200)))
+            #expect(receiver.received.count == 2)
+            #expect(Set(receiver.received.map(\.headers.id)) == ["ntf_1-0"])
+            #expect(Set(receiver.received.map(\.body)).count == 1)
+        }
+    }
+
+    @Test func redirectsAreNotFollowed() async throws {
+        let channel = channel()
+        let other = try await Receiver { _ in HTTPResponse(status: 200) }
+        let location = "http://127.0.0.1:\(other.port)/"
+        try await with(
+            channel, answer: { _ in HTTPResponse(status: 307, headers: [("location", location)]) }
+        ) { receiver in
+            let outcome = await channel.deliver(delivery(to: "http://127.0.0.1:\(receiver.port)/"))
+            guard case .failed(let answer, nil) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(answer.status == 307)
+        }
+        #expect(other.received.isEmpty)
+        await other.stop()
+    }
+
+    @Test func aReceiverThatIsGoneAndABusyOneSaySo() async throws {
+        let channel = channel()
+        try await with(
+            channel,
+            answer: { $0 == 1 ? HTTPResponse(status: 410) : HTTPResponse(status: 503, headers: [("retry-after", "7")]) }
+        ) { receiver in
+            let delivery = delivery(to: "http://127.0.0.1:\(receiver.port)/")
+            guard case .deviceGone = await channel.deliver(delivery) else {
+                Issue.record("410 is not gone")
+                return
+            }
+            guard case .failed(_, retryAfter: .seconds(7)) = await channel.deliver(delivery) else {
+                Issue.record("Retry-After is not honoured")
+                return
+            }
+        }
+    }
+
+    @Test func ofALongAnswerOnlyTheBeginningIsRead() async throws {
+        let channel = channel()
+        let long = [UInt8](repeating: UInt8(ascii: "x"), count: 8 << 20)
+        try await with(channel, answer: { HTTPResponse(status: $0 == 1 ? 400 : 200, body: long) }) { receiver in
+            let delivery = delivery(to: "http://127.0.0.1:\(receiver.port)/")
+            guard case .failed(let answer, _) = await channel.deliver(delivery) else {
+                Issue.record("400 is no failure")
+                return
+            }
+            #expect((answer.error ?? "").utf8.count < 300)
+            guard case .delivered = await channel.deliver(delivery) else {
+                Issue.record("a long answer spoils the delivery")
+                return
+            }
+        }
+    }
+
+    @Test func aSilentReceiverIsAFailureAtTheTimeLimit() async throws {
+        var limits = WebhookChannel.Limits()
+        limits.timeout = .milliseconds(200)
+        let channel = channel(limits: limits)
+        try await with(
+            channel,
+            answer: { _ in
+                // Longer than the limit by far; cut off when the receiver stops.
+                try? await Task.sleep(for: .seconds(3))
+                return HTTPResponse(status: 200)
+            }
+        ) { receiver in
+            guard case .failed(let answer, nil) = await channel.deliver(delivery(to: "http://127.0.0.1:\(receiver.port)/"))
+            else {
+                Issue.record("silence is no failure")
+                return
+            }
+            #expect(answer.status == nil && answer.error != nil)
+        }
+    }
+
+    @Test func nobodyListeningIsAFailure() async throws {
+        let channel = channel()
+        let receiver = try await Receiver { _ in HTTPResponse(status: 200) }
+        let url = "http://127.0.0.1:\(receiver.port)/"
+        await receiver.stop()
+        guard case .failed(let answer, nil) = await channel.deliver(delivery(to: url)) else {
+            Issue.record("nobody is no failure")
+            return
+        }
+        #expect(answer.status == nil)
+        await channel.shutdown()
+    }
+
+    @Test func theAddressIsJudgedAgainBeforeEachSend() async throws {
+        let channel = channel(allowsPrivate: false)
+        let outcome = await channel.deliver(delivery(to: "https://inside.example/"))
+        guard case .failed(let answer, nil) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(answer.error?.contains("not on the public internet") == true)
+        await #expect(throws: AddressRefusal.privateAddress(host: "inside.example")) {
+            _ = try await channel.check(.webhook(url: "https://inside.example/", secrets: []))
+        }
+        await channel.shutdown()
+    }
+}
