@@ -1,0 +1,137 @@
+import Foundation
+public import HatoModel
+public import HatoRPC
+
+/// One `hato-dev --ephemeral` of its own, on free ports, in a temporary folder: gone when it stops.
+///
+/// It also ends when the process that started it dies, however it dies: it holds the other end of its standard input.
+/// Any number may run at once, in one process or several.
+public final class TestStack: Sendable {
+    public enum Service: String, Sendable, CaseIterable {
+        case auth, messages, notifier
+    }
+
+    /// Who a client speaks as.
+    public enum Identity: Sendable {
+        case nobody
+        case administrator
+        case user(idToken: String)
+    }
+
+    /// The key that makes a caller an administrator.
+    public let administratorKey: String
+    /// What the stack said when it was ready.
+    public let announcement: JSONObject
+    private let addresses: [Service: RPCClientConfiguration]
+    private let process: StackProcess
+
+    // MARK: Life
+
+    /// Starts `hato-dev`, found by the environment's `HATO_DEV`, then `PATH`, then beside the running test's own products.
+    /// `arguments` are further settings (`["--rules", file]`). Throws `TestStackError`, with what the stack wrote to stderr.
+    public static func start(
+        _ arguments: [String] = [], executable: String? = nil, within limit: Duration = .seconds(60)
+    ) async throws -> TestStack {
+        guard let path = executable ?? StackExecutable.path else { throw TestStackError.notFound }
+        let ports = Service.allCases.flatMap { ["--\($0.rawValue)-port", "0"] }
+        let process = try StackProcess(path, ["--ephemeral", "--exit-with-stdin"] + ports + arguments)
+        do {
+            return try TestStack(process, try await process.readyLine(within: limit))
+        } catch {
+            await process.stop(within: .seconds(1))
+            throw error
+        }
+    }
+
+    /// Runs `body` with a stack that is stopped afterwards, also when it throws.
+    public static func run<Value: Sendable>(
+        _ arguments: [String] = [], _ body: (TestStack) async throws -> Value
+    ) async throws -> Value {
+        let stack = try await start(arguments)
+        do {
+            let value = try await body(stack)
+            await stack.stop()
+            return value
+        } catch {
+            await stack.stop()
+            throw error
+        }
+    }
+
+    private init(_ process: StackProcess, _ ready: JSONObject) throws {
+        self.process = process
+        announcement = ready
+        var addresses: [Service: RPCClientConfiguration] = [:]
+        for service in Service.allCases {
+            guard let text = ready[service.rawValue]?.string else { continue }
+            addresses[service] = RPCClientConfiguration(address: text)
+        }
+        self.addresses = addresses
+        guard let file = ready["adminKeyFile"]?.string, let text = try? String(contentsOfFile: file, encoding: .utf8),
+            let key = text.split(separator: "\n").first
+        else { throw TestStackError.badReadyLine(EncodedJSON(.object(ready)).text) }
+        administratorKey = String(key)
+    }
+
+    /// A stack that is forgotten ends too, only later.
+    deinit { process.closeInput() }
+
+    /// Asks the stack to end, waits for it, and ends it by force after `limit`.
+    public func stop(within limit: Duration = .seconds(15)) async { await process.stop(within: limit) }
+
+    /// Ends it at once, like a power failure.
+    public func kill() async { await process.kill() }
+
+    public var processIdentifier: Int32 { process.identifier }
+
+    /// The last of what the stack wrote to stderr.
+    public var log: String { process.log }
+
+    // MARK: Clients
+
+    /// Where a service listens.
+    public func configuration(_ service: Service) -> RPCClientConfiguration {
+        guard let configuration = addresses[service] else {
+            preconditionFailure("this hato-dev serves no \(service.rawValue)")
+        }
+        return configuration
+    }
+
+    /// A client of its own connection.
+    public func client(_ service: Service, as identity: Identity = .nobody) -> RPCClient {
+        let configuration = configuration(service)
+        switch identity {
+        case .nobody: return RPCClient(configuration)
+        case .administrator: return RPCClient(configuration.with(credential: administratorKey))
+        case .user(let idToken): return RPCClient(configuration.with(credential: idToken))
+        }
+    }
+
+    /// Makes an account: with an e-mail address, or anonymous.
+    public func newUser(email: String? = nil, password: String = "correct horse battery") async throws -> Auth.Session {
+        let client = client(.auth)
+        let session = try await client.call(Auth.SignUp(email: email, password: email == nil ? nil : password))
+        await client.close()
+        return session
+    }
+}
+
+/// Why there is no stack.
+public enum TestStackError: Error, Sendable, CustomStringConvertible {
+    case notFound
+    case cannotStart(path: String, reason: String)
+    case endedEarly(status: Int32, log: String)
+    case neverReady(log: String)
+    case badReadyLine(String)
+
+    public var description: String {
+        switch self {
+        case .notFound:
+            "hato-dev was not found: build it (swift build --product hato-dev) and name it in HATO_DEV, or put it into PATH"
+        case .cannotStart(let path, let reason): "\(path) did not start: \(reason)"
+        case .endedEarly(let status, let log): "hato-dev ended with status \(status) before it was ready:\n\(log)"
+        case .neverReady(let log): "hato-dev was not ready in time:\n\(log)"
+        case .badReadyLine(let line): "hato-dev announced itself in a way this library does not know: \(line)"
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Testing
+
+/// The library other projects test with: stacks start, are apart from each other, and leave nothing behind.
+@Suite(.timeLimit(.minutes(5)))
+struct ThrowAwayStack {
+    @Test func stackAnswersAndIsGoneAfterwards() async throws {
+        let (folder, identifier) = try await TestStack.run { stack in
+            let health = try await stack.client(.messages).call(Service.Health())
+            #expect(health.service == "messages")
+            let user = try await stack.newUser()
+            let client = stack.client(.messages, as: .user(idToken: user.idToken))
+            let pushed = try await client.call(
+                method: "messages.push", params: ["path": "/chats/c1/messages", "value": ["text": "ただいま"]])
+            let key = try #require(pushed["key"]?.string)
+            let read = try await client.call(
+                method: "messages.get", params: ["path": .string("/chats/c1/messages/\(key)/text")])
+            #expect(read["value"] == "ただいま")
+            let file = try #require(stack.announcement["adminKeyFile"]?.string)
+            return ((file as NSString).deletingLastPathComponent, stack.processIdentifier)
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder))
+        #expect(kill(identifier, 0) != 0)
+    }
+
+    @Test func twoStacksKnowNothingOfEachOther() async throws {
+        let one = try await TestStack.start()
+        let other = try await TestStack.start()
+        let writer = one.client(.messages, as: .administrator)
+        _ = try await writer.call(method: "messages.set", params: ["path": "/a", "value": 1])
+        let reader = other.client(.messages, as: .administrator)
+        #expect(try await reader.call(method: "messages.get", params: ["path": "/a"])["value"] == .null)
+        #expect(one.administratorKey != other.administratorKey)
+        await one.stop()
+        await other.stop()
+    }
+
+    @Test func stackEndsWhenNobodyHoldsItAnyMore() async throws {
+        var stack: TestStack? = try await TestStack.start()
+        let identifier = try #require(stack?.processIdentifier)
+        stack = nil
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(30)
+        while kill(identifier, 0) == 0, clock.now < end { try await clock.sleep(for: .milliseconds(20)) }
+        #expect(kill(identifier, 0) != 0)
+    }
+
+    @Test func wrongSettingSaysWhatTheStackSaid() async throws {
+        do {
+            _ = try await TestStack.start(["--no-such-setting", "1"])
+            Issue.record("it started")
+        } catch let error as TestStackError {
+            #expect("\(error)".contains("no-such-setting"))
+        }
+    }
+}
