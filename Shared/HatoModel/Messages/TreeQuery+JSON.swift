@@ -208,10 +208,11 @@ extension TreeQuery {
     /// What `equalTo` would say, if it would say the same.
     private func equal(_ start: Cut, _ end: Cut) -> JSONValue? {
         guard start.value == end.value else { return nil }
-        return switch (start.key, end.key) {
-        case (.beforeAll, .afterAll): order == .key ? nil : written(start)
-        case (.before(let low), .after(let high)) where low == high: written(start)
-        default: nil
+        switch (start.key, end.key) {
+        // By key these two say nothing; and JSON's own null is no nil.
+        case (.beforeAll, .afterAll) where order != .key: return written(start)
+        case (.before(let low), .after(let high)) where low == high: return written(start)
+        default: return .none
         }
     }
 

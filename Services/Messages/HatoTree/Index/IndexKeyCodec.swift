@@ -156,12 +156,13 @@ public struct IndexKeyCodec: Sendable, Hashable {
                 index += 1
             case 0x80..<0xE0:
                 guard index + 1 < bytes.count else { return String(decoding: units, as: UTF16.self) }
-                units.append(lead & 0x1F << 6 | UInt16(bytes[index + 1] - 2) & 0x3F)
+                units.append((lead & 0x1F) << 6 | UInt16(bytes[index + 1] - 2) & 0x3F)
                 index += 2
             default:
                 guard index + 2 < bytes.count else { return String(decoding: units, as: UTF16.self) }
                 units.append(
-                    lead & 0xF << 12 | UInt16(bytes[index + 1] - 2) & 0x3F << 6 | UInt16(bytes[index + 2] - 2) & 0x3F)
+                    (lead & 0xF) << 12 | (UInt16(bytes[index + 1] - 2) & 0x3F) << 6
+                        | UInt16(bytes[index + 2] - 2) & 0x3F)
                 index += 3
             }
         }

@@ -17,8 +17,9 @@ public enum ListenerEvent: Sendable, Hashable {
     /// What is at each of these paths now, all at once.
     case patch([(path: TreePath, node: TreeNode)])
 
-    /// The fewest words for some changed places.
-    init?(_ places: [(path: TreePath, node: TreeNode)]) {
+    /// The fewest words for some changed places. Priorities stand last: only a node that is there can have one.
+    init?(_ unordered: [(path: TreePath, node: TreeNode)]) {
+        let places = unordered.filter { !$0.path.isPriority } + unordered.filter(\.path.isPriority)
         switch places.count {
         case 0: return nil
         case 1: self = .put(places[0].path, places[0].node)

@@ -1,0 +1,269 @@
+import Foundation
+import HatoModel
+import HatoRules
+import Testing
+
+@testable import HatoTree
+
+/// Random histories: whatever is written, indexes, queries and listeners must say what the plain tree says.
+@Suite struct QueryHistoryTests {
+    static let rules = """
+        {"rules": {
+          "c": {
+            "$room": {".indexOn": ["a", "b/a", ".value"], "$x": {".indexOn": "a"}},
+            "b": {".indexOn": "b/a"},
+          },
+          ".indexOn": ["a", ".value"],
+        }}
+        """
+    static let otherRules = """
+        {"rules": {"c": {".indexOn": ["a", ".value"], "$room": {".indexOn": ["a", "b/a"]}, "é": {}}}}
+        """
+
+    static var seeds: [UInt64] {
+        if let seed = ProcessInfo.processInfo.environment["HATO_SEED"].flatMap(UInt64.init) { return [seed] }
+        return (0..<6).map { _ in UInt64.random(in: 0...UInt64.max) }
+    }
+
+    @Test(arguments: seeds)
+    func indexesAndQueriesAgreeWithThePlainTree(seed: UInt64) throws {
+        var history = RandomHistory(seed)
+        try history.tree.adopt(Self.rules)
+        for step in 0..<250 {
+            try history.write()
+            if step % 60 == 40 { try history.tree.adopt(history.random.pick([Self.rules, Self.otherRules])) }
+            _ = try history.tree.buildPage()
+            if history.tree.catalog.building == nil {
+                let expected = history.tree.expectedIndexRows(history.tree.catalog.definitions)
+                try #require(history.tree.indexRows == expected, "seed \(seed), step \(step)")
+            }
+            for _ in 0..<15 { try history.compareQuery("seed \(seed), step \(step)") }
+        }
+    }
+
+    @Test(arguments: seeds)
+    func listenersOfQueriesSeeWhatTheQuerySees(seed: UInt64) throws {
+        var history = RandomHistory(seed)
+        try history.tree.adopt(Self.rules)
+        try history.tree.build()
+        var listeners: [WindowClient] = []
+        for step in 0..<250 {
+            var changes: [PathChange] = []
+            for _ in 0..<history.random.pick([1, 1, 1, 2, 3]) { changes += try history.write() }
+            for index in listeners.indices {
+                try listeners[index].hear(changes, history.tree)
+                let problem = listeners[index].problem(history.tree)
+                try #require(problem == nil, "seed \(seed), step \(step): \(problem ?? "")")
+            }
+            if listeners.count > 12 { listeners.removeFirst() }
+            listeners.append(try WindowClient(history.data.query(), at: history.collection(), history.tree))
+        }
+    }
+
+    @Test(arguments: seeds)
+    func listenersOfNodesSeeWhatTheTreeHolds(seed: UInt64) throws {
+        var history = RandomHistory(seed)
+        var listeners: [NodeClient] = []
+        for step in 0..<400 {
+            let changes = try history.write()
+            for index in listeners.indices {
+                let isBehind = history.random.chance(1, in: 3)
+                try listeners[index].hear(changes, history.tree, isBehind: isBehind)
+                let problem = isBehind ? nil : listeners[index].problem(history.tree)
+                try #require(problem == nil, "seed \(seed), step \(step): \(problem ?? "") after \(changes.map(\.text))")
+            }
+            if listeners.count > 12 { listeners.removeFirst() }
+            listeners.append(NodeClient(at: history.path(), history.tree))
+        }
+    }
+}
+
+/// A tree that changes at random.
+struct RandomHistory {
+    var tree = IndexedTree()
+    var data: RandomTree
+    var random: SeededRandom {
+        get { data.random }
+        set { data.random = newValue }
+    }
+
+    init(_ seed: UInt64) { data = RandomTree(random: SeededRandom(seed: seed)) }
+
+    mutating func collection() -> TreePath {
+        let c = TreeKey(unchecked: "c")
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: return .root
+        case 1: return TreePath(uncheckedKeys: [c])
+        case 2: return TreePath(uncheckedKeys: [c, data.key(), data.key()])
+        default: return TreePath(uncheckedKeys: [c, TreeKey(unchecked: random.pick(["a", "b", "é"]))])
+        }
+    }
+
+    mutating func path() -> TreePath {
+        var keys = collection().keys
+        for _ in 0..<random.pick([0, 0, 1, 1, 1, 2, 2, 3]) { keys.append(random.chance(1, in: 3) ? TreeKey(unchecked: "a") : data.key()) }
+        return TreePath(uncheckedKeys: keys)
+    }
+
+    @discardableResult
+    mutating func write() throws -> [PathChange] {
+        switch Int.random(in: 0..<20, using: &random) {
+        case 0..<10:
+            let path = path()
+            if path.isRoot, random.chance(9, in: 10) { return [] }
+            return try tree.apply(.set(data.value(depth: max(1, 4 - path.depth)), at: path))
+        case 10..<13:
+            let path = path()
+            if path.depth < 2, random.chance(2, in: 3) { return [] }
+            return try tree.apply(.remove(at: path))
+        case 13..<15:
+            return try tree.apply(.setPriority(data.priority(), at: path()))
+        default:
+            var values: JSONObject = [:]
+            var used: [TreePath] = []
+            let base = random.chance(1, in: 2) ? TreePath.root : collection()
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                var place = path()
+                guard place.depth > base.depth else { continue }
+                place = TreePath(
+                    uncheckedKeys: Array(place.keys.dropFirst(base.depth)), isPriority: random.chance(1, in: 6))
+                let clashes = used.contains { $0.node.isAtOrAbove(place.node) || place.node.isAtOrAbove($0.node) }
+                if clashes { continue }
+                used.append(place)
+                let value = random.chance(1, in: 3) ? .null : data.value(depth: 1)
+                values[String(place.text.dropFirst())] = place.isPriority ? data.priority() : value
+            }
+            if values.isEmpty { return [] }
+            return try tree.apply(.update(values, at: base))
+        }
+    }
+
+    mutating func compareQuery(_ comment: String) throws {
+        let query = data.query()
+        let path = collection()
+        let expected = query.select(from: tree.model.node(at: path))
+        let wanted = expected.map { query.place(of: $0) }
+        let plan = QueryPlan(query, at: path, in: tree.catalog)
+        for plan in Set([plan, .everyChild]) {
+            let places = try tree.runner.places(query, at: path, by: plan)
+            try #require(places == wanted, "\(comment): \(query.json) at \(path) by \(plan)")
+        }
+        let rewritten = try TreeQuery(query.json)
+        try #require(rewritten == query, "\(comment): \(query.json)")
+    }
+}
+
+/// A client that listens to a query.
+struct WindowClient {
+    var window: QueryWindow
+    var client: ChildEventReducer
+    /// The children as the child events tell them, in order.
+    var children: [TreeKey: TreeNode] = [:]
+
+    init(_ query: TreeQuery, at path: TreePath, _ tree: IndexedTree) throws {
+        let plan = QueryPlan(query, at: path, in: tree.catalog)
+        window = try QueryWindow(query, at: path, by: plan, reading: tree.runner)
+        client = ChildEventReducer(query)
+        try hear(.fresh, tree)
+    }
+
+    mutating func hear(_ changes: [PathChange], _ tree: IndexedTree) throws {
+        try hear(window.apply(changes, reading: tree.runner), tree)
+    }
+
+    private mutating func hear(_ update: ListenerUpdate, _ tree: IndexedTree) throws {
+        switch update {
+        case .nothing: return
+        case .fresh:
+            var writer = JSONWriter()
+            let places = try window.places(reading: tree.runner)
+            try tree.runner.write(places, at: window.path, .export, to: &writer)
+            apply(try client.apply([.init(type: .put, path: "/", data: JSONParser.parse(writer.bytes))]))
+        case .events(let events):
+            apply(try client.apply(events.map { try $0.entry }))
+        }
+    }
+
+    private mutating func apply(_ events: [ChildEvent]) {
+        for event in events {
+            switch event {
+            case .removed(let key, _): children[key] = nil
+            case .added(let key, let node, _), .changed(let key, let node, _): children[key] = node
+            case .moved: break
+            }
+        }
+    }
+
+    func problem(_ tree: IndexedTree) -> String? {
+        let expected = window.query.select(from: tree.model.node(at: window.path))
+        let name = "\(window.query.json) at \(window.path)"
+        if client.children != expected { return "\(name): \(client.children.map(\.key)) instead of \(expected.map(\.key))" }
+        if children != Dictionary(uniqueKeysWithValues: expected.map { ($0.key, $0.node) }) { return "\(name): child events" }
+        return nil
+    }
+}
+
+/// A client that listens to a node, and now and then falls behind.
+struct NodeClient {
+    let path: TreePath
+    var client = ChildEventReducer()
+    var missed: MissedChanges
+
+    init(at path: TreePath, _ tree: IndexedTree) {
+        self.path = path
+        missed = MissedChanges(of: path)
+        try? hear(.fresh, tree)
+    }
+
+    mutating func hear(_ changes: [PathChange], _ tree: IndexedTree, isBehind: Bool) throws {
+        guard !isBehind, missed.isEmpty else {
+            missed.add(changes)
+            if !isBehind {
+                try hear(missed.update(reading: tree.nodes), tree)
+                missed = MissedChanges(of: path)
+            }
+            return
+        }
+        try hear(ListenerUpdate(of: changes, at: path), tree)
+    }
+
+    private mutating func hear(_ update: ListenerUpdate, _ tree: IndexedTree) throws {
+        switch update {
+        case .nothing: return
+        case .fresh:
+            let value = try tree.nodes.node(at: path).export
+            _ = try client.apply([.init(type: .put, path: "/", data: value)])
+        case .events(let events):
+            _ = try client.apply(events.map { try $0.entry })
+        }
+    }
+
+    func problem(_ tree: IndexedTree) -> String? {
+        let expected = tree.model.node(at: path)
+        return client.node == expected ? nil : "\(path): \(client.node.text) instead of \(expected.text)"
+    }
+}
+
+extension ListenerEvent {
+    /// As it arrives at a client.
+    var entry: Messages.Event.Entry {
+        get throws {
+            var writer = JSONWriter()
+            write(to: &writer)
+            return try JSONCoding.decode(Messages.Event.Entry.self, from: JSONParser.parse(writer.bytes).object ?? [:])
+        }
+    }
+}
+
+extension TreeNode {
+    /// For messages: short, so that a difference can be seen.
+    fileprivate var text: String {
+        var writer = JSONWriter()
+        writer.write(export)
+        return String(decoding: writer.bytes, as: UTF8.self).replacing(RandomTree.long, with: "…")
+    }
+}
+
+extension PathChange {
+    fileprivate var text: String { "\(path): \(before?.text ?? "?") → \(after?.text ?? "?") \(existedDepth) \(existsDepth)" }
+}
