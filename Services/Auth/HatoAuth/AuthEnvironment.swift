@@ -8,6 +8,8 @@ public struct AuthEnvironment: Sendable {
     /// So many bytes nobody can guess.
     public var randomBytes: @Sendable (Int) -> [UInt8]
     public var logger: Logger
+    /// How a password becomes a hash; tests count here.
+    var derive: PasswordHasher.Derivation = PasswordHasher.scrypt
 
     public init(
         logger: Logger, now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,

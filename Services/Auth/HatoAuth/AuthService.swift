@@ -36,52 +36,35 @@ public final class AuthService: Sendable {
         _ configuration: AuthConfiguration, store: any Store, administratorKeys: AdministratorKeys,
         environment: AuthEnvironment
     ) async throws -> AuthService {
-        try await open(
-            configuration, store: store, administratorKeys: administratorKeys, environment: environment,
-            derive: PasswordHasher.scrypt)
-    }
-
-    /// The same with another derivation, for tests that count.
-    static func open(
-        _ configuration: AuthConfiguration, store: any Store, administratorKeys: AdministratorKeys,
-        environment: AuthEnvironment, derive: @escaping PasswordHasher.Derivation
-    ) async throws -> AuthService {
         let secrets = try await ServiceSecrets.open(store, environment)
-        let passwords = PasswordHasher(configuration, randomBytes: environment.randomBytes, derive: derive)
-        return AuthService(configuration, Parts(store, administratorKeys, environment, passwords), secrets)
-    }
-
-    private struct Parts {
-        var store: any Store
-        var administratorKeys: AdministratorKeys
-        var environment: AuthEnvironment
-        var passwords: PasswordHasher
-
-        init(
-            _ store: any Store, _ administratorKeys: AdministratorKeys, _ environment: AuthEnvironment,
-            _ passwords: PasswordHasher
-        ) {
-            self.store = store
-            self.administratorKeys = administratorKeys
-            self.environment = environment
-            self.passwords = passwords
-        }
-    }
-
-    private init(_ configuration: AuthConfiguration, _ parts: Parts, _ secrets: ServiceSecrets) {
-        self.configuration = configuration
-        environment = parts.environment
-        store = parts.store
-        passwords = parts.passwords
-        attempts = AttemptLedger(configuration, now: parts.environment.now)
-        refreshKey = secrets.refreshKey
-        held = Mutex(HeldRing(ring: secrets.ring, version: 0))
         let keys = secrets.ring.published(
             now: environment.now(), lifetime: configuration.tokenLifetimeSeconds * 1000)
-        authenticator = ServiceAuthenticator(
+        let authenticator = ServiceAuthenticator(
             configuration: IdentityConfiguration(project: configuration.project),
-            administratorKeys: parts.administratorKeys, now: environment.now, fetchKeys: { keys })
+            administratorKeys: administratorKeys, now: environment.now, fetchKeys: { keys })
         authenticator.replaceKeys(keys)
+        return AuthService(
+            configuration, Foundations(store: store, environment: environment, secrets: secrets), authenticator)
+    }
+
+    /// What the service stands on.
+    private struct Foundations {
+        var store: any Store
+        var environment: AuthEnvironment
+        var secrets: ServiceSecrets
+    }
+
+    private init(
+        _ configuration: AuthConfiguration, _ foundations: Foundations, _ authenticator: ServiceAuthenticator
+    ) {
+        self.configuration = configuration
+        self.authenticator = authenticator
+        environment = foundations.environment
+        store = foundations.store
+        passwords = PasswordHasher(configuration, environment)
+        attempts = AttemptLedger(configuration, now: environment.now)
+        refreshKey = foundations.secrets.refreshKey
+        held = Mutex(HeldRing(ring: foundations.secrets.ring, version: 0))
     }
 
     /// The methods of the service, all that `Auth.methods` declares.

@@ -43,15 +43,9 @@ extension Auth {
             public var displayName: String?
             public var photoUrl: String?
 
-            public init(
-                providerId: String, rawId: String, email: String? = nil, displayName: String? = nil,
-                photoUrl: String? = nil
-            ) {
+            public init(providerId: String, rawId: String) {
                 self.providerId = providerId
                 self.rawId = rawId
-                self.email = email
-                self.displayName = displayName
-                self.photoUrl = photoUrl
             }
         }
 
@@ -60,11 +54,10 @@ extension Auth {
             account.email = "masuo@example.com"
             account.displayName = "マスオさん"
             account.lastLoginAt = account.createdAt
-            account.providerUserInfo = [
-                Provider(
-                    providerId: "password", rawId: "masuo@example.com", email: "masuo@example.com", displayName: "マスオさん"
-                )
-            ]
+            var provider = Provider(providerId: "password", rawId: "masuo@example.com")
+            provider.email = account.email
+            provider.displayName = account.displayName
+            account.providerUserInfo = [provider]
             return account
         }
     }

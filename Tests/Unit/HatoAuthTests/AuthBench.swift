@@ -43,11 +43,11 @@ final class AuthBench: Sendable {
         change(&configuration)
         let shared = earlier?.state ?? Shared()
         let store = try store ?? earlier?.store ?? MemoryStore()
-        let environment = AuthEnvironment(
+        var environment = AuthEnvironment(
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { shared.state.withLock { $0.now } })
+        environment.derive = { password, salt, cost in try Self.derive(shared, password, salt, cost) }
         let service = try await AuthService.open(
-            configuration, store: store, administratorKeys: .none, environment: environment,
-            derive: { password, salt, cost in try Self.derive(shared, password, salt, cost) })
+            configuration, store: store, administratorKeys: .none, environment: environment)
         return AuthBench(store, service, shared)
     }
 

@@ -206,9 +206,7 @@ struct ServiceAuthenticatorTests {
         let deadline = ContinuousClock.now + .seconds(20)
         while world.fetches == 0, ContinuousClock.now < deadline { await Task.yield() }
         world.state.withLock { $0.isDown = false }
-        while authenticator.health != .ready, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        while authenticator.health != .ready, ContinuousClock.now < deadline { await Task.yield() }
         #expect(authenticator.health == .ready)
         run.cancel()
         await run.value

@@ -22,18 +22,14 @@ final class PasswordHasher: Sendable {
     /// What is checked when there is no account.
     private let dummy: PasswordHash
 
-    /// `derive` is scrypt but in tests that count.
-    init(
-        _ configuration: AuthConfiguration, randomBytes: @escaping @Sendable (Int) -> [UInt8],
-        derive: @escaping Derivation = PasswordHasher.scrypt
-    ) {
+    init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment) {
         cost = configuration.scrypt
         pool = HashingPool(threads: configuration.hashingThreads, queueMax: configuration.limits.passwordQueueMax)
-        self.randomBytes = randomBytes
-        self.derive = derive
+        randomBytes = environment.randomBytes
+        derive = environment.derive
         dummy = PasswordHash(
-            cost: configuration.scrypt, salt: randomBytes(PasswordHash.saltBytes),
-            hash: randomBytes(PasswordHash.hashBytes))
+            cost: configuration.scrypt, salt: environment.randomBytes(PasswordHash.saltBytes),
+            hash: environment.randomBytes(PasswordHash.hashBytes))
     }
 
     /// Passwords waiting for a thread now.

@@ -24,7 +24,7 @@ struct PasswordPolicy: Sendable {
         if names.contains(where: { isName($0, folded) }) {
             return weak("Password should not be the e-mail address or the username")
         }
-        if CommonPasswords.all.contains(folded) || isRepetition(folded) || isSequence(folded) {
+        if PasswordBlocklist.all.contains(folded) || isRepetition(folded) || isSequence(folded) {
             return weak(
                 "Password should not be one that is tried first, such as a common word, a repetition or a sequence")
         }

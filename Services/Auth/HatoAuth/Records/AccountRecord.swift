@@ -44,10 +44,11 @@ struct AccountRecord: Sendable {
         account.customAttributes = customAttributes
         account.initialEmail = initialEmail
         if passwordHash != nil, let name = email ?? username {
-            account.providerUserInfo = [
-                Auth.Account.Provider(
-                    providerId: "password", rawId: name, email: email, displayName: displayName, photoUrl: photoUrl)
-            ]
+            var provider = Auth.Account.Provider(providerId: "password", rawId: name)
+            provider.email = email
+            provider.displayName = displayName
+            provider.photoUrl = photoUrl
+            account.providerUserInfo = [provider]
         }
         return account
     }

@@ -1,7 +1,7 @@
 /// Passwords that are tried first, in lower case: the most common ones of published leaks that are long enough to matter.
 ///
 /// Repetitions and sequences are not listed: `PasswordPolicy` knows them by their shape.
-enum CommonPasswords {
+enum PasswordBlocklist {
     static let all: Set<String> = Set(
         """
         password password1 password12 password123 password1234 password12345 password123456 password! passw0rd p@ssword
