@@ -147,7 +147,9 @@ let package = Package(
             of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
         unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
         unitTests(of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
-        unitTests(of: "HatoNotifier", ["HatoModel", "HatoRPC", "HatoStorage", "HatoPush", "HatoIdentity"]),
+        unitTests(
+            of: "HatoNotifier",
+            ["HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging]),
         unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),

@@ -1,0 +1,125 @@
+import HatoModel
+import Testing
+
+@testable import HatoNotifier
+
+@Suite struct DeliveryStateMachineTests {
+    private let policy = DeliveryPolicy()
+    private let report = Notifier.AttemptReport(at: 1, status: 500)
+
+    private func pending(expiresAt: Int64 = 1_000_000) -> DeliveryStateMachine {
+        DeliveryStateMachine(dueAt: 100, expiresAt: expiresAt)
+    }
+
+    private func leased(expiresAt: Int64 = 1_000_000) -> DeliveryStateMachine {
+        var machine = pending(expiresAt: expiresAt)
+        _ = machine.leaseRequested(at: 100, until: 160, policy)
+        return machine
+    }
+
+    @Test func whatIsDueIsLeasedAndCountsAsAnAttempt() {
+        var machine = pending()
+        #expect(machine.leaseRequested(at: 99, until: 160, policy) == .ignore)
+        #expect(machine.leaseRequested(at: 100, until: 160, policy) == .send)
+        #expect(machine.state == .leased && machine.time == 160 && machine.attempts == 1)
+        #expect(machine.leaseRequested(at: 159, until: 220, policy) == .ignore)
+    }
+
+    @Test func aLapsedLeaseIsTakenOver() {
+        var machine = leased()
+        #expect(machine.leaseRequested(at: 160, until: 220, policy) == .send)
+        #expect(machine.attempts == 2)
+    }
+
+    @Test func deliveredIsTheEnd() {
+        var machine = leased()
+        #expect(machine.attemptDelivered(.init(at: 120, status: 200), at: 120) == .finish)
+        #expect(machine.state == .delivered && machine.time == 120 && machine.lastAttempt?.status == 200)
+        let end = machine
+        #expect(machine.leaseRequested(at: 500, until: 600, policy) == .ignore)
+        #expect(machine.attemptDelivered(report, at: 500) == .ignore)
+        #expect(machine.attemptFailed(report, delay: 1, at: 500, policy) == .ignore)
+        #expect(machine.deviceWentAway(nil, at: 500) == .ignore)
+        #expect(machine.replaced(at: 500) == .ignore)
+        #expect(machine.replayed(at: 500, expiresAt: 600) == .ignore)
+        #expect(machine.leaseReclaimed(at: 500) == .ignore)
+        #expect(machine == end)
+    }
+
+    @Test func aFailureWaitsForItsTime() {
+        var machine = leased()
+        #expect(machine.attemptFailed(report, delay: 50, at: 120, policy) == .waitUntil(170))
+        #expect(machine.state == .pending && machine.time == 170 && machine.attempts == 1)
+        #expect(machine.lastAttempt == report)
+    }
+
+    @Test func afterTheLastAttemptItIsDead() {
+        var machine = pending()
+        var now: Int64 = 100
+        for attempt in 1...policy.attemptsMax {
+            #expect(machine.leaseRequested(at: now, until: now + 60, policy) == .send)
+            let action = machine.attemptFailed(report, delay: 10, at: now, policy)
+            #expect(action == (attempt < policy.attemptsMax ? .waitUntil(now + 10) : .finish))
+            now += 10
+        }
+        #expect(machine.state == .dead && machine.reason == "attempts_exhausted")
+    }
+
+    @Test func leasesThatLapseUseUpTheAttemptsToo() {
+        var machine = pending()
+        for attempt in 0..<policy.attemptsMax {
+            #expect(machine.leaseRequested(at: 100 + Int64(attempt), until: 101 + Int64(attempt), policy) == .send)
+        }
+        #expect(machine.leaseRequested(at: 500, until: 600, policy) == .finish)
+        #expect(machine.state == .dead)
+    }
+
+    @Test func expiredBeforeTheFirstAttemptIsDroppedAfterItIsDead() {
+        var machine = pending(expiresAt: 300)
+        #expect(machine.leaseRequested(at: 300, until: 360, policy) == .finish)
+        #expect(machine.state == .dropped && machine.reason == "expired")
+        machine = leased(expiresAt: 300)
+        #expect(machine.attemptFailed(report, delay: 200, at: 150, policy) == .finish)
+        #expect(machine.state == .dead && machine.reason == "expired")
+    }
+
+    @Test func onlyWhatWasNotSentIsReplaced() {
+        var machine = pending()
+        #expect(machine.replaced(at: 120) == .finish)
+        #expect(machine.state == .dropped && machine.reason == "collapsed")
+        machine = leased()
+        #expect(machine.replaced(at: 120) == .ignore)
+    }
+
+    @Test func aDeviceThatWentAwayEndsItInEveryUnfinishedState() {
+        for var machine in [pending(), leased()] {
+            #expect(machine.deviceWentAway(nil, at: 120) == .finish)
+            #expect(machine.state == .dropped && machine.reason == "device_gone")
+        }
+    }
+
+    @Test func aReclaimedLeaseIsDueAtOnceAndKeepsItsAttempts() {
+        var machine = leased()
+        #expect(machine.leaseReclaimed(at: 130) == .waitUntil(130))
+        #expect(machine.state == .pending && machine.attempts == 1)
+        #expect(machine.leaseReclaimed(at: 140) == .ignore)
+    }
+
+    @Test func theDeadCanBeReplayedOrDropped() {
+        var machine = leased(expiresAt: 150)
+        _ = machine.attemptFailed(report, delay: 100, at: 120, policy)
+        var other = machine
+        #expect(machine.replayed(at: 900, expiresAt: 2_000) == .waitUntil(900))
+        #expect(machine == DeliveryStateMachine(dueAt: 900, expiresAt: 2_000))
+        #expect(other.droppedByAdministrator(at: 900) == .finish)
+        #expect(other.state == .dropped && other.reason == "administrator")
+        #expect(other.replayed(at: 901, expiresAt: 2_000) == .ignore)
+    }
+
+    @Test func itIsReadBackFromItsRow() throws {
+        var machine = leased()
+        _ = machine.attemptFailed(report, delay: 50, at: 120, policy)
+        let bytes = try RecordCoding.encode(machine)
+        #expect(try RecordCoding.decode(DeliveryStateMachine.self, bytes, key: []) == machine)
+    }
+}

@@ -1,0 +1,309 @@
+import Foundation
+import HatoModel
+import HatoPush
+import HatoRocksDB
+import HatoStorage
+import Testing
+
+@testable import HatoNotifier
+
+@Suite(.timeLimit(.minutes(2))) struct OutboxTests {
+    private let clock = TestClock()
+    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+
+    /// Leases what is due and answers each with `outcome`; returns the titles.
+    @discardableResult
+    private func round(_ outbox: Outbox, _ outcome: DeliveryOutcome) async throws -> [String] {
+        let leases = try await outbox.lease(limit: 100).leases
+        for lease in leases { try await outbox.record(outcome, of: lease) }
+        return leases.compactMap(\.delivery.content.text.title)
+    }
+
+    @Test func everyActiveDeviceOfEveryRecipientGetsADelivery() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        for (name, uid) in [("d1", "u1"), ("d2", "u1"), ("d3", "u2"), ("d4", "u3")] {
+            try await outbox.addDevice(name, of: uid)
+        }
+        let accepted = try await outbox.accept(outbox.notification("a", to: ["u1", "u2", "u1", "nobody"]))
+        #expect(accepted.recipients == 3)
+        #expect(try await outbox.lease(limit: 100).leases.map(\.delivery.content.device).sorted() == ["d1", "d2", "d3"])
+        #expect(outbox.pending == 3)
+    }
+
+    @Test func anIdempotencyKeyIsAcceptedOnceWithinADay() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let first = try await outbox.accept(outbox.notification("a", key: "k"))
+        let second = try await outbox.accept(outbox.notification("a", key: "k"))
+        #expect(second.notification == first.notification && second.isRepetition && second.recipients == 1)
+        await #expect(throws: OutboxRefusal.idempotencyKeyReused) {
+            try await outbox.accept(outbox.notification("b", key: "k"))
+        }
+        #expect(try await round(outbox, delivered) == ["a"])
+        clock.advance(by: .seconds(86_401))
+        let third = try await outbox.accept(outbox.notification("b", key: "k"))
+        #expect(!third.isRepetition && third.notification != first.notification)
+    }
+
+    @Test func oneLaneHasOneAttemptInFlightAndKeepsItsOrder() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.addDevice("d2", of: "u2")
+        for title in ["a", "b", "c"] { try await outbox.send(title, to: ["u1", "u2"]) }
+        let first = try await outbox.lease(limit: 100).leases
+        #expect(first.map(\.delivery.content.text.title) == ["a", "a"])
+        #expect(try await outbox.lease(limit: 100).leases.isEmpty)
+        for lease in first {
+            let isBusy = lease.delivery.content.device == "d1"
+            try await outbox.record(isBusy ? ScriptedChannel.busy : delivered, of: lease)
+        }
+        // d1 holds its order back, d2 goes on.
+        let second = try await outbox.lease(limit: 100).leases
+        #expect(second.map(\.delivery.content.device) == ["d2"] && second.first?.delivery.content.text.title == "b")
+        clock.advance(by: .seconds(1))
+        #expect(try await outbox.lease(limit: 100).leases.map(\.delivery.content.text.title) == ["a"])
+    }
+
+    @Test func underACollapseKeyTheNewestReplacesWhatWasNotSent() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let first = try await outbox.send("1", collapseKey: "room")
+        let other = try await outbox.send("other")
+        let second = try await outbox.send("2", collapseKey: "room")
+        #expect(try await outbox.states(of: first) == [.dropped])
+        let leases = try await outbox.lease(limit: 100).leases
+        #expect(Set(leases.compactMap(\.delivery.content.text.title)) == ["other", "2"])
+        // What is being attempted is not replaced; what waits behind it is.
+        let third = try await outbox.send("3", collapseKey: "room")
+        let fourth = try await outbox.send("4", collapseKey: "room")
+        #expect(try await outbox.states(of: third) == [.dropped])
+        for lease in leases { try await outbox.record(delivered, of: lease) }
+        #expect(try await round(outbox, delivered) == ["4"])
+        for id in [other, second, fourth] { #expect(try await outbox.states(of: id) == [.delivered]) }
+        #expect(outbox.pending == 0)
+    }
+
+    @Test func replacingDoesNotCallAFailingReceiverSooner() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.send("1", collapseKey: "room")
+        try await round(outbox, .failed(DeliveryAnswer(status: 503), retryAfter: .seconds(100)))
+        try await outbox.send("2", collapseKey: "room")
+        #expect(try await round(outbox, delivered).isEmpty)
+        clock.advance(by: .seconds(100))
+        #expect(try await round(outbox, delivered) == ["2"])
+    }
+
+    @Test func aBatchMayReplaceWithinItself() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let cursor = CursorRecord(version: 1, epoch: "e")
+        try await outbox.change { try $0.writes.put(CursorRecord.key("default"), cursor) }
+        let new = ["1", "2", "3"].map { outbox.notification($0, collapseKey: "room") }
+        let move = CursorMove(database: "default", from: cursor, to: CursorRecord(version: 2, epoch: "e"))
+        _ = try await outbox.accept(new, moving: move)
+        #expect(outbox.pending == 1)
+        #expect(try await round(outbox, delivered) == ["3"])
+        #expect(try await outbox.counts().pending == 0)
+    }
+
+    @Test func failuresAreRetriedUntilTheDeliveryIsDead() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.delivery.attemptsMax = 3 }
+        try await outbox.addDevice("d1", of: "u1")
+        let id = try await outbox.send("a")
+        var ids: Set<String> = []
+        for _ in 1...3 {
+            let lease = try #require(try await outbox.lease(limit: 1).leases.first)
+            ids.insert(lease.delivery.id)
+            try await outbox.record(ScriptedChannel.busy, of: lease)
+            clock.advance(by: .seconds(600))
+        }
+        #expect(ids == ["\(id)-0"])
+        #expect(try await outbox.states(of: id) == [.dead])
+        #expect(try await outbox.lease(limit: 1).leases.isEmpty)
+        let letters = try await outbox.deadLetters(after: nil, limit: 10).dead
+        #expect(letters.map(\.delivery) == ["\(id)-0"] && letters.first?.lastAttempt?.status == 500)
+    }
+
+    @Test func deadLettersArePagedReplayedAndDropped() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.delivery.attemptsMax = 1 }
+        try await outbox.addDevice("d1", of: "u1")
+        var ids: [String] = []
+        for title in ["a", "b", "c"] {
+            ids.append(try await outbox.send(title))
+            try await round(outbox, ScriptedChannel.busy)
+            clock.advance(by: .seconds(1))
+        }
+        let first = try await outbox.deadLetters(after: nil, limit: 2)
+        #expect(first.dead.compactMap(\.title) == ["a", "b"])
+        let rest = try await outbox.deadLetters(after: first.after, limit: 2)
+        #expect(rest.dead.compactMap(\.title) == ["c"] && rest.after == nil)
+
+        #expect(try await outbox.replay(.these(["\(ids[1])-0", "\(ids[1])-0", "unknown", "ntf_0-0"])) == 1)
+        #expect(try await round(outbox, delivered) == ["b"])
+        #expect(try await outbox.drop(.these(["\(ids[0])-0"])) == 1)
+        #expect(try await outbox.states(of: ids[0]) == [.dropped])
+        #expect(try await outbox.replay(.all) == 1)
+        #expect(try await round(outbox, delivered) == ["c"])
+        #expect(try await outbox.counts().dead == 0)
+        #expect(try await outbox.replay(.all) == 0)
+    }
+
+    @Test func aReceiverThatIsGoneDisablesItsDevice() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let first = try await outbox.send("a")
+        let second = try await outbox.send("b")
+        try await round(outbox, .deviceGone(DeliveryAnswer(status: 410)))
+        #expect(try await round(outbox, delivered).isEmpty)
+        #expect(try await outbox.states(of: first) == [.dropped])
+        #expect(try await outbox.states(of: second) == [.dropped])
+        let device = try await outbox.store.read { try $0.record(DeviceRecord.self, DeviceRecord.key("d1")) }
+        #expect(device?.state == .disabled && device?.disabledReason == "gone")
+        #expect(try await outbox.accept(outbox.notification("c")).recipients == 0)
+    }
+
+    @Test func aDeviceThatOnlyFailsForDaysIsDisabled() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        for _ in 1...6 {
+            try await outbox.send("a", collapseKey: "k")
+            clock.advance(by: .seconds(86_400))
+            try await outbox.send("b", collapseKey: "k")
+            try await round(outbox, ScriptedChannel.busy)
+        }
+        let device = try await outbox.store.read { try $0.record(DeviceRecord.self, DeviceRecord.key("d1")) }
+        #expect(device?.state == .disabled && device?.disabledReason == "failing")
+    }
+
+    @Test func whatExpiredUnsentIsDropped() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let accepted = try await outbox.accept(outbox.notification("a", timeToLive: .seconds(10)))
+        clock.advance(by: .seconds(10))
+        #expect(try await round(outbox, delivered).isEmpty)
+        #expect(try await outbox.states(of: accepted.notification ?? "") == [.dropped])
+        #expect(outbox.pending == 0)
+    }
+
+    @Test func aResultThatComesAfterItsLeaseLapsedChangesNothing() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let id = try await outbox.send("a")
+        let first = try #require(try await outbox.lease(limit: 1).leases.first)
+        clock.advance(by: .seconds(60))
+        let second = try #require(try await outbox.lease(limit: 1).leases.first)
+        #expect(second.delivery.id == first.delivery.id)
+        try await outbox.record(ScriptedChannel.busy, of: first)
+        #expect(try await outbox.states(of: id) == [.leased])
+        try await outbox.record(delivered, of: second)
+        #expect(try await outbox.states(of: id) == [.delivered])
+    }
+
+    @Test func leasingTellsWhenTheNextIsDue() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        for name in ["d1", "d2"] { try await outbox.addDevice(name, of: name) }
+        try await outbox.send("a", to: ["d1"])
+        try await round(outbox, .failed(DeliveryAnswer(), retryAfter: .seconds(30)))
+        try await outbox.send("b", to: ["d2"])
+        let round = try await outbox.lease(limit: 1)
+        #expect(round.isFull && round.leases.count == 1)
+        #expect(round.nextDueAt == clock.now + 30_000)
+        #expect(try await outbox.lease(limit: 1).nextDueAt == clock.now + 30_000)
+    }
+
+    @Test func theCursorAndItsNotificationsAreWrittenTogetherOrNotAtAll() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let (one, two) = (CursorRecord(version: 1, epoch: "e"), CursorRecord(version: 2, epoch: "e"))
+        try await outbox.change { try $0.writes.put(CursorRecord.key("default"), one) }
+        let version = outbox.store.version
+        _ = try await outbox.accept(
+            [outbox.notification("a", key: "k"), outbox.notification("b", key: "l")],
+            moving: CursorMove(database: "default", from: one, to: two))
+        #expect(outbox.store.version == version + 1)
+        // The same changes again, as after a crash before anybody knew: refused whole.
+        await #expect(throws: OutboxRefusal.cursorMoved) {
+            try await outbox.accept(
+                [outbox.notification("a", key: "k")], moving: CursorMove(database: "default", from: one, to: two))
+        }
+        #expect(outbox.store.version == version + 1)
+        // And where the cursor itself was set back, the key makes no second row.
+        try await outbox.change { try $0.writes.put(CursorRecord.key("default"), one) }
+        let again = try await outbox.accept(
+            [outbox.notification("a", key: "k")], moving: CursorMove(database: "default", from: one, to: two))
+        #expect(again.map(\.isRepetition) == [true])
+        #expect(outbox.pending == 2)
+    }
+
+    @Test func oldRowsAreForgotten() async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock) { $0.delivery.attemptsMax = 1 }
+        try await outbox.addDevice("d1", of: "u1")
+        let kept = try await store.read { try $0.rows(RecordKey(bytes: [])).count }
+        let sent = try await outbox.accept(outbox.notification("a", key: "k")).notification ?? ""
+        try await round(outbox, delivered)
+        let dead = try await outbox.send("b")
+        try await round(outbox, ScriptedChannel.busy)
+        clock.advance(by: .seconds(8 * 86_400) + .seconds(1))
+        let next = try await outbox.purge()
+        #expect(try await outbox.status(of: sent) == nil)
+        #expect(try await outbox.states(of: dead) == [.dead])
+        #expect(try #require(next) > clock.now)
+        clock.advance(by: .seconds(30 * 86_400))
+        #expect(try await outbox.purge() == nil)
+        #expect(try await outbox.status(of: dead) == nil)
+        #expect(try await store.read { try $0.rows(RecordKey(bytes: [])).count } == kept)
+        #expect(try #require(store.keptCommits.oldest) > 1)
+    }
+
+    @Test func whatIsStillUnfinishedIsNotForgotten() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let id = try await outbox.send("a")
+        clock.advance(by: .seconds(20 * 86_400))
+        _ = try await outbox.purge()
+        #expect(try await outbox.states(of: id) == [.pending])
+    }
+
+    @Test func aFullOutboxRefusesMore() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.pendingMax = 2 }
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.send("a")
+        try await outbox.send("b")
+        await #expect(throws: OutboxRefusal.busy) { try await outbox.accept(outbox.notification("c")) }
+        try await round(outbox, delivered)
+        try await outbox.send("c")
+    }
+
+    @Test(arguments: ["memory", "rocksdb"])
+    func afterACrashWhatWasAttemptedIsAttemptedAgainAndWhatWasDeliveredIsNot(_ kind: String) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "hato-outbox-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let memory = try MemoryStore()
+        func open() throws -> any Store {
+            if kind == "memory" { memory } else { try RocksDBStore.open(folder: folder) }
+        }
+        var store = try open()
+        var outbox = try await Outbox.test(store, clock)
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.addDevice("d2", of: "u2")
+        let first = try await outbox.send("first", to: ["u1", "u2"])
+        try await outbox.send("second", to: ["u1"])
+        let leases = try await outbox.lease(limit: 10).leases
+        #expect(leases.count == 2)
+        let done = try #require(leases.first { $0.delivery.content.device == "d2" })
+        try await outbox.record(delivered, of: done)
+        // The process ends here: the attempt at d1 is lost with it.
+        if kind == "rocksdb" { store.close() }
+        store = try open()
+        outbox = try await Outbox.test(store, clock)
+        #expect(outbox.pending == 2)
+        let again = try await outbox.lease(limit: 10).leases
+        #expect(again.map(\.delivery.id) == ["\(first)-0"] && again.first?.attempt == 2)
+        for lease in again { try await outbox.record(delivered, of: lease) }
+        #expect(try await round(outbox, delivered) == ["second"])
+        #expect(try await outbox.states(of: first) == [.delivered, .delivered])
+        store.close()
+    }
+}

@@ -1,0 +1,204 @@
+import HatoIdentity
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import Synchronization
+import Testing
+
+@testable import HatoNotifier
+
+/// A clock that stands still until the test moves it.
+final class TestClock: Sendable {
+    private struct State {
+        var now: Int64 = 1_795_000_000_000
+        var next = 0
+        var sleepers: [Int: (time: Int64, continuation: CheckedContinuation<Void, any Error>)] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    var now: Int64 { state.withLock { $0.now } }
+
+    /// When the next sleeper wants to be woken.
+    var nextAlarm: Int64? { state.withLock { $0.sleepers.values.map(\.time).min() } }
+
+    func advance(by duration: Duration) {
+        let due = state.withLock { state in
+            state.now += duration.milliseconds
+            let due = state.sleepers.filter { $0.value.time <= state.now }
+            for key in due.keys { state.sleepers[key] = nil }
+            return due.values.map(\.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+
+    var source: TimeSource {
+        TimeSource(now: { self.now }, sleepUntil: { try await self.sleep(until: $0) })
+    }
+
+    private func sleep(until time: Int64) async throws {
+        let key = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if Task.isCancelled || time <= state.now { return true }
+                    state.sleepers[key] = (time, continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+            try Task.checkCancellation()
+        } onCancel: {
+            let sleeper = state.withLock { $0.sleepers.removeValue(forKey: key) }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}
+
+/// A way to reach devices that does what the test says, and remembers what it was given.
+final class ScriptedChannel: Channel {
+    private struct State {
+        var script: [DeliveryOutcome] = []
+        var deliveries: [Delivery] = []
+        var inFlight: [String: Int] = [:]
+        var inFlightMax: [String: Int] = [:]
+    }
+
+    let platform = Notifier.Platform.webhook
+    private let state = Mutex(State())
+    private let gate: Gate?
+
+    /// With a gate, attempts wait until it is opened.
+    init(script: [DeliveryOutcome] = [], gate: Gate? = nil) {
+        self.gate = gate
+        state.withLock { $0.script = script }
+    }
+
+    func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress { address }
+
+    func deliver(_ delivery: Delivery) async -> DeliveryOutcome {
+        let device = delivery.content.device
+        let outcome = state.withLock { state in
+            state.deliveries.append(delivery)
+            state.inFlight[device, default: 0] += 1
+            state.inFlightMax[device] = max(state.inFlightMax[device] ?? 0, state.inFlight[device] ?? 0)
+            return state.script.isEmpty ? .delivered(DeliveryAnswer(status: 200)) : state.script.removeFirst()
+        }
+        await gate?.pass()
+        state.withLock { $0.inFlight[device, default: 0] -= 1 }
+        return outcome
+    }
+
+    func shutdown() async {}
+
+    func answerNext(_ outcomes: [DeliveryOutcome]) { state.withLock { $0.script += outcomes } }
+    var deliveries: [Delivery] { state.withLock { $0.deliveries } }
+    var titles: [String] { deliveries.compactMap(\.content.text.title) }
+    func inFlightMax(_ device: String) -> Int { state.withLock { $0.inFlightMax[device] ?? 0 } }
+
+    static let busy = DeliveryOutcome.failed(DeliveryAnswer(status: 500), retryAfter: nil)
+}
+
+/// Closed until it is opened.
+final class Gate: Sendable {
+    private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+enum TestKeys {
+    static let administrator = "test-administrator-key-0123456789-abcdef"
+}
+
+extension NotifierConfiguration {
+    /// Nobody is at the addresses; jitter is always the whole of its range.
+    static func test(_ clock: TestClock? = nil, random: UInt64 = .max) throws -> NotifierConfiguration {
+        let nobody = RPCClientConfiguration(host: "127.0.0.1", port: 1)
+        var configuration = NotifierConfiguration(
+            server: RPCServerConfiguration(service: "notifier", version: "0.1.0"), auth: nobody, messages: nobody,
+            administratorKeys: try #require(AdministratorKeys(keys: [TestKeys.administrator])))
+        if let clock { configuration.time = clock.source }
+        let counter = Atomic<UInt64>(0)
+        configuration.random = { random ^ counter.add(1, ordering: .relaxed).oldValue }
+        return configuration
+    }
+}
+
+extension Outbox {
+    static func test(
+        _ store: any Store, _ clock: TestClock, _ change: (inout NotifierConfiguration) -> Void = { _ in }
+    ) async throws -> Outbox {
+        var configuration = try NotifierConfiguration.test(clock)
+        change(&configuration)
+        return try await Outbox.open(store, configuration, metrics: NotifierMetrics())
+    }
+
+    /// A device as registering leaves it.
+    @discardableResult
+    func addDevice(_ name: String, of uid: String) async throws -> DeviceRecord {
+        let device = DeviceRecord(
+            device: name, uid: uid, platform: .webhook, url: "https://example.com/\(name)",
+            secret: WebhookSecret { 1 }.text, state: .active, createdAt: 0)
+        return try await change { draft in
+            try draft.writes.put(device.key, device)
+            draft.writes.put(device.userKey)
+            return device
+        }
+    }
+
+    func notification(
+        _ title: String, to uids: [String] = ["u1"], collapseKey: String? = nil, key: String? = nil,
+        timeToLive: Duration = .seconds(86_400)
+    ) -> NewNotification {
+        var new = NewNotification(
+            recipients: .uids(uids), text: .init(title: title), createdAt: time.now(),
+            expiresAt: time.now() + timeToLive.milliseconds)
+        new.collapseKey = collapseKey
+        new.idempotency = key.map { .init(scope: "test", key: $0, fingerprint: title) }
+        return new
+    }
+
+    @discardableResult
+    func send(_ title: String, to uids: [String] = ["u1"], collapseKey: String? = nil) async throws -> String {
+        try #require(try await accept(notification(title, to: uids, collapseKey: collapseKey)).notification)
+    }
+
+    func states(of notification: String) async throws -> [Notifier.DeliveryState] {
+        try await status(of: notification)?.deliveries.map(\.state) ?? []
+    }
+}
+
+/// Returns when `condition` holds; fails the test when it does not within the deadline.
+func eventually(
+    _ what: String, within deadline: Duration = .seconds(20), _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + deadline
+    while try await !condition() {
+        guard ContinuousClock.now < end else {
+            Issue.record("never came true: \(what)")
+            throw CancellationError()
+        }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}

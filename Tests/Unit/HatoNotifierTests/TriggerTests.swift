@@ -1,0 +1,144 @@
+import HatoModel
+import Testing
+
+@testable import HatoNotifier
+
+@Suite struct TriggerTests {
+    private let names = ["chat", "id"]
+
+    private func change(before: JSONValue? = nil, after: JSONValue? = nil, uid: String? = "u1") -> FeedChange {
+        FeedChange(
+            pattern: "/chats/{chat}/messages/{id}", parameters: ["chat": "c1", "id": "m1"], path: "/chats/c1/messages/m1",
+            type: .created, before: before, after: after, uid: uid)
+    }
+
+    private func filled(_ template: String, _ change: FeedChange) throws -> String {
+        try Template(template, parameters: names).filled(with: change)
+    }
+
+    @Test func placesAreFilledFromTheChange() throws {
+        let change = change(
+            before: ["title": "古い"],
+            after: ["senderName": "マスオ", "text": "ただいま 🍶", "deep": ["er": ["n": 3, "on": true, "x": 0.5]]])
+        #expect(try filled("{after.senderName}さんからのメッセージ", change) == "マスオさんからのメッセージ")
+        #expect(try filled("{chat}/{id} {path}", change) == "c1/m1 /chats/c1/messages/m1")
+        #expect(try filled("{before.title}→{after.text}", change) == "古い→ただいま 🍶")
+        #expect(try filled("{after.deep.er.n}{after.deep.er.on}{after.deep.er.x}", change) == "3true0.5")
+        #expect(try filled("{{{chat}}} a}}b{{", change) == "{c1} a}b{")
+        #expect(try filled("", change).isEmpty)
+    }
+
+    @Test func whatIsMissingIsFilledWithNothing() throws {
+        let change = change(after: ["text": nil, "object": ["a": 1], "list": [1]])
+        for place in ["{after.text}", "{after.object}", "{after.list}", "{after.no}", "{after.object.a.b}", "{before.x}", "{after}"] {
+            #expect(try filled("[\(place)]", change) == "[]")
+        }
+        #expect(try filled("{after}", self.change(after: "leaf")) == "leaf")
+        #expect(try filled("{after.text}", self.change(after: ["text": [".value": "p", ".priority": 1]])) == "p")
+    }
+
+    @Test(arguments: ["{", "}", "{chat", "chat}", "{}", "{other}", "{after.}", "{after..x}", "{ chat}", "{Chat}", "{now}"])
+    func wrongTemplatesAreRefused(_ template: String) {
+        #expect(throws: ArgumentError.self) { try Template(template, parameters: names) }
+    }
+
+    @Test func textsAreCutBetweenCharacters() {
+        #expect("ただいま".cut(toBytes: 12) == "ただいま")
+        #expect("ただいまよ".cut(toBytes: 14) == "ただい…")
+        #expect("👨‍👩‍👧x".cut(toBytes: 10) == "…")
+        #expect("abcdef".cut(toBytes: 5) == "ab…")
+    }
+
+    // MARK: Whole triggers
+
+    private func trigger(_ recipients: Notifier.Recipients = .init(uidsAt: "/chats/{chat}/members")) -> Notifier.Trigger {
+        Notifier.Triggers.Set(
+            id: "t1", pattern: "/chats/{chat}/messages/{id}", recipients: recipients,
+            notification: .init(title: "{after.senderName}", body: "{after.text}")
+        ).trigger
+    }
+
+    private func compiled(_ trigger: Notifier.Trigger) throws -> CompiledTrigger {
+        try CompiledTrigger(trigger, limits: NotifierLimits())
+    }
+
+    @Test func theAuthorIsNeverNotified() throws {
+        let keys = ["u1", "u2", "u3"]
+        #expect(try compiled(trigger()).uids(change(), keys: keys) == ["u2", "u3"])
+        #expect(try compiled(trigger(.init(uids: ["u1", "u9"]))).uids(change(), keys: []) == ["u9"])
+        let field = try compiled(trigger(.init(uidField: "after.to")))
+        #expect(field.uids(change(after: ["to": "u1"]), keys: []).isEmpty)
+        #expect(field.uids(change(after: ["to": "u2"]), keys: []) == ["u2"])
+        #expect(field.uids(change(after: ["to": ""]), keys: []).isEmpty)
+        #expect(try compiled(trigger()).uids(change(uid: nil), keys: keys) == keys)
+    }
+
+    @Test func recipientsAreReadWhereTheTriggerSays() throws {
+        #expect(try compiled(trigger()).recipientsPath(change())?.text == "/chats/c1/members")
+        #expect(try compiled(trigger(.init(uids: ["u1"]))).recipientsPath(change()) == nil)
+    }
+
+    @Test func onlyItsPatternAndTypesFire() throws {
+        let compiled = try compiled(trigger())
+        #expect(compiled.matches(change()))
+        var other = change()
+        other.type = .deleted
+        #expect(!compiled.matches(other))
+        other = change()
+        other.pattern = "/chats/{chat}"
+        #expect(!compiled.matches(other))
+        other = change()
+        other.isMany = true
+        #expect(!compiled.matches(other))
+    }
+
+    @Test func aPartOfANodeIsCompletedOnlyWhenTheTextsNeedIt() throws {
+        let compiled = try compiled(trigger())
+        var partial = change(after: ["text": "x"])
+        #expect(!compiled.needsWholeNode(partial))
+        partial.isPartial = true
+        #expect(compiled.needsWholeNode(partial))
+        partial.after = ["text": "x", "senderName": "y"]
+        #expect(!compiled.needsWholeNode(partial))
+    }
+
+    @Test func theNotificationIsNamedByPathVersionAndTrigger() throws {
+        let commit = FeedCommit(version: 7, epoch: "e", time: 1_000, changes: [])
+        let settings = CompiledTrigger.Settings(limits: NotifierLimits(), timeToLive: .seconds(60), now: 5_000)
+        var set = trigger()
+        set.data = ["chat": "{chat}", "kind": "message"]
+        set.options = .init(ttlSeconds: 10, collapseKey: "room:{chat}")
+        let change = change(after: ["senderName": "マスオ", "text": .string(String(repeating: "長", count: 5_000))])
+        let new = try #require(
+            try compiled(set).notification(for: change, in: commit, uids: ["u2"], settings: settings))
+        #expect(new.idempotency?.key == "default:/chats/c1/messages/m1@7/1000:t1")
+        #expect(new.data == ["chat": "c1", "kind": "message"])
+        #expect(new.collapseKey == "room:c1")
+        #expect(new.expiresAt == 11_000)
+        #expect((new.text.body ?? "").utf8.count <= 4_096 && new.text.body?.last == "…")
+        let empty = try compiled(trigger()).notification(
+            for: self.change(after: [:]), in: commit, uids: ["u2"], settings: settings)
+        #expect(empty == nil)
+    }
+
+    @Test func wrongTriggersAreRefusedByParameter() {
+        func parameter(_ change: (inout Notifier.Trigger) -> Void) -> String? {
+            var trigger = trigger()
+            change(&trigger)
+            do {
+                _ = try compiled(trigger)
+                return nil
+            } catch { return (error as? RPCError)?.data["parameter"]?.string }
+        }
+        #expect(parameter { $0.on = [] } == "on")
+        #expect(parameter { $0.notification = .init() } == "notification")
+        #expect(parameter { $0.notification.title = "{x}" } == "notification.title")
+        #expect(parameter { $0.data = ["k": "{"] } == "data.k")
+        #expect(parameter { $0.options = .init(collapseKey: "{no}") } == "options.collapseKey")
+        #expect(parameter { $0.recipients.uids = ["u1"] } == "recipients")
+        #expect(parameter { $0.recipients.uidsAt = nil } == "recipients")
+        #expect(parameter { $0.recipients = .init(uids: []) } == "recipients.uids")
+        #expect(parameter { $0.recipients = .init(uidsAt: "members") } == "recipients.uidsAt")
+        #expect(parameter { $0.recipients = .init(uidField: "to") } == "recipients.uidField")
+    }
+}
