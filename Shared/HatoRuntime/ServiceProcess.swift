@@ -98,16 +98,16 @@ public struct ServiceProcess: Sendable {
         let logger = Self.logger(service, settings)
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let stop = await Self.stopSignal()
         let running = try await start(
             Start(service: service, settings: settings, logger: logger, metricsText: { registry.text() }))
         let metrics = try await endpoint(settings, registry)
         warnAboutOpenDoor(settings, logger)
         announce(running, metrics?.port)
-        await stopped(by: signals, or: settings.flag("exit-with-stdin"))
+        await stopped(by: stop, or: settings.flag("exit-with-stdin"))
         logger.info("stopping")
         let grace = Duration.seconds(settings.integer("grace-seconds"))
-        await Self.orEnded(bySecondOf: signals) { await running.shutdown(grace: grace) }
+        await running.shutdown(grace: grace)
         await metrics?.stop()
         return 0
     }
@@ -120,9 +120,9 @@ public struct ServiceProcess: Sendable {
     }
 
     /// Returns at the first signal, or when standard input ends if the process lives only as long as who started it.
-    private func stopped(by signals: UnixSignalsSequence, or endsWithInput: Bool) async {
+    private func stopped(by stop: AsyncStream<Void>, or endsWithInput: Bool) async {
         await withTaskGroup { group in
-            group.addTask { for await _ in signals { return } }
+            group.addTask { for await _ in stop {} }
             if endsWithInput { group.addTask { await Self.inputEnded() } }
             await group.next()
             group.cancelAll()
@@ -140,13 +140,20 @@ public struct ServiceProcess: Sendable {
         for await _ in ended {}
     }
 
-    /// Ends the process at once when a second signal comes while `work` runs.
-    static func orEnded(bySecondOf signals: UnixSignalsSequence, work: @Sendable () async -> Void) async {
-        let watch = Task {
-            for await _ in signals { exit(130) }
+    /// Ends with the first signal. A second one ends the process at once. One task reads the signals for the whole life of the
+    /// process: their sequence allows a single reader.
+    private static func stopSignal() async -> AsyncStream<Void> {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let (first, continuation) = AsyncStream.makeStream(of: Void.self)
+        Task {
+            var isStopping = false
+            for await _ in signals {
+                if isStopping { exit(130) }
+                isStopping = true
+                continuation.finish()
+            }
         }
-        await work()
-        watch.cancel()
+        return first
     }
 
     private func announce(_ running: any RunningService, _ metricsPort: Int?) {
