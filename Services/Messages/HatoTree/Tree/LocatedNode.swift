@@ -25,6 +25,12 @@ struct PlacedPath {
 
     var upperBound: [UInt8]? { TreeKeyCodec.upperBound(of: key) }
 
+    /// The key of the ancestor at a depth.
+    func ancestor(_ depth: Int) -> [UInt8] { Array(key[..<ends[depth]]) }
+
+    /// The bytes of the key below the ancestor at a depth.
+    func component(_ depth: Int) -> ArraySlice<UInt8> { key[ends[depth]..<ends[depth + 1]] }
+
     func upperBound(ofDepth depth: Int) -> [UInt8]? {
         TreeKeyCodec.upperBound(of: Array(key[..<ends[depth]]))
     }
@@ -60,10 +66,14 @@ extension PlanDraft {
     /// One seek is the rule. Nothing but a priority can stand in the tree between a leaf and what would lie below it, so the row
     /// before the place tells of a leaf above it; and a row next to the place with the same parent proves all its ancestors.
     /// For a place that is expected to be new (a push: the greatest key of its parent) the row before is looked up first, else
-    /// the node itself with the row behind it.
+    /// the node itself with the row behind it. A memory of parents spares a push even that.
     func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
         var located = LocatedNode(existedDepth: 0)
-        if isNew {
+        if isNew, place.path.depth > 0 {
+            if let memory, try isBehindAllChildren(place, memory) {
+                located.existedDepth = place.path.depth - 1
+                return located
+            }
             if try !lookBefore(place, &located) { return located }
             if located.existedDepth < place.path.depth {
                 try lookBehind(place, &located)
@@ -73,6 +83,25 @@ extension PlanDraft {
         if try lookAt(place, &located) { return located }
         if try lookBefore(place, &located) { try lookBehind(place, &located) }
         return located
+    }
+
+    /// Whether the parent has children, all of them before the place. If not, the usual ways tell why.
+    private func isBehindAllChildren(_ place: PlacedPath, _ memory: ParentMemory) throws -> Bool {
+        if memory.isBehindAllChildren(place) { return true }
+        let parent = place.ends[place.path.depth - 1]
+        var last: [UInt8]?
+        try reader.scan(
+            lower: codec.prefix, upper: place.upperBound(ofDepth: place.path.depth - 1), reverse: true
+        ) { row, _ in
+            guard place.sharedDepth(with: row) == place.path.depth - 1, row.count > parent,
+                row[parent] != TreeKeyCodec.priorityMark, let end = TreeKeyCodec.endOfKey(in: row, from: parent)
+            else { return .stop }
+            last = row.extracting(parent..<end).withUnsafeBufferPointer { Array($0) }
+            return .stop
+        }
+        guard let last, last.lexicographicallyPrecedes(place.component(place.path.depth - 1)) else { return false }
+        memory.remember(last, inParentOf: place)
+        return true
     }
 
     /// Reads the node and the row behind it below the same parent; true when that tells everything.

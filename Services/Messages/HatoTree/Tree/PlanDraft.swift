@@ -10,6 +10,7 @@ struct PlanDraft {
 
     let reader: any TreeReader
     let codec: TreeKeyCodec
+    let memory: ParentMemory?
     var rows = RowBatch()
     var changes: [PathChange] = []
     /// The key of the row that is being written.
@@ -17,9 +18,13 @@ struct PlanDraft {
     /// How many bytes of replaced nodes may still be kept.
     private(set) var beforeBytesLeft = PlanDraft.beforeBytesMax
 
-    init(reader: any TreeReader, codec: TreeKeyCodec) {
+    /// The places of the changes of nodes, which come before those of priorities.
+    private var places: [PlacedPath] = []
+
+    init(reader: any TreeReader, codec: TreeKeyCodec, memory: ParentMemory?) {
         self.reader = reader
         self.codec = codec
+        self.memory = memory
     }
 
     func plan(at time: Int64) -> WritePlan {
@@ -32,6 +37,7 @@ struct PlanDraft {
             try replace(place, try locate(place, isNew: target.isNew), with: target.node)
         }
         let vanished = try removeVanished()
+        noteWrites()
         for target in targets where target.path.isPriority {
             try setPriority(target, vanished: vanished)
         }
@@ -44,12 +50,21 @@ struct PlanDraft {
         let located = try locate(place, isNew: true)
         guard located.existedDepth == target.path.depth else {
             try replace(place, located, with: target.node)
+            noteWrites()
             return true
         }
         let stored = try located.before ?? NodeReader(reader, codec: codec).node(at: target.path)
         let again = try WriteTarget(json, at: target.path, EarlierNumbers(earlier: stored))
         guard again.node == stored else { throw TreeError.keyExists(target.path) }
         return false
+    }
+
+    private func noteWrites() {
+        guard let memory else { return }
+        for (place, change) in zip(places, changes) {
+            let isRemoval = change.after?.isEmpty == true
+            memory.noteWrite(at: place, isRemoval: isRemoval, existsDepth: change.existsDepth)
+        }
     }
 
     // MARK: Nodes
@@ -61,6 +76,7 @@ struct PlanDraft {
             beforeBytesLeft -= located.byteCount
         }
         if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
+        if memory != nil { places.append(place) }
         key = place.key
         if located.existedDepth < depth || located.rowCount == 0 {
             put(after)

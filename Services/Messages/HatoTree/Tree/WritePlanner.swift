@@ -11,9 +11,13 @@ public struct WritePlanner: Sendable {
     public let codec: TreeKeyCodec
     public let indexes: any IndexSet
 
-    public init(codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes()) {
+    private let memory: ParentMemory?
+
+    /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the reader alone.
+    public init(codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), memory: ParentMemory? = nil) {
         self.codec = codec
         self.indexes = indexes
+        self.memory = memory
     }
 
     /// - Parameter now: milliseconds since 1970, the one time of the write.
@@ -24,7 +28,7 @@ public struct WritePlanner: Sendable {
         let targets = try targets(
             of: mutation, StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now))
         try check(mutation, reader, history)
-        var draft = PlanDraft(reader: reader, codec: codec)
+        var draft = PlanDraft(reader: reader, codec: codec, memory: memory)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
             guard try draft.push(targets[0], retriedAs: value) else { return draft.plan(at: now) }
         } else {
