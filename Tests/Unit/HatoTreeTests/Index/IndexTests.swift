@@ -1,0 +1,177 @@
+import HatoModel
+import HatoRules
+import Testing
+
+@testable import HatoTree
+
+@Suite struct IndexTests {
+    static let chat = #"{"rules": {"chats": {"$chat": {"messages": {".indexOn": "date"}}}}}"#
+
+    private func messages(_ count: Int) -> JSONValue {
+        var object: JSONObject = [:]
+        for index in 0..<count {
+            object["m\(index)"] = ["date": .number(Double(index * 7 % count)), "text": "鳩", "senderId": "masuo", "senderName": "マスオ"]
+        }
+        return .object(object)
+    }
+
+    @Test func newestOfManyReadsOneIndexRowAndThatChild() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        try tree.set("/chats/c1/messages", messages(500))
+        let rows = CountingRows(tree.rows)
+        let runner = QueryRunner(rows, codec: tree.codec, indexCodec: tree.indexCodec)
+        let query = try TreeQuery(["orderBy": "date", "limitToLast": 1])
+        let path = try TreePath("/chats/c1/messages")
+        let places = try runner.places(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
+        #expect(rows.read == 1)
+        var writer = JSONWriter()
+        try runner.write(places, at: path, .plain, to: &writer)
+        #expect(rows.read <= 1 + 4)
+        #expect(places.map(\.value) == [.leaf(.number(499))])
+    }
+
+    @Test func pushIntoAnIndexedCollectionReadsNothingForTheIndex() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        try tree.set("/chats/c1/messages", messages(20))
+        func reads(_ indexes: any IndexSet) throws -> Int {
+            let rows = CountingRows(tree.rows)
+            let push = Mutation.push(["date": 99, "text": "x"], at: try TreePath("/chats/c1/messages"), key: try PushKey("-NjEtLV-000000000000"))
+            _ = try WritePlanner(codec: tree.codec, indexes: indexes).plan(push, reading: rows, at: 0)
+            return rows.read
+        }
+        #expect(try reads(IndexDeltas(tree.catalog, codec: tree.indexCodec)) == reads(NoIndexes()))
+    }
+
+    @Test func readWithoutAnIndexSaysWhatToAdd() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        try tree.set("/chats/x/messages", messages(3))
+        let path = try TreePath("/chats/x/messages")
+        #expect {
+            try QueryPlan.indexed(TreeQuery(["orderBy": "text"]), at: path, in: tree.catalog)
+        } throws: { error in
+            guard let error = (error as? QueryError)?.rpcError else { return false }
+            return error.code == .failedPrecondition && error.reason == "index_not_defined"
+                && error.message == #"Index not defined, add ".indexOn": "text", for path "/chats/x/messages", to the rules"#
+        }
+        #expect(throws: QueryError.indexNotDefined(on: ".value", path: path)) {
+            try QueryPlan.indexed(TreeQuery(["orderBy": "$value"]), at: path, in: tree.catalog)
+        }
+        #expect(try QueryPlan.indexed(TreeQuery(["orderBy": "$key"]), at: path, in: tree.catalog) == .keys)
+        #expect(try QueryPlan.indexed(TreeQuery(), at: path, in: tree.catalog) == .priorities)
+    }
+
+    @Test func indexAnswersOnlyWhenItIsBuilt() throws {
+        var tree = IndexedTree()
+        try tree.set("/chats/c1/messages", messages(9))
+        try tree.set("/chats/c2/messages", messages(4))
+        try tree.set("/users/u1", ["name": "masuo"])
+        try tree.adopt(Self.chat)
+        let query = try TreeQuery(["orderBy": "date"])
+        let path = try TreePath("/chats/c1/messages")
+        var pages = 0
+        while try tree.buildPage(childrenMax: 4) {
+            pages += 1
+            if tree.catalog.building != nil { #expect(QueryPlan(query, at: path, in: tree.catalog) == .everyChild) }
+        }
+        #expect(pages >= 4)
+        #expect(QueryPlan(query, at: path, in: tree.catalog).isIndexed)
+        #expect(tree.indexRows.count == 13)
+        #expect(tree.indexRows == tree.expectedIndexRows(tree.catalog.definitions))
+        let definition = try #require(tree.catalog.definitions.first)
+        #expect(try tree.indexCodec.count(definition, reading: tree.rows, limit: .max) == 13)
+        #expect(try tree.indexCodec.count(definition, reading: tree.rows, limit: 5) == 5)
+    }
+
+    @Test func droppedIndexTakesItsRowsAlongAndOthersKeepTheirs() throws {
+        var tree = try IndexedTree(rules: #"{"rules": {"a": {".indexOn": ["x", "y"]}}}"#)
+        try tree.set("/a", ["k": ["x": 1, "y": 2], "l": ["x": 3]])
+        #expect(tree.indexRows.count == 4)
+        let before = tree.catalog.definitions
+        try tree.adopt(#"{"rules": {"a": {".indexOn": "y"}, "b": {}}}"#)
+        #expect(tree.indexRows.count == 2)
+        #expect(tree.catalog.definitions == before.filter { $0.on == "y" })
+        #expect(tree.catalog.building == nil)
+    }
+
+    @Test func indexThatComesBackIsBuiltAnewUnderANewId() throws {
+        var tree = try IndexedTree(rules: #"{"rules": {"a": {".indexOn": "x"}}}"#)
+        try tree.set("/a", ["k": ["x": 1]])
+        try tree.adopt(#"{"rules": {}}"#)
+        try tree.set("/a/k/x", 2)
+        try tree.adopt(#"{"rules": {"a": {".indexOn": "x"}}}"#)
+        #expect(tree.catalog.definitions.map(\.id) == [2])
+        try tree.build()
+        #expect(try tree.keys(TreeQuery(["orderBy": "x", "equalTo": 2]), at: "/a") == ["k"])
+    }
+
+    @Test func literalBranchHidesTheIndexOfTheWildcard() throws {
+        var tree = try IndexedTree(rules: #"{"rules": {"$any": {".indexOn": "x"}, "special": {}}}"#)
+        try tree.set("/", ["a": ["k": ["x": 1]], "special": ["k": ["x": 1]]])
+        #expect(tree.indexRows.count == 1)
+        let query = try TreeQuery(["orderBy": "x"])
+        #expect(QueryPlan(query, at: try TreePath("/a"), in: tree.catalog).isIndexed)
+        #expect(!QueryPlan(query, at: try TreePath("/special"), in: tree.catalog).isIndexed)
+    }
+
+    @Test func renamedWildcardKeepsTheIndex() throws {
+        var catalog = IndexCatalog()
+        _ = catalog.adopt(try Rules.compile(#"{"rules": {"$a": {".indexOn": "x"}}}"#).indexes)
+        #expect(catalog.adopt(try Rules.compile(#"{"rules": {"$b": {".indexOn": "x"}}}"#).indexes).isEmpty)
+        #expect(catalog.definitions.map(\.id) == [1])
+        #expect(catalog.definitions.first?.pattern.description == "/{b}")
+    }
+
+    @Test func catalogIsStoredAndReadBack() throws {
+        var catalog = IndexCatalog()
+        let rules = #"{"rules": {"c": {"$x": {".indexOn": ["a/b", ".value"]}, "é": {}}, ".indexOn": "z"}}"#
+        _ = catalog.adopt(try Rules.compile(rules).indexes)
+        var page = IndexPage(index: 1)
+        catalog.pageApplied(page)
+        page = IndexPage(index: 2)
+        page.cursor = IndexCursor(row: [0, 255, 7])
+        catalog.pageApplied(page)
+        let read = try #require(IndexCatalog(json: catalog.json))
+        #expect(read == catalog)
+        #expect(IndexCatalog(json: ["nextID": 1]) == nil)
+        #expect(IndexCatalog(json: ["nextID": 2, "indexes": [["id": 1, "on": "a", "segments": [["key": "a#"]]]]]) == nil)
+    }
+
+    @Test func removingACollectionDropsItsRows() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        try tree.set("/chats", ["c1": ["messages": messages(5)], "c2": ["messages": messages(3)]])
+        #expect(tree.indexRows.count == 8)
+        try tree.set("/chats/c1", .null)
+        #expect(tree.indexRows.count == 3)
+        try tree.set("/", 5)
+        #expect(tree.indexRows.isEmpty)
+    }
+
+    @Test func largeCollectionGoesByRange() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        try tree.set("/chats/c1/messages", messages(IndexDeltas.singleDeletesMax + 10))
+        try tree.set("/chats/c2/messages", messages(2))
+        try tree.set("/chats/c1", ["messages": ["only": ["date": 1]]])
+        #expect(tree.indexRows.count == 3)
+        #expect(tree.indexRows == tree.expectedIndexRows(tree.catalog.definitions))
+    }
+
+    @Test func bytesOfIndexRowsSortAsPlacesDo() throws {
+        var data = RandomTree(random: SeededRandom(seed: 42))
+        var places: [SortPlace] = []
+        for _ in 0..<600 {
+            let json: JSONValue = data.random.chance(1, in: 10) ? ["x": 1] : data.primitive()
+            places.append(SortPlace(SortValue(try TreeNode(json: json)), data.key()))
+        }
+        let rows = places.map { (place: $0, row: IndexKeyCodec.row([9], $0)) }
+        for (left, right) in zip(rows, rows.dropFirst()) {
+            let isComplete = IndexKeyCodec.isComplete(left.place.value) || IndexKeyCodec.isComplete(right.place.value)
+            guard isComplete, left.place != right.place else { continue }
+            #expect((left.place < right.place) == left.row.lexicographicallyPrecedes(right.row), "\(left.place) \(right.place)")
+        }
+        for (place, row) in rows where IndexKeyCodec.isComplete(place.value) {
+            #expect(IndexKeyCodec.decode(row.span, from: 1)?.place == place)
+        }
+        let broken: [UInt8] = [9, 0x40, 1]
+        #expect(IndexKeyCodec.decode(broken.span, from: 1) == nil)
+    }
+}

@@ -1,0 +1,134 @@
+import HatoModel
+import Testing
+
+@testable import HatoTree
+
+@Suite struct ListenerTrieTests {
+    @Test func changeConcernsListenersAtAboveAndBelow() throws {
+        var trie = ListenerTrie<Int>()
+        let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/x", "/b"]
+        for (index, path) in paths.enumerated() { trie.insert(index, at: try TreePath(path)) }
+        func matches(_ path: String) throws -> Set<Int> {
+            var found: Set<Int> = []
+            trie.forEachMatch(of: try TreePath(path)) { found.insert($0) }
+            return found
+        }
+        #expect(try matches("/a/b") == [0, 1, 2, 3])
+        #expect(try matches("/a/b/c/d") == [0, 1, 2, 3])
+        #expect(try matches("/a") == [0, 1, 2, 3, 4])
+        #expect(try matches("/") == [0, 1, 2, 3, 4, 5])
+        #expect(try matches("/z/z") == [0])
+        #expect(try matches("/a/b/.priority") == [0, 1, 2, 3])
+        #expect(trie.count == 6)
+    }
+
+    @Test func removedListenersAreForgotten() throws {
+        var trie = ListenerTrie<String>()
+        let path = try TreePath("/a/b/c")
+        trie.insert("one", at: path)
+        trie.insert("two", at: path)
+        trie.insert("two", at: path)
+        #expect(trie.count == 2)
+        trie.remove("one", at: path)
+        trie.remove("one", at: path)
+        trie.remove("none", at: try TreePath("/a/z"))
+        #expect(trie.count == 1)
+        trie.remove("two", at: path)
+        #expect(trie.count == 0)
+        trie.insert("three", at: try TreePath("/x"))
+        var found: [String] = []
+        trie.forEachMatch(of: .root) { found.append($0) }
+        #expect(found == ["three"])
+    }
+
+    @Test func commitWithManyChangesNamesAListenerOnce() throws {
+        var trie = ListenerTrie<Int>()
+        trie.insert(1, at: try TreePath("/a"))
+        var tree = IndexedTree()
+        let changes = try tree.update("/", ["a/x": 1, "a/y": 2, "b": 3])
+        #expect(trie.matches(changes) == [1])
+    }
+}
+
+@Suite struct ListenerUpdateTests {
+    private func path(_ text: String) throws -> TreePath { try TreePath(text) }
+
+    private func text(_ update: ListenerUpdate) -> String {
+        guard case .events(let events) = update else { return update == .fresh ? "fresh" : "nothing" }
+        var writer = JSONWriter()
+        for event in events { event.write(to: &writer) }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    @Test func writeBelowIsAPutOfItsRelativePath() throws {
+        var tree = IndexedTree()
+        try tree.set("/chats/c1", ["title": "鳩"])
+        let changes = try tree.set("/chats/c1/messages/m1", ["text": "ただいま", "list": ["a", "b"]])
+        #expect(
+            text(ListenerUpdate(of: changes, at: try path("/chats/c1")))
+                == #"{"type":"put","path":"/messages/m1","data":{"list":{"0":"a","1":"b"},"text":"ただいま"}}"#)
+        #expect(ListenerUpdate(of: changes, at: try path("/chats/c2")) == .nothing)
+    }
+
+    @Test func writeAboveIsAPutOfTheRootUnlessNothingChangedThere() throws {
+        var tree = IndexedTree()
+        try tree.set("/a", ["b": 1, "c": 2])
+        let changes = try tree.set("/a", ["b": 5, "c": 2])
+        #expect(text(ListenerUpdate(of: changes, at: try path("/a/b"))) == #"{"type":"put","path":"/","data":5}"#)
+        #expect(ListenerUpdate(of: changes, at: try path("/a/c")) == .nothing)
+        let removal = try tree.set("/a", .null)
+        #expect(text(ListenerUpdate(of: removal, at: try path("/a/b"))) == #"{"type":"put","path":"/","data":null}"#)
+    }
+
+    @Test func updateIsOnePatch() throws {
+        var tree = IndexedTree()
+        try tree.set("/a", ["x": 1, "y": 2])
+        let changes = try tree.update("/", ["a/x": 5, "a/deep/z": [".value": 1, ".priority": 2], "b": 1, "a/y": .null])
+        #expect(
+            text(ListenerUpdate(of: changes, at: try path("/a")))
+                == #"{"type":"patch","path":"/","data":{"x":5,"deep/z":{".value":1,".priority":2},"y":null}}"#)
+        #expect(text(ListenerUpdate(of: changes, at: try path("/b"))) == #"{"type":"put","path":"/","data":1}"#)
+    }
+
+    @Test func priorityIsAPutOfItsPath() throws {
+        var tree = IndexedTree()
+        try tree.set("/a", ["x": 1])
+        let changes = try tree.apply(.setPriority("p", at: path("/a/x")))
+        #expect(text(ListenerUpdate(of: changes, at: try path("/a"))) == #"{"type":"put","path":"/x/.priority","data":"p"}"#)
+        #expect(text(ListenerUpdate(of: changes, at: try path("/a/x"))) == #"{"type":"put","path":"/.priority","data":"p"}"#)
+    }
+
+    @Test func whatIsTooLargeToKeepIsReadAnew() throws {
+        let change = PathChange(path: try path("/a"), before: nil, after: .leaf(.number(1)), depths: (1, 1))
+        #expect(ListenerUpdate(of: [change], at: try path("/a/b")) == .fresh)
+        let cut = PathChange(path: try path("/a/b"), before: .empty, after: nil, depths: (1, 2))
+        #expect(ListenerUpdate(of: [cut], at: try path("/a")) == .fresh)
+    }
+
+    @Test func missedChangesAreOneEventOfWhatIsThereNow() throws {
+        var tree = IndexedTree()
+        try tree.set("/a", ["x": 1, "y": 2, "z": ["p": 1, "q": 2]])
+        var missed = MissedChanges(of: try path("/a"))
+        #expect(missed.isEmpty)
+        missed.add(try tree.set("/a/z/p", 5))
+        missed.add(try tree.set("/a/x", 7))
+        missed.add(try tree.set("/a/x", 8))
+        missed.add(try tree.set("/elsewhere", 8))
+        missed.add(try tree.set("/a/z", ["q": 3]))
+        #expect(
+            text(try missed.update(reading: tree.nodes))
+                == #"{"type":"patch","path":"/","data":{"x":8,"z":{"q":3}}}"#)
+        missed.add(try tree.set("/a", 1))
+        #expect(try missed.update(reading: tree.nodes) == .fresh)
+    }
+
+    @Test func missingTooManyPlacesIsMissingTheWhole() throws {
+        var tree = IndexedTree()
+        var missed = MissedChanges(of: try path("/a"))
+        for index in 0...MissedChanges.placesMax {
+            #expect(!missed.isWhole)
+            missed.add(try tree.set("/a/k\(index)", 1))
+        }
+        #expect(missed.isWhole)
+    }
+}

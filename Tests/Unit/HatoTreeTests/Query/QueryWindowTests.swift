@@ -1,0 +1,108 @@
+import HatoModel
+import Testing
+
+@testable import HatoTree
+
+/// What a query's listeners are told, by hand; `QueryHistoryTests` does it at random.
+@Suite struct QueryWindowTests {
+    static let rules = #"{"rules": {"m": {".indexOn": "date"}}}"#
+
+    private struct World {
+        var tree: IndexedTree
+        var window: QueryWindow
+
+        init(_ data: JSONValue, _ query: JSONValue) throws {
+            tree = try IndexedTree(rules: QueryWindowTests.rules)
+            try tree.set("/m", data)
+            let path = try TreePath("/m")
+            let query = try TreeQuery(query)
+            let plan = QueryPlan(query, at: path, in: tree.catalog)
+            window = try QueryWindow(query, at: path, by: plan, reading: tree.runner)
+        }
+
+        mutating func hear(_ changes: [PathChange]) throws -> String {
+            let update = try window.apply(changes, reading: tree.runner)
+            guard case .events(let events) = update else { return update == .fresh ? "fresh" : "nothing" }
+            var writer = JSONWriter()
+            for event in events { event.write(to: &writer) }
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+    }
+
+    private static let three: JSONValue = ["a": ["date": 1], "b": ["date": 2], "c": ["date": 3]]
+
+    @Test func newestComesInAndOldestGoesOut() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        #expect(
+            try world.hear(world.tree.set("/m/d", ["date": 4]))
+                == #"{"type":"patch","path":"/","data":{"b":null,"d":{"date":4}}}"#)
+        #expect(try world.hear(world.tree.set("/m/x", ["date": 0])) == "nothing")
+        #expect(world.window.count == 2)
+    }
+
+    @Test func leavingChildLetsTheNextOneIn() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        #expect(
+            try world.hear(world.tree.set("/m/c", .null)) == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
+        #expect(try world.hear(world.tree.set("/m/b", .null)) == #"{"type":"put","path":"/b","data":null}"#)
+        #expect(try world.hear(world.tree.set("/m/z", ["date": 0])) == #"{"type":"put","path":"/z","data":{"date":0}}"#)
+    }
+
+    @Test func childThatMovesBeyondTheEdgeMakesRoom() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        #expect(
+            try world.hear(world.tree.set("/m/c/date", 0)) == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
+    }
+
+    @Test func changeInsideAChildIsToldAlone() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        #expect(try world.hear(world.tree.set("/m/c/text", "鳩")) == #"{"type":"put","path":"/c/text","data":"鳩"}"#)
+        #expect(try world.hear(world.tree.set("/m/a/text", "鳩")) == "nothing")
+        #expect(try world.hear(world.tree.set("/elsewhere", 1)) == "nothing")
+    }
+
+    @Test func commitsOfOneSyncAreToldAsOne() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        var changes = try world.tree.set("/m/d", ["date": 4])
+        changes += try world.tree.set("/m/e", ["date": 5])
+        changes += try world.tree.set("/m/d", .null)
+        changes += try world.tree.set("/m/c/text", "x")
+        #expect(
+            try world.hear(changes)
+                == #"{"type":"patch","path":"/","data":{"b":null,"c/text":"x","e":{"date":5}}}"#)
+    }
+
+    @Test func rangeKeepsNoSortValuesAndTellsWhoComesAndGoes() throws {
+        var world = try World(Self.three, ["orderBy": "date", "startAt": 2])
+        #expect(world.window.count == 2)
+        #expect(try world.hear(world.tree.set("/m/a/date", 2)) == #"{"type":"put","path":"/a","data":{"date":2}}"#)
+        #expect(try world.hear(world.tree.set("/m/b/date", 1)) == #"{"type":"put","path":"/b","data":null}"#)
+        #expect(try world.hear(world.tree.set("/m/b/text", "x")) == "nothing")
+    }
+
+    @Test func orderAloneKeepsNothing() throws {
+        var world = try World(Self.three, ["orderBy": "date"])
+        #expect(world.window.count == 0)
+        #expect(try world.hear(world.tree.set("/m/a/date", 9)) == #"{"type":"put","path":"/a/date","data":9}"#)
+    }
+
+    @Test func writeAboveIsAFreshValueOrNothing() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        #expect(try world.hear(world.tree.set("/", ["m": Self.three, "n": 1])) == "nothing")
+        #expect(try world.hear(world.tree.set("/m", ["q": ["date": 1]])) == "fresh")
+        #expect(try world.window.places(reading: world.tree.runner).map(\.key.text) == ["q"])
+        #expect(try world.hear(world.tree.set("/m", .null)) == "fresh")
+        #expect(world.window.count == 0)
+    }
+
+    @Test func pushIntoAWindowReadsOnlyThatChild() throws {
+        var children: JSONObject = [:]
+        for index in 0..<200 { children["k\(index)"] = ["date": .number(Double(index))] }
+        var world = try World(.object(children), ["orderBy": "date", "limitToLast": 50])
+        let changes = try world.tree.set("/m/new", ["date": 1000, "text": "x"])
+        let rows = CountingRows(world.tree.rows)
+        let runner = QueryRunner(rows, codec: world.tree.codec, indexCodec: world.tree.indexCodec)
+        _ = try world.window.apply(changes, reading: runner)
+        #expect(rows.read < 10)
+    }
+}
