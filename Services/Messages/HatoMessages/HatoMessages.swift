@@ -16,7 +16,7 @@ public final class MessagesService: Sendable {
     private let queue: CommitQueue
     private let server: RPCServer
     private let configuration: MessagesConfiguration
-    private let sessions: ConnectionSessions
+    private let builds: IndexBuilds
     private let logger: Logger
 
     /// Takes over `store`: stopping closes it. Throws when the store holds what this version cannot read.
@@ -33,10 +33,16 @@ public final class MessagesService: Sendable {
         let publisher = try Publisher { post in ListenerRegistry(parts, post: post) }
         self.publisher = publisher
         queue = CommitQueue(parts, publisher: publisher)
-        sessions = ConnectionSessions()
+        let sessions = ConnectionSessions()
+        builds = IndexBuilds(parts, logger: logger)
         var router = RPCRouter()
         WritingMethods(queue: queue, sessions: sessions, parts: parts).add(to: &router)
         ReadingMethods(parts: parts, sessions: sessions).add(to: &router)
+        DatabaseMethods(parts, queue: queue, sessions: sessions, builds: builds, publisher: publisher).add(to: &router)
+        MovingMethods(
+            parts: parts, queue: queue, sessions: sessions, exports: ExportSnapshots(limits: configuration.limits),
+            backups: Backups(folder: configuration.backupFolder), publisher: publisher
+        ).add(to: &router)
         var server = configuration.server
         server.methods = Messages.methods
         server.health = configuration.checks
@@ -51,9 +57,21 @@ public final class MessagesService: Sendable {
         store.observeCommits { group in
             queue.groupBecameDurable(group)
             publisher.groupBecameDurable(group)
-        } ended: { _ in
+        } ended: { [logger] error in
+            logger.notice("the store has closed", metadata: ["reason": "\(error)"])
         }
+        if store.version == 0 { try await makeFirstDatabase() }
+        for database in parts.catalogue.all { builds.resume(database.name) }
         return try await server.start()
+    }
+
+    private func makeFirstDatabase() async throws {
+        let administration = DatabaseAdministration(parts)
+        let rules = try administration.compile(configuration.firstRules)
+        let created = try await store.write { transaction in
+            try administration.create(.default, rules, in: transaction)
+        }
+        parts.catalogue.publish(.default, created.outcome)
     }
 
     /// Stops accepting, answers what was accepted, closes the store.

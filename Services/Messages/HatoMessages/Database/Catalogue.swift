@@ -20,7 +20,7 @@ final class Catalogue: Sendable {
             let text = key.extracting(prefix..<key.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
             let record = try DatabaseRecord(value.withUnsafeBufferPointer { Array($0) })
             guard let name = DatabaseName(rawValue: text) else { throw RecordError(record: "database name") }
-            databases[name] = try Database(name: name, record: record)
+            databases[name] = try Database(name: name, record: record, reading: snapshot)
             return .next
         }
         written = Mutex(databases)

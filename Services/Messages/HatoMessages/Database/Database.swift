@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRules
+import HatoStorage
 import HatoTree
 
 /// What a read or write must know of a database; replaced as a whole when something changes.
@@ -7,33 +8,69 @@ final class Database: Sendable {
     let name: DatabaseName
     let record: DatabaseRecord
     let rules: Rules
+    /// The indexes that the rules declare, and how far they are built.
+    let indexes: IndexCatalog
     let codec: TreeKeyCodec
+    let indexCodec: IndexKeyCodec
     let planner: WritePlanner
 
     var id: DatabaseID { record.id }
 
-    /// Throws `MessagesError.wrongRules`.
-    init(name: DatabaseName, record: DatabaseRecord) throws(MessagesError) {
+    init(name: DatabaseName, record: DatabaseRecord, rules: Rules, indexes: IndexCatalog) {
         self.name = name
         self.record = record
-        do { rules = try Rules.compile(record.rules) } catch { throw .wrongRules(error) }
+        self.rules = rules
+        self.indexes = indexes
         codec = TreeKeyCodec(prefix: StoreKeys.tree(of: record.id))
-        planner = WritePlanner(codec: codec)
+        indexCodec = IndexKeyCodec(prefix: StoreKeys.indexRows(of: record.id))
+        planner = WritePlanner(codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec))
     }
 
+    /// As stored: the record and, under a key of its own because a build changes it often, the indexes.
+    convenience init(name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreSnapshot) throws {
+        let rules: Rules
+        do { rules = try Rules.compile(record.rules) } catch { throw MessagesError.wrongRules(error) }
+        var indexes = IndexCatalog()
+        if let bytes = try snapshot.get(StoreKeys.indexes(of: record.id).span) {
+            guard let stored = IndexCatalog(json: try JSONParser.parse(bytes)) else { throw RecordError(record: "indexes") }
+            indexes = stored
+        }
+        self.init(name: name, record: record, rules: rules, indexes: indexes)
+    }
+
+    /// The same with other indexes, or the same indexes built further.
+    func with(_ indexes: IndexCatalog) -> Database {
+        Database(name: name, record: record, rules: rules, indexes: indexes)
+    }
+
+    /// Puts both records.
+    func put(into transaction: any StoreTransaction) {
+        transaction.put(StoreKeys.database(name).span, record.encoded.span)
+        putIndexes(into: transaction)
+    }
+
+    func putIndexes(into transaction: any StoreTransaction) {
+        var writer = JSONWriter()
+        writer.write(indexes.json)
+        transaction.put(StoreKeys.indexes(of: id).span, writer.bytes.span)
+    }
+}
+
+// MARK: - Who may
+
+extension Database {
     /// Throws `MessagesError.denied` when the rules do not let `caller` write every place the mutation names.
     func authorise(_ mutation: Mutation, by caller: Caller) throws {
         if caller.isAdministrator { return }
         let verdict: RulesVerdict
         switch mutation.operation {
         case .set: verdict = rules.mayWrite(mutation.path, as: caller)
-        case .push(_, let key, _):
-            verdict = rules.mayWrite(try Self.place("path") { () throws(ArgumentError) in try mutation.path.child(TreeKey(key)) }, as: caller)
+        case .push(_, let key, _): verdict = rules.mayWrite(try place("path") { try mutation.path.child(TreeKey(key)) }, as: caller)
         case .update(let values):
-            verdict = rules.mayWrite(
-                try values.members.map { member in
-                    try Self.place("values") { () throws(ArgumentError) in try mutation.path.appending(TreePath(member.name)) }
-                }, as: caller)
+            let paths = try values.members.map { member in
+                try place("values") { try mutation.path.appending(TreePath(member.name)) }
+            }
+            verdict = rules.mayWrite(paths, as: caller)
         }
         if case .denied(let path) = verdict { throw MessagesError.denied(path) }
     }
@@ -43,7 +80,9 @@ final class Database: Sendable {
         guard rules.mayRead(path, as: caller) else { throw .denied(path) }
     }
 
-    private static func place(_ parameter: String, _ make: () throws(ArgumentError) -> TreePath) throws(TreeError) -> TreePath {
-        do { return try make() } catch { throw .invalid(parameter: parameter, error) }
+    private func place(_ parameter: String, _ make: () throws -> TreePath) throws -> TreePath {
+        do { return try make() } catch let error as ArgumentError {
+            throw TreeError.invalid(parameter: parameter, error)
+        }
     }
 }

@@ -13,5 +13,10 @@ final class ListenerRegistry {
         self.post = post
     }
 
+    var listenerCount: Int { 0 }
+    var followerCount: Int { 0 }
+
     func groupBecameDurable(_ group: CommitGroup) {}
+    func databaseWasDropped(_ database: DatabaseID) {}
+    func rulesChanged(of database: Database) {}
 }

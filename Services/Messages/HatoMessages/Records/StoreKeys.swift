@@ -6,7 +6,7 @@ import HatoStorage
 /// ```
 /// 01 name            a database: `DatabaseRecord`
 /// 02                 the next database id
-/// 03 id pattern on   an index of a database: `IndexRecord`
+/// 03 id              the indexes of a database: `IndexCatalog` as JSON
 /// 10 id …            the tree of a database, as `TreeKeyCodec` writes it
 /// 20 id …            the index rows of a database, as `IndexKeyCodec` writes them
 /// ```
@@ -25,18 +25,13 @@ enum StoreKeys {
 
     static func database(_ name: DatabaseName) -> [UInt8] { [Room.databases.rawValue] + Array(name.rawValue.utf8) }
 
-    static func indexes(of database: DatabaseID) -> [UInt8] { prefix(.indexes, database) }
+    static func indexes(of database: DatabaseID) -> [UInt8] { key(.indexes, database) }
 
-    static func index(_ database: DatabaseID, pattern: String, on: String) -> [UInt8] {
-        // No key of a tree holds a zero byte.
-        prefix(.indexes, database) + Array(pattern.utf8) + [0] + Array(on.utf8)
-    }
+    static func tree(of database: DatabaseID) -> [UInt8] { key(.tree, database) }
 
-    static func tree(of database: DatabaseID) -> [UInt8] { prefix(.tree, database) }
+    static func indexRows(of database: DatabaseID) -> [UInt8] { key(.indexRows, database) }
 
-    static func indexRows(of database: DatabaseID) -> [UInt8] { prefix(.indexRows, database) }
-
-    private static func prefix(_ room: Room, _ database: DatabaseID) -> [UInt8] {
+    private static func key(_ room: Room, _ database: DatabaseID) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(room.rawValue)
         encoder.append(database.rawValue)

@@ -1,0 +1,79 @@
+import HatoModel
+import HatoStorage
+import HatoTree
+
+/// One page of an export: the leaves below a path, in key order, each with its path seen from there.
+struct ExportPage {
+    let database: Database
+    let path: TreePath
+    /// The path of the last row of the page before.
+    let after: String?
+    let rowsMax: Int
+    let bytesMax: Int
+
+    struct Page {
+        var rows: [[JSONValue]] = []
+        var after: String?
+    }
+
+    func read(_ snapshot: any StoreSnapshot) throws -> Page {
+        try path.requireNode()
+        let base = database.codec.key(of: path)
+        var range = KeyRange(prefix: base)
+        var page = Page()
+        if let after {
+            let last = database.codec.key(of: try path.appending(TreePath(after)))
+            // The next key after one is that key with a zero byte behind it.
+            range.lower = last + [0]
+        }
+        var bytes = 0
+        try snapshot.scan(range, reverse: false) { key, value in
+            if page.rows.count == rowsMax || bytes > bytesMax {
+                page.after = page.rows.last?.first?.string
+                return .stop
+            }
+            guard let full = database.codec.path(of: key), let relative = full.relative(to: path) else {
+                throw TreeError.corrupted("a row whose key cannot be read")
+            }
+            page.rows.append([.string(relative.text), try TreeLeafCodec.decode(value).json])
+            bytes += key.count + value.count
+            return .next
+        }
+        return page
+    }
+}
+
+/// The rows or the tree of an import as one write.
+enum ImportedRows {
+    /// Rows become an update: each replaces what is at its place. Priorities follow their leaves, as `export` writes them.
+    static func mutation(_ request: Messages.Import, rowsMax: Int) throws -> Mutation {
+        switch (request.rows, request.value) {
+        case (nil, let value?): return .set(value, at: request.path)
+        case (let rows?, nil): return try mutation(rows, at: request.path, rowsMax: rowsMax)
+        case (nil, nil): throw RPCError.invalidParams("rows", "'rows' or 'value' is needed", reason: "missing_parameter")
+        case (_?, _?): throw RPCError.invalidParams("value", "'rows' and 'value' exclude each other")
+        }
+    }
+
+    private static func mutation(_ rows: [[JSONValue]], at path: TreePath, rowsMax: Int) throws -> Mutation {
+        guard rows.count <= rowsMax else {
+            throw RPCError.invalidArgument("rows", reason: "too_many_rows", "An import has at most \(rowsMax) rows")
+        }
+        var values = JSONObject()
+        var members: [JSONObject.Member] = []
+        members.reserveCapacity(rows.count)
+        for (index, row) in rows.enumerated() {
+            guard row.count == 2, let place = row[0].string else {
+                throw MessagesError.wrongRow(index: index, "is no pair of a path and a primitive")
+            }
+            switch row[1] {
+            case .array, .object, .null: throw MessagesError.wrongRow(index: index, "holds no primitive")
+            case .bool, .number, .string: break
+            }
+            if place == "/", rows.count == 1 { return .set(row[1], at: path) }
+            members.append(JSONObject.Member(place, row[1]))
+        }
+        values = JSONObject(uniqueMembers: members)
+        return .update(values, at: path)
+    }
+}

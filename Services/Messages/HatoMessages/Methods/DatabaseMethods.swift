@@ -1,0 +1,137 @@
+import HatoModel
+import HatoRPC
+import HatoRules
+import HatoStorage
+
+/// `messages.databases.…`, `messages.rules.…`, `messages.indexes.list`, `messages.stats`: what administrators do.
+///
+/// Those that write go through the commit queue in the order of their lines, like every write.
+struct DatabaseMethods: Sendable {
+    let parts: ServiceParts
+    let queue: CommitQueue
+    let sessions: ConnectionSessions
+    let builds: IndexBuilds
+    let publisher: Publisher
+    let administration: DatabaseAdministration
+
+    init(_ parts: ServiceParts, queue: CommitQueue, sessions: ConnectionSessions, builds: IndexBuilds, publisher: Publisher) {
+        self.parts = parts
+        self.queue = queue
+        self.sessions = sessions
+        self.builds = builds
+        self.publisher = publisher
+        administration = DatabaseAdministration(parts)
+    }
+
+    func add(to router: inout RPCRouter) {
+        router.handleInOrder(Messages.Databases.Create.self) { create($0, $1, $2) }
+        router.handleInOrder(Messages.Databases.Drop.self) { drop($0, $1, $2) }
+        router.handleInOrder(Messages.Databases.List.self) { _, context, reply in
+            read(context, reply) { _ in
+                Messages.Databases.List.Result(
+                    databases: parts.catalogue.all.map {
+                        Messages.Databases.Database(name: $0.name, createdAt: $0.record.createdAt)
+                    })
+            }
+        }
+        router.handleInOrder(Messages.Rules.Get.self) { request, context, reply in
+            read(context, reply) { _ in
+                Messages.Rules.Get.Result(
+                    rules: try parts.catalogue.forReading(request.database ?? .default).record.rules)
+            }
+        }
+        router.handleInOrder(Messages.Rules.Set.self) { setRules($0, $1, $2) }
+        router.handleInOrder(Messages.Indexes.List.self) { request, context, reply in
+            read(context, reply) { snapshot in
+                let database = try parts.catalogue.forReading(request.database ?? .default)
+                return try IndexListing(database: database, snapshot: snapshot).list()
+            }
+        }
+    }
+
+    private func create(
+        _ request: Messages.Databases.Create, _ context: RPCContext, _ reply: RPCReply<Messages.Databases.Create>
+    ) {
+        let rules: Rules
+        do { rules = try administration.compile(request.rules ?? DefaultRules.deny) } catch {
+            return reply.refuse(error)
+        }
+        change(request.database, context) { [administration] transaction in
+            try administration.create(request.database, rules, in: transaction)
+        } answer: { result in
+            reply.answer(result) { Messages.Databases.Create.Result(version: $0) }
+        }
+    }
+
+    private func drop(
+        _ request: Messages.Databases.Drop, _ context: RPCContext, _ reply: RPCReply<Messages.Databases.Drop>
+    ) {
+        let session = sessions.session(of: context.connection)
+        queue.submit(from: session) { [administration] transaction in
+            try administration.drop(request.database, in: transaction)
+        } published: { [parts, publisher] done in
+            parts.catalogue.publish(request.database, nil)
+            publisher.run { $0.databaseWasDropped(done.outcome.id) }
+        } answer: { result in
+            reply.answer(result.map { Committed(outcome: (), version: $0.version) }) {
+                Messages.Databases.Drop.Result(version: $0)
+            }
+        }
+    }
+
+    private func setRules(
+        _ request: Messages.Rules.Set, _ context: RPCContext, _ reply: RPCReply<Messages.Rules.Set>
+    ) {
+        let name = request.database ?? .default
+        let rules: Rules
+        do { rules = try administration.compile(request.rules) } catch { return reply.refuse(error) }
+        if request.dryRun == true {
+            return read(context, reply) { snapshot in
+                _ = try parts.catalogue.forReading(name)
+                return Messages.Rules.Set.Result(version: snapshot.version)
+            }
+        }
+        change(name, context) { [administration] transaction in
+            try administration.setRules(name, rules, in: transaction)
+        } answer: { result in
+            reply.answer(result) { Messages.Rules.Set.Result(version: $0) }
+        }
+    }
+
+    /// A commit that makes or changes a database: once durable, readers see it, its new indexes are built, and who
+    /// listens is judged again.
+    private func change(
+        _ name: DatabaseName, _ context: RPCContext,
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Database,
+        answer: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
+    ) {
+        queue.submit(from: sessions.session(of: context.connection), body) { [parts, publisher, builds] done in
+            parts.catalogue.publish(name, done.outcome)
+            publisher.run { $0.rulesChanged(of: done.outcome) }
+            builds.resume(name)
+        } answer: { result in
+            answer(result.map { Committed(outcome: (), version: $0.version) })
+        }
+    }
+
+    private func read<Request: RPCRequest>(
+        _ context: RPCContext, _ reply: RPCReply<Request>,
+        _ body: @escaping @Sendable (any StoreSnapshot) throws -> Request.Result
+    ) {
+        sessions.session(of: context.connection).afterOwnWrites {
+            parts.store.submitRead {
+                do { reply.succeed(try body(parts.store.snapshot())) } catch { reply.refuse(error) }
+            }
+        }
+    }
+}
+
+extension RPCReply {
+    /// Answers a write whose result is its version.
+    func answer(_ result: Result<Committed<Void>, any Error>, _ make: (UInt64) -> Request.Result) {
+        switch result {
+        case .success(let done): succeed(make(done.version))
+        case .failure(let error): refuse(error)
+        }
+    }
+}

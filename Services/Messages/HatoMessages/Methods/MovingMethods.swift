@@ -1,0 +1,103 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+
+/// `messages.export`, `.import`, `.backup`, `.stats`: what takes as long as there is data.
+struct MovingMethods: Sendable {
+    let parts: ServiceParts
+    let queue: CommitQueue
+    let sessions: ConnectionSessions
+    let exports: ExportSnapshots
+    let backups: Backups
+    let publisher: Publisher
+
+    private static let exportRowsDefault = 1_000
+
+    func add(to router: inout RPCRouter) {
+        router.handleInOrder(Messages.Export.self) { export($0, $1, $2) }
+        router.handleInOrder(Messages.Import.self) { importRows($0, $1, $2) }
+        router.handleInOrder(Messages.Backup.self) { request, context, reply in
+            guard Backups.isName(request.name) else {
+                return reply.fail(
+                    RPCError.invalidArgument(
+                        "name", reason: "invalid_name",
+                        "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot, e.g. \"2026-11-21\""))
+            }
+            onReader(context, reply) {
+                Messages.Backup.Result(name: request.name, version: try backups.write(request.name, of: parts.store))
+            }
+        }
+        router.handleInOrder(Messages.Stats.self) { _, context, reply in
+            sessions.session(of: context.connection).afterOwnWrites {
+                publisher.run { registry in
+                    var result = statistics()
+                    result.listeners = registry.listenerCount
+                    result.followers = registry.followerCount
+                    reply.succeed(result)
+                }
+            }
+        }
+    }
+
+    private func statistics() -> Messages.Stats.Result {
+        let kept = parts.store.keptCommits
+        var result = Messages.Stats.Result(
+            version: parts.store.version, epoch: parts.store.epoch.description, store: parts.store.statistics)
+        result.oldestChange = kept.oldest
+        result.changeBytes = kept.bytes
+        result.databases = parts.catalogue.all.count
+        return result
+    }
+
+    // MARK: Export
+
+    private func export(_ request: Messages.Export, _ context: RPCContext, _ reply: RPCReply<Messages.Export>) {
+        onReader(context, reply) {
+            let database = try parts.catalogue.forReading(request.database ?? .default)
+            let now = parts.now()
+            let snapshot: any StoreSnapshot =
+                if let handle = request.snapshot { try exports.snapshot(of: handle, now: now) } else {
+                    try parts.store.snapshot()
+                }
+            let limit = request.limit ?? Self.exportRowsDefault
+            guard (1...parts.limits.exportRowsMax).contains(limit) else {
+                throw RPCError.invalidArgument(
+                    "limit", reason: "invalid_limit", "A page has 1 to \(parts.limits.exportRowsMax) rows, e.g. 1000")
+            }
+            let page = try ExportPage(
+                database: database, path: request.path, after: request.after, rowsMax: limit,
+                bytesMax: parts.limits.responseBytesMax / 4
+            ).read(snapshot)
+            let handle = try request.snapshot ?? exports.open(snapshot, now: now)
+            if page.after == nil { exports.close(handle) }
+            return Messages.Export.Result(snapshot: handle, rows: page.rows, after: page.after)
+        }
+    }
+
+    // MARK: Import
+
+    private func importRows(_ request: Messages.Import, _ context: RPCContext, _ reply: RPCReply<Messages.Import>) {
+        let mutation: Mutation
+        do { mutation = try ImportedRows.mutation(request, rowsMax: parts.limits.importRowsMax) } catch {
+            return reply.refuse(error)
+        }
+        var write = Write(database: request.database ?? .default, mutation: mutation, caller: context.caller)
+        write.isHiddenFromFollowers = request.disableTriggers == true
+        queue.submit(write, from: sessions.session(of: context.connection)) { result in
+            reply.answer(result.map { Committed(outcome: (), version: $0.version) }) {
+                Messages.Import.Result(version: $0)
+            }
+        }
+    }
+
+    private func onReader<Request: RPCRequest>(
+        _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable () throws -> Request.Result
+    ) {
+        sessions.session(of: context.connection).afterOwnWrites {
+            parts.store.submitRead {
+                do { reply.succeed(try body()) } catch { reply.refuse(error) }
+            }
+        }
+    }
+}
