@@ -144,7 +144,8 @@ let package = Package(
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules"]),
         unitTests(of: "HatoIdentity", ["HatoModel", crypto]),
         unitTests(
-            of: "HatoMessages", ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity"]),
+            of: "HatoMessages",
+            ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity", logging]),
         unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
         unitTests(of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         unitTests(

@@ -30,7 +30,9 @@ public final class MessagesService: Sendable {
             store: store, catalogue: try Catalogue(store.snapshot()), limits: configuration.limits,
             metrics: MessagesMetrics(), now: configuration.now)
         self.parts = parts
-        let publisher = try Publisher { post in ListenerRegistry(parts, post: post) }
+        let publisher = try Publisher { post, setActive in
+            ListenerRegistry(parts, logger: logger, post: post, setActive: setActive)
+        }
         self.publisher = publisher
         queue = CommitQueue(parts, publisher: publisher)
         let sessions = ConnectionSessions()
@@ -38,7 +40,8 @@ public final class MessagesService: Sendable {
         var router = RPCRouter()
         WritingMethods(queue: queue, sessions: sessions, parts: parts).add(to: &router)
         ReadingMethods(parts: parts, sessions: sessions).add(to: &router)
-        DatabaseMethods(parts, queue: queue, sessions: sessions, builds: builds, publisher: publisher).add(to: &router)
+        ListeningMethods(parts: parts, sessions: sessions, publisher: publisher).add(to: &router)
+        DatabaseMethods(parts, queue: queue, sessions: sessions, builds: builds).add(to: &router)
         MovingMethods(
             parts: parts, queue: queue, sessions: sessions, exports: ExportSnapshots(limits: configuration.limits),
             backups: Backups(folder: configuration.backupFolder), publisher: publisher

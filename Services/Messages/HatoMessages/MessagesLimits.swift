@@ -23,10 +23,6 @@ public struct MessagesLimits: Sendable, Hashable {
     public var exportSnapshotsMax = 16
     public var exportIdleMs = 600_000
     public var importRowsMax = 100_000
-    /// Children one answer of a query without index may look at when it is allowed to run at all (listeners).
-    public var unindexedChildrenMax = 1_000_000
-    /// What a commit's change record holds of values before and after; beyond it the record is `truncated`.
-    public var changeRecordBytesMax = 1 << 20
     /// How long change records are kept.
     public var changeAgeHoursMax = 7 * 24
     /// How many bytes of change records are kept.
@@ -69,12 +65,6 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(name: "export-snapshots-max", field: \.exportSnapshotsMax, help: "exports at one time"),
         Named(name: "export-idle-ms", field: \.exportIdleMs, help: "how long an export may rest between two pages"),
         Named(name: "import-rows-max", field: \.importRowsMax, help: "rows of one import call"),
-        Named(
-            name: "unindexed-children-max", field: \.unindexedChildrenMax,
-            help: "children a listener's query without index may look at"),
-        Named(
-            name: "change-record-bytes-max", field: \.changeRecordBytesMax,
-            help: "bytes of values in one commit's change record"),
         Named(name: "change-age-hours-max", field: \.changeAgeHoursMax, help: "hours that change records are kept"),
         Named(name: "change-bytes-max", field: \.changeBytesMax, help: "bytes of change records that are kept"),
         Named(

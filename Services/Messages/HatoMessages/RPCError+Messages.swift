@@ -13,8 +13,6 @@ enum MessagesError: Error, Sendable {
     case rulesTooLong(max: Int)
     case tooManyIndexes(max: Int)
     case denied(TreePath)
-    /// A query needs an index that the rules do not declare.
-    case noIndex(on: String, path: TreePath)
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)
     case tooManyListeners(max: Int)
@@ -37,11 +35,6 @@ extension MessagesError: RPCErrorConvertible {
         case .databaseNotFound, .databaseExists, .tooManyDatabases, .wrongRules, .rulesTooLong, .tooManyIndexes:
             databaseError
         case .denied(let path): .permissionDenied(path: path.text)
-        case .noIndex(let on, let path):
-            .failedPrecondition(
-                reason: "index_not_defined",
-                "Index not defined, add \".indexOn\": \"\(on)\", for path \"\(path)\", to the rules",
-                data: ["path": .string(path.text), "indexOn": .string(on)])
         case .indexBuilding(let on, let path):
             RPCError(
                 .failedPrecondition, reason: "index_building",

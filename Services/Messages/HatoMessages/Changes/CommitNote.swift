@@ -13,20 +13,40 @@ final class CommitNote: Sendable {
     let changes: [PathChange]
     let isHiddenFromFollowers: Bool
 
-    init(version: UInt64, database: Database, plan: WritePlan, uid: String?, isHiddenFromFollowers: Bool) {
+    /// First byte of a record: what `ChangeRecord` does not know.
+    private static let hidden: UInt8 = 1
+
+    init(version: UInt64, database: DatabaseID, plan: WritePlan, uid: String?, isHiddenFromFollowers: Bool) {
         self.version = version
-        self.database = database.id
+        self.database = database
         time = plan.time
         self.uid = uid
         changes = plan.changes
         self.isHiddenFromFollowers = isHiddenFromFollowers
     }
 
-    /// Reads a commit back; nil when it changed no tree. Throws when the record is not what `record` writes.
-    init?(_ commit: Commit) throws {
-        return nil
+    private init(decoding record: [UInt8]) throws {
+        let change = try ChangeRecord(decoding: Array(record.dropFirst()))
+        guard let id = UInt32(change.database) else { throw RecordError(record: "change") }
+        version = change.version
+        database = DatabaseID(rawValue: id)
+        time = change.time
+        uid = change.uid
+        changes = change.changes
+        isHiddenFromFollowers = record.first == Self.hidden
     }
 
-    /// What the store keeps of the commit.
-    func record(bytesMax: Int) -> [UInt8] { [] }
+    /// The note of a commit, live or read back; nil when it changed no tree. Throws when the record cannot be read.
+    static func of(_ commit: Commit) throws -> CommitNote? {
+        if let note = commit.note as? CommitNote { return note }
+        return commit.record.isEmpty ? nil : try CommitNote(decoding: commit.record)
+    }
+
+    /// What the store keeps of the commit. The database stands in it by its id, so that one created later under the same
+    /// name has a history of its own.
+    var record: [UInt8] {
+        let change = ChangeRecord(
+            version: version, time: time, uid: uid, database: String(database.rawValue), changes: changes)
+        return [isHiddenFromFollowers ? Self.hidden : 0] + change.encoded
+    }
 }

@@ -46,7 +46,7 @@ struct CommitHistory: ChangeHistory {
             }
             guard let last = commits.last else { return false }
             for commit in commits {
-                if let note = try CommitNote(commit), touches(note, path, after: version) { return true }
+                if let note = try CommitNote.of(commit), touches(note, path, after: version) { return true }
             }
             position = last.version
             looked += commits.count

@@ -80,9 +80,9 @@ final class CommitQueue: Sendable {
         guard !plan.isEmpty else { return plan.etag }
         plan.rows.apply(to: TransactionRows(transaction))
         let note = CommitNote(
-            version: transaction.nextVersion, database: database, plan: plan, uid: write.caller.uid,
+            version: transaction.nextVersion, database: database.id, plan: plan, uid: write.caller.uid,
             isHiddenFromFollowers: write.isHiddenFromFollowers)
-        transaction.record(note.record(bytesMax: parts.limits.changeRecordBytesMax).span)
+        transaction.record(note.record.span)
         transaction.attach(note)
         pending.append(note)
         return plan.etag

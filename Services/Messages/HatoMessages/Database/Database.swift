@@ -13,6 +13,8 @@ final class Database: Sendable {
     let codec: TreeKeyCodec
     let indexCodec: IndexKeyCodec
     let planner: WritePlanner
+    /// `indexes` as they are stored.
+    private let encodedIndexes: [UInt8]
 
     var id: DatabaseID { record.id }
 
@@ -24,18 +26,29 @@ final class Database: Sendable {
         codec = TreeKeyCodec(prefix: StoreKeys.tree(of: record.id))
         indexCodec = IndexKeyCodec(prefix: StoreKeys.indexRows(of: record.id))
         planner = WritePlanner(codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec))
+        var writer = JSONWriter()
+        writer.write(indexes.json)
+        encodedIndexes = writer.bytes
     }
 
     /// As stored: the record and, under a key of its own because a build changes it often, the indexes.
     convenience init(name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreSnapshot) throws {
         let rules: Rules
         do { rules = try Rules.compile(record.rules) } catch { throw MessagesError.wrongRules(error) }
-        var indexes = IndexCatalog()
-        if let bytes = try snapshot.get(StoreKeys.indexes(of: record.id).span) {
-            guard let stored = IndexCatalog(json: try JSONParser.parse(bytes)) else { throw RecordError(record: "indexes") }
-            indexes = stored
-        }
-        self.init(name: name, record: record, rules: rules, indexes: indexes)
+        let indexes = try snapshot.get(StoreKeys.indexes(of: record.id).span).map(Self.indexes)
+        self.init(name: name, record: record, rules: rules, indexes: indexes ?? IndexCatalog())
+    }
+
+    private static func indexes(_ bytes: [UInt8]) throws -> IndexCatalog {
+        guard let indexes = IndexCatalog(json: try JSONParser.parse(bytes)) else { throw RecordError(record: "indexes") }
+        return indexes
+    }
+
+    /// The same as of a snapshot: its indexes must be those whose rows the snapshot holds, while the catalogue may be a
+    /// moment ahead of it or behind. One look-up, as a rule.
+    func asOf(_ snapshot: any StoreSnapshot) throws -> Database {
+        let bytes = try snapshot.get(StoreKeys.indexes(of: id).span) ?? []
+        return bytes == encodedIndexes ? self : with(bytes.isEmpty ? IndexCatalog() : try Self.indexes(bytes))
     }
 
     /// The same with other indexes, or the same indexes built further.
@@ -45,14 +58,14 @@ final class Database: Sendable {
 
     /// Puts both records.
     func put(into transaction: any StoreTransaction) {
-        transaction.put(StoreKeys.database(name).span, record.encoded.span)
+        let (key, value) = (StoreKeys.database(name), record.encoded)
+        transaction.put(key.span, value.span)
         putIndexes(into: transaction)
     }
 
     func putIndexes(into transaction: any StoreTransaction) {
-        var writer = JSONWriter()
-        writer.write(indexes.json)
-        transaction.put(StoreKeys.indexes(of: id).span, writer.bytes.span)
+        let (key, value) = (StoreKeys.indexes(of: id), encodedIndexes)
+        transaction.put(key.span, value.span)
     }
 }
 

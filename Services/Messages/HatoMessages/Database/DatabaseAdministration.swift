@@ -3,6 +3,13 @@ import HatoRules
 import HatoStorage
 import HatoTree
 
+/// Attached to commits that change a database itself, for those who listen to it: other rules, other indexes, or its end.
+struct DatabaseChange: Sendable {
+    var id: DatabaseID
+    /// Nil: dropped.
+    var database: Database?
+}
+
 /// What an administrator does to databases, each as one commit: what is decided here runs inside write closures, between the
 /// writes that came before and those that come after.
 struct DatabaseAdministration: Sendable {
@@ -43,6 +50,7 @@ struct DatabaseAdministration: Sendable {
         let key = StoreKeys.nextDatabase
         transaction.put(key.span, encoder.bytes.span)
         database.put(into: transaction)
+        transaction.attach(DatabaseChange(id: database.id, database: database))
         catalogue.write(name, database)
         return database
     }
@@ -59,6 +67,7 @@ struct DatabaseAdministration: Sendable {
         for definition in dropped { old.indexCodec.dropRows(of: definition, from: &rows) }
         rows.apply(to: TransactionRows(transaction))
         database.put(into: transaction)
+        transaction.attach(DatabaseChange(id: database.id, database: database))
         catalogue.write(name, database)
         return database
     }
@@ -70,6 +79,7 @@ struct DatabaseAdministration: Sendable {
         transaction.delete(StoreKeys.indexes(of: database.id).span)
         transaction.deleteRange(KeyRange(prefix: StoreKeys.tree(of: database.id)))
         transaction.deleteRange(KeyRange(prefix: StoreKeys.indexRows(of: database.id)))
+        transaction.attach(DatabaseChange(id: database.id, database: nil))
         catalogue.write(name, nil)
         return database
     }

@@ -45,7 +45,8 @@ struct ExportPage {
 
 /// The rows or the tree of an import as one write.
 enum ImportedRows {
-    /// Rows become an update: each replaces what is at its place. Priorities follow their leaves, as `export` writes them.
+    /// Rows become an update: each replaces what is at its place. The priority of a leaf joins the leaf's row, after which
+    /// `export` writes it; that of an object is a place of its own.
     static func mutation(_ request: Messages.Import, rowsMax: Int) throws -> Mutation {
         switch (request.rows, request.value) {
         case (nil, let value?): return .set(value, at: request.path)
@@ -59,7 +60,6 @@ enum ImportedRows {
         guard rows.count <= rowsMax else {
             throw RPCError.invalidArgument("rows", reason: "too_many_rows", "An import has at most \(rowsMax) rows")
         }
-        var values = JSONObject()
         var members: [JSONObject.Member] = []
         members.reserveCapacity(rows.count)
         for (index, row) in rows.enumerated() {
@@ -70,10 +70,17 @@ enum ImportedRows {
             case .array, .object, .null: throw MessagesError.wrongRow(index: index, "holds no primitive")
             case .bool, .number, .string: break
             }
-            if place == "/", rows.count == 1 { return .set(row[1], at: path) }
-            members.append(JSONObject.Member(place, row[1]))
+            if let leaf = members.last, place == priorityPlace(of: leaf.name) {
+                members[members.count - 1].value = [".value": leaf.value, ".priority": row[1]]
+            } else {
+                members.append(JSONObject.Member(place, row[1]))
+            }
         }
-        values = JSONObject(uniqueMembers: members)
-        return .update(values, at: path)
+        if members.count == 1, members[0].name == "/" { return .set(members[0].value, at: path) }
+        return .update(JSONObject(uniqueMembers: members), at: path)
+    }
+
+    private static func priorityPlace(of leaf: String) -> String {
+        leaf == "/" ? "/.priority" : leaf + "/.priority"
     }
 }

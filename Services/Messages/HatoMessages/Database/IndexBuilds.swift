@@ -62,6 +62,7 @@ final class IndexBuilds: Sendable {
         let next = database.with(indexes)
         page.rows.apply(to: TransactionRows(transaction))
         next.putIndexes(into: transaction)
+        if page.cursor == nil { transaction.attach(DatabaseChange(id: next.id, database: next)) }
         parts.catalogue.write(name, next)
         return next
     }

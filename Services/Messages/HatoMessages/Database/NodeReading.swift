@@ -9,30 +9,41 @@ struct NodeReading {
     let snapshot: any StoreSnapshot
     /// Bytes of one answer.
     let bytesMax: Int
-    private let nodes: NodeReader
+    let nodes: NodeReader
 
-    init(database: Database, snapshot: any StoreSnapshot, bytesMax: Int) {
+    /// - Parameter database: as the catalogue has it; read as of the snapshot.
+    init(_ database: Database, in snapshot: any StoreSnapshot, bytesMax: Int) {
         self.database = database
         self.snapshot = snapshot
         self.bytesMax = bytesMax
         nodes = NodeReader(StoreTreeReader(snapshot), codec: database.codec)
     }
 
+    var runner: QueryRunner {
+        QueryRunner(StoreTreeReader(snapshot), codec: database.codec, indexCodec: database.indexCodec)
+    }
+
     /// The result of `messages.get`.
     func answer(_ request: Messages.Get, to caller: Caller) throws -> EncodedJSON {
         try check(request)
-        try database.authorise(reading: request.path, by: caller)
-        var writer = JSONWriter(capacity: 256)
+        try database.authorise(reading: request.path.node, by: caller)
+        var writer = JSONWriter(capacity: 512)
         writer.beginObject()
         writer.member("value")
-        if request.shallow == true {
+        let format: NodeReader.Format = request.export == true ? .export : .plain
+        if let query = request.query {
+            let places = try runner.places(query, at: request.path, by: plan(query, request.path))
+            try runner.write(places, at: request.path, format, to: &writer, bytesMax: bytesMax)
+            writer.member("keys")
+            QueryRunner.writeKeys(places, to: &writer)
+        } else if request.shallow == true {
             try nodes.writeShallow(request.path, to: &writer, bytesMax: bytesMax)
         } else {
-            try nodes.write(request.path, request.export == true ? .export : .plain, to: &writer, bytesMax: bytesMax)
+            try nodes.write(request.path, format, to: &writer, bytesMax: bytesMax)
         }
         if request.etag == true {
             writer.member("etag")
-            writer.write(SimpleHash.etag(try nodes.node(at: request.path)))
+            writer.write(try etag(of: request.path))
         }
         writer.member("version")
         writer.write(snapshot.version)
@@ -40,13 +51,32 @@ struct NodeReading {
         return EncodedJSON(writer)
     }
 
+    func etag(of path: TreePath) throws -> String {
+        SimpleHash.etag(try nodes.node(at: path, bytesMax: WritePlanner.hashedBytesMax))
+    }
+
+    /// How a read answers a query: by an index, or not at all.
+    private func plan(_ query: TreeQuery, _ path: TreePath) throws -> QueryPlan {
+        do { return try QueryPlan.indexed(query, at: path, in: database.asOf(snapshot).indexes) } catch let error as QueryError {
+            guard case .indexNotDefined(let on, _) = error else { throw error }
+            let isBuilding = database.indexes.indexes.contains {
+                !$0.isReady && $0.definition.on == on && $0.definition.covers(path)
+            }
+            throw isBuilding ? MessagesError.indexBuilding(on: on, path: path) : error
+        }
+    }
+
     private func check(_ request: Messages.Get) throws(RPCError) {
         if request.shallow == true, request.query != nil || request.export == true {
             throw .invalidArgument(
                 "shallow", reason: "shallow_alone", "shallow cannot be combined with query or export")
         }
-        if request.query != nil, request.etag == true {
+        guard request.query != nil else { return }
+        if request.etag == true {
             throw .invalidArgument("etag", reason: "etag_of_query", "Only a whole node has an etag, not what a query selects")
+        }
+        if request.path.isPriority {
+            throw .invalidArgument("path", reason: "invalid_path", "A priority has no children to query")
         }
     }
 }

@@ -22,15 +22,15 @@ final class Publisher: Sendable {
     }
 
     private let jobs = JobQueue<Job>()
-    private let activity = Atomic<Bool>(false)
+    private let activity = Activity()
 
     /// Throws when the operating system gives no thread.
     ///
-    /// - Parameter makeRegistry: makes what lives on the thread; gets the way to post to it later.
-    init(_ makeRegistry: @escaping @Sendable (@escaping Post) -> ListenerRegistry) throws(StoreError) {
-        let jobs = jobs
+    /// - Parameter makeRegistry: makes what lives on the thread; gets the way to post to it later, and to set `isActive`.
+    init(_ makeRegistry: @escaping @Sendable (@escaping Post, @escaping @Sendable (Bool) -> Void) -> ListenerRegistry) throws(StoreError) {
+        let (jobs, activity) = (jobs, activity)
         try startThread {
-            let registry = makeRegistry { [weak jobs] body in _ = jobs?.append(.run(body)) }
+            let registry = makeRegistry({ [weak jobs] body in _ = jobs?.append(.run(body)) }, { activity.isOn = $0 })
             var taken: [Job] = []
             while jobs.takeAll(into: &taken) {
                 for job in taken {
@@ -46,10 +46,7 @@ final class Publisher: Sendable {
     }
 
     /// Whether somebody listens or follows.
-    var isActive: Bool {
-        get { activity.load(ordering: .sequentiallyConsistent) }
-        set { activity.store(newValue, ordering: .sequentiallyConsistent) }
-    }
+    var isActive: Bool { activity.isOn }
 
     /// On the writer's thread, for every group.
     func groupBecameDurable(_ group: CommitGroup) {
@@ -65,4 +62,14 @@ final class Publisher: Sendable {
     func run(_ body: @escaping @Sendable (ListenerRegistry) -> Void) { _ = jobs.append(.run(body)) }
 
     func close() { jobs.close() }
+}
+
+/// A flag that threads share.
+private final class Activity: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var isOn: Bool {
+        get { flag.load(ordering: .sequentiallyConsistent) }
+        set { flag.store(newValue, ordering: .sequentiallyConsistent) }
+    }
 }

@@ -11,15 +11,13 @@ struct DatabaseMethods: Sendable {
     let queue: CommitQueue
     let sessions: ConnectionSessions
     let builds: IndexBuilds
-    let publisher: Publisher
     let administration: DatabaseAdministration
 
-    init(_ parts: ServiceParts, queue: CommitQueue, sessions: ConnectionSessions, builds: IndexBuilds, publisher: Publisher) {
+    init(_ parts: ServiceParts, queue: CommitQueue, sessions: ConnectionSessions, builds: IndexBuilds) {
         self.parts = parts
         self.queue = queue
         self.sessions = sessions
         self.builds = builds
-        self.publisher = publisher
         administration = DatabaseAdministration(parts)
     }
 
@@ -69,9 +67,8 @@ struct DatabaseMethods: Sendable {
         let session = sessions.session(of: context.connection)
         queue.submit(from: session) { [administration] transaction in
             try administration.drop(request.database, in: transaction)
-        } published: { [parts, publisher] done in
+        } published: { [parts] _ in
             parts.catalogue.publish(request.database, nil)
-            publisher.run { $0.databaseWasDropped(done.outcome.id) }
         } answer: { result in
             reply.answer(result.map { Committed(outcome: (), version: $0.version) }) {
                 Messages.Databases.Drop.Result(version: $0)
@@ -98,16 +95,14 @@ struct DatabaseMethods: Sendable {
         }
     }
 
-    /// A commit that makes or changes a database: once durable, readers see it, its new indexes are built, and who
-    /// listens is judged again.
+    /// A commit that makes or changes a database: once durable, readers see it and its new indexes are built.
     private func change(
         _ name: DatabaseName, _ context: RPCContext,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Database,
         answer: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
     ) {
-        queue.submit(from: sessions.session(of: context.connection), body) { [parts, publisher, builds] done in
+        queue.submit(from: sessions.session(of: context.connection), body) { [parts, builds] done in
             parts.catalogue.publish(name, done.outcome)
-            publisher.run { $0.rulesChanged(of: done.outcome) }
             builds.resume(name)
         } answer: { result in
             answer(result.map { Committed(outcome: (), version: $0.version) })

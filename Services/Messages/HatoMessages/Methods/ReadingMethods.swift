@@ -19,7 +19,7 @@ struct ReadingMethods: Sendable {
                 do {
                     let snapshot = try parts.store.snapshot()
                     let database = try parts.catalogue.forReading(request.database ?? .default)
-                    let reading = NodeReading(database: database, snapshot: snapshot, bytesMax: parts.limits.responseBytesMax)
+                    let reading = NodeReading(database, in: snapshot, bytesMax: parts.limits.responseBytesMax)
                     reply.succeed(encoded: try reading.answer(request, to: caller))
                     parts.metrics.didRead()
                 } catch {

@@ -1,0 +1,148 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+
+/// One subscription to the feed of a database. Lives on the publisher's thread.
+///
+/// A follower is a position: everything up to it has been sent, or does not match. A live one is at the newest group and is
+/// sent each group as it comes; the others read the kept records, a page at a time, whenever their sockets have room.
+final class Follower {
+    enum State {
+        case live
+        /// A page is being read on a reader's thread.
+        case loading
+        /// Its socket is full.
+        case waiting
+    }
+
+    struct Opening: Sendable {
+        var connection: RPCConnection
+        var subscription: String
+        var database: Database
+        var patterns: [FeedPattern]?
+        var watch: RPCWatch
+    }
+
+    let id: UInt64
+    let opening: Opening
+    let matcher: FeedMatcher
+    var position: UInt64
+    var state = State.live
+    /// The version of the last notification.
+    var toldVersion: UInt64
+
+    var connection: RPCConnection { opening.connection }
+    var subscription: String { opening.subscription }
+    var database: Database { opening.database }
+
+    /// A follower that nothing matches is told how far it is after so many versions, so that the position it keeps does not
+    /// grow old.
+    static let silentVersionsMax: UInt64 = 1_000
+
+    init(id: UInt64, _ opening: Opening, position: UInt64, limits: MessagesLimits) {
+        self.id = id
+        self.opening = opening
+        self.position = position
+        toldVersion = position
+        matcher = FeedMatcher(patterns: opening.patterns, matchesMax: limits.followMatchesMax)
+    }
+
+    /// The members of `messages.change` for a commit; nil when nothing matches.
+    static func members(
+        of note: CommitNote, _ matcher: FeedMatcher, _ database: DatabaseID, _ epoch: StoreEpoch
+    ) -> EncodedJSON? {
+        guard note.database == database, !note.isHiddenFromFollowers else { return nil }
+        let entries = matcher.entries(of: note)
+        guard !entries.isEmpty else { return nil }
+        return members(version: note.version, epoch, time: note.time, entries)
+    }
+
+    static func members(
+        version: UInt64, _ epoch: StoreEpoch, time: Int64, _ entries: [Messages.Change.Entry]
+    ) -> EncodedJSON {
+        var writer = JSONWriter(capacity: 512)
+        writer.member("version")
+        writer.write(version)
+        writer.member("epoch")
+        writer.write(epoch.description)
+        writer.member("time")
+        writer.write(time)
+        writer.member("changes")
+        writer.beginArray()
+        for entry in entries { entry.write(to: &writer) }
+        writer.endArray()
+        return EncodedJSON(writer)
+    }
+}
+
+/// A page of the feed for one follower.
+struct FeedPage: Sendable {
+    struct Item: Sendable {
+        var version: UInt64
+        var members: EncodedJSON
+    }
+
+    /// What matches, oldest first.
+    var items: [Item] = []
+    /// Everything up to here has been looked at.
+    var end: UInt64
+    var time: Int64 = 0
+
+    private static let commitsMax = 512
+    private static let bytesMax = 1 << 20
+
+    /// Reads the commits after `position`; throws `StoreError` when they are no longer kept.
+    static func read(
+        after position: UInt64, _ store: any Store, _ matcher: FeedMatcher, _ database: DatabaseID
+    ) throws -> FeedPage {
+        var page = FeedPage(end: position)
+        var bytes = 0
+        for commit in try store.commits(after: position, limit: commitsMax) {
+            if let note = try CommitNote.of(commit) {
+                page.time = note.time
+                if let members = Follower.members(of: note, matcher, database, store.epoch) {
+                    page.items.append(Item(version: commit.version, members: members))
+                    bytes += members.count
+                }
+            }
+            page.end = commit.version
+            if bytes > bytesMax { break }
+        }
+        return page
+    }
+}
+
+extension Messages.Change.Entry {
+    /// As `Codable` writes it, with `null` where nothing was or is.
+    func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        if let pattern { writer.write(member: "pattern", pattern) }
+        if let params {
+            writer.member("params")
+            writer.beginObject()
+            for (name, key) in params.sorted(by: { $0.key < $1.key }) { writer.write(member: name, key) }
+            writer.endObject()
+        }
+        writer.write(member: "path", path)
+        writer.write(member: "type", type.rawValue)
+        for (name, node) in [("before", before), ("after", after)] {
+            guard let node else { continue }
+            writer.member(name)
+            writer.write(node)
+        }
+        if let uid { writer.write(member: "uid", uid) }
+        for (name, flag) in [("partial", partial), ("truncated", truncated), ("many", many)] where flag == true {
+            writer.member(name)
+            writer.write(true)
+        }
+        writer.endObject()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(member name: String, _ text: String) {
+        member(name)
+        write(text)
+    }
+}

@@ -1,0 +1,159 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+
+extension ListenerRegistry {
+    typealias FollowAnswer = @Sendable (Result<Messages.Follow.Result, any Error>) -> Void
+
+    /// Opens a follower; `after` nil: from now on, 0: from the oldest change that is kept.
+    func follow(_ opening: Follower.Opening, after: UInt64?, epoch: String?, answer: @escaping FollowAnswer) {
+        do {
+            guard followers.count < parts.limits.followersMax else {
+                throw MessagesError.tooManyFollowers(max: parts.limits.followersMax)
+            }
+            let mine = names[opening.connection.id]?.values.filter { followers[$0] != nil }.count ?? 0
+            guard mine < parts.limits.followersPerConnectionMax else {
+                throw MessagesError.tooManyFollowers(max: parts.limits.followersPerConnectionMax)
+            }
+            let newest = try begin().version
+            let position = try position(after, epoch, newest: newest)
+            let follower = Follower(id: nextID(), opening, position: position, limits: parts.limits)
+            followers[follower.id] = follower
+            remember(opening.connection, opening.subscription, follower.id)
+            parts.metrics.following(followers.count)
+            answer(
+                .success(
+                    Messages.Follow.Result(
+                        subscription: opening.subscription, version: position, epoch: parts.store.epoch.description)))
+            if position < newest { load(follower) }
+        } catch {
+            opening.watch.cancel()
+            endIfIdle()
+            answer(.failure(error))
+        }
+    }
+
+    private func position(_ after: UInt64?, _ epoch: String?, newest: UInt64) throws -> UInt64 {
+        guard let after else { return newest }
+        let oldest = parts.store.keptCommits.oldest
+        guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
+        if let epoch, epoch != parts.store.epoch.description { throw MessagesError.unknownVersion(newest: newest) }
+        guard after <= newest else { throw MessagesError.unknownVersion(newest: newest) }
+        if after < newest {
+            guard let oldest else { throw MessagesError.compacted(oldest: newest + 1) }
+            guard after + 1 >= oldest else { throw MessagesError.compacted(oldest: oldest) }
+        }
+        return after
+    }
+
+    /// A live follower is sent the commits of the group that match.
+    func groupBecameDurable(_ group: CommitGroup, for follower: Follower) {
+        guard case .live = follower.state else { return }
+        // A page that was read may have been ahead of this group.
+        for commit in group.commits where commit.version > follower.position {
+            guard let note = commit.note as? CommitNote,
+                let members = Follower.members(of: note, follower.matcher, follower.database.id, parts.store.epoch)
+            else { continue }
+            guard send(members, version: note.version, to: follower) else {
+                follower.position = note.version - 1
+                return waitForDrain(follower)
+            }
+        }
+        follower.position = max(follower.position, group.snapshot.version)
+        sayWhereIfSilent(follower, time: parts.now())
+    }
+
+    private func send(_ members: EncodedJSON, version: UInt64, to follower: Follower) -> Bool {
+        guard
+            follower.connection.notify(
+                Messages.Change.method, subscription: follower.subscription, members: members)
+        else { return false }
+        follower.toldVersion = version
+        parts.metrics.sentChanges(1)
+        return true
+    }
+
+    /// An empty change: lets a follower that nothing matches keep a young position.
+    private func sayWhereIfSilent(_ follower: Follower, time: Int64) {
+        guard follower.position - follower.toldVersion >= Follower.silentVersionsMax else { return }
+        let members = Follower.members(version: follower.position, parts.store.epoch, time: time, [])
+        _ = send(members, version: follower.position, to: follower)
+    }
+
+    // MARK: Catching up
+
+    private func load(_ follower: Follower) {
+        follower.state = .loading
+        let (post, id, store) = (post, follower.id, parts.store)
+        let (position, matcher, database) = (follower.position, follower.matcher, follower.database.id)
+        store.submitRead {
+            let page = Result { try FeedPage.read(after: position, store, matcher, database) }
+            post { $0.loaded(id, page) }
+        }
+    }
+
+    private func loaded(_ id: UInt64, _ page: Result<FeedPage, any Error>) {
+        guard let follower = followers[id], let current else { return }
+        switch page {
+        case .failure(let error):
+            let reason =
+                switch error {
+                case StoreError.compacted: "compacted"
+                default: "unavailable"
+                }
+            end(follower)
+            Self.sayFarewell(follower.connection, follower.subscription, reason)
+        case .success(let page):
+            for item in page.items {
+                guard send(item.members, version: item.version, to: follower) else {
+                    follower.position = item.version - 1
+                    return waitForDrain(follower)
+                }
+                follower.position = item.version
+            }
+            follower.position = page.end
+            sayWhereIfSilent(follower, time: page.time)
+            if follower.position >= current.version { follower.state = .live } else { load(follower) }
+        }
+    }
+
+    private func waitForDrain(_ follower: Follower) {
+        follower.state = .waiting
+        let (post, id) = (post, follower.id)
+        follower.connection.onDrain {
+            post { registry in
+                guard let follower = registry.followers[id], case .waiting = follower.state else { return }
+                registry.load(follower)
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    /// False when the connection has no such follower.
+    func unfollow(_ connection: RPCConnection, _ subscription: String) -> Bool {
+        guard let id = names[connection.id]?[subscription], let follower = followers[id] else { return false }
+        end(follower)
+        return true
+    }
+
+    func end(_ follower: Follower) {
+        followers[follower.id] = nil
+        follower.opening.watch.cancel()
+        names[follower.connection.id]?[follower.subscription] = nil
+        parts.metrics.following(followers.count)
+        endIfIdle()
+    }
+
+    func followerIdentityChanged(_ follower: Follower, _ change: RPCIdentityChange) {
+        let reason: String
+        switch change {
+        case .extended(let caller), .replaced(let caller):
+            if caller.isAdministrator { return }
+            reason = "permission_denied"
+        case .expired: reason = "token_expired"
+        }
+        end(follower)
+        Self.sayFarewell(follower.connection, follower.subscription, reason)
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import HatoModel
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// A connection as bare lines, for what a client would hide: the order in which lines come.
+final class RawLines: Sendable {
+    private let descriptor: Int32
+    // Only the one test that owns the connection asks for lines, one at a time.
+    nonisolated(unsafe) private var iterator: AsyncStream<String>.Iterator
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
+        iterator = lines.makeAsyncIterator()
+        Thread.detachNewThread {
+            var pending: [UInt8] = []
+            var block = [UInt8](repeating: 0, count: 1 << 16)
+            while true {
+                let count = read(descriptor, &block, block.count)
+                guard count > 0 else { break }
+                pending.append(contentsOf: block[..<count])
+                while let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+                    continuation.yield(String(decoding: pending[..<end], as: UTF8.self))
+                    pending.removeSubrange(...end)
+                }
+            }
+            continuation.finish()
+        }
+    }
+
+    static func connect(_ running: RunningMessages) async throws -> RawLines {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(running.port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let code = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard code == 0 else { throw EndOfEvents() }
+        return RawLines(descriptor: descriptor)
+    }
+
+    func send(_ line: String) async throws {
+        let bytes = Array((line + "\n").utf8)
+        guard write(descriptor, bytes, bytes.count) == bytes.count else { throw EndOfEvents() }
+    }
+
+    func next() async throws -> JSONValue {
+        guard let line = await iterator.next() else { throw EndOfEvents() }
+        return try JSONParser.parse(line)
+    }
+
+    func close() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    deinit { _ = Glibc.close(descriptor) }
+}

@@ -1,0 +1,146 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Testing
+
+@testable import HatoMessages
+
+@Suite struct WritingTests {
+    @Test func pushedChildIsReadBack() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            let pushed = try await client.call(
+                Messages.Push(path: "/chats/c1/messages", value: ["senderId": "masuo", "text": "ただいま"]))
+            let read = try await client.call(Messages.Get(path: TreePath("/chats/c1/messages/\(pushed.key)")))
+            #expect(read.value == ["senderId": "masuo", "text": "ただいま"])
+            #expect(read.version >= pushed.version)
+        }
+    }
+
+    @Test func pushIsRepeatedWithoutEffectUnderTheSameKey() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+            let first = try await client.call(Messages.Push(path: "/a", value: "x", key: key))
+            let second = try await client.call(Messages.Push(path: "/a", value: "x", key: key))
+            #expect(first == second)
+            let other = await refusal { try await client.call(Messages.Push(path: "/a", value: "y", key: key)) }
+            #expect(other?.code == .alreadyExists)
+            #expect(try await client.call(Messages.Get(path: "/a")).value == [key.text: "x"])
+        }
+    }
+
+    @Test func updateReplacesDeepPathsInOneCommit() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            _ = try await client.call(Messages.Set(path: "/", value: ["a": ["x": 1, "y": 2], "b": 3]))
+            let before = running.store.version
+            let update = try await client.call(Messages.Update(path: "/", values: ["a/x": 10, "c/d/e": true, "b": nil]))
+            #expect(update.version == before + 1)
+            #expect(
+                try await client.call(Messages.Get(path: "/")).value
+                    == ["a": ["x": 10, "y": 2], "c": ["d": ["e": true]]])
+        }
+    }
+
+    @Test func emptyUpdateChangesNothing() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            let before = running.store.version
+            let update = try await client.call(Messages.Update(path: "/a", values: [:]))
+            #expect(update.version == before)
+            #expect(running.store.version == before)
+        }
+    }
+
+    @Test func etagGuardsAWrite() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            let created = try await client.call(Messages.Set(path: "/a", value: 1, ifMatch: "null_etag"))
+            #expect(created.etag != nil)
+            let refused = await refusal {
+                try await client.call(Messages.Set(path: "/a", value: 2, ifMatch: "null_etag"))
+            }
+            #expect(refused?.code == .failedPrecondition)
+            #expect(refused?.data["etag"]?.string == created.etag)
+            #expect(refused?.data["value"] == 1)
+            let read = try await client.call(Messages.Get(path: "/a", etag: true))
+            #expect(read.etag == created.etag)
+            _ = try await client.call(Messages.Remove(path: "/a", ifMatch: read.etag))
+            #expect(try await client.call(Messages.Get(path: "/a")).value == .null)
+        }
+    }
+
+    @Test func versionGuardsAWrite() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            let first = try await client.call(Messages.Set(path: "/a/b", value: 1)).version
+            _ = try await client.call(Messages.Set(path: "/other", value: 1))
+            let second = try await client.call(Messages.Set(path: "/a", value: 2, ifVersion: first)).version
+            #expect(await refusal { try await client.call(Messages.Set(path: "/a/b", value: 3, ifVersion: first)) }?.reason
+                == "version_mismatch")
+            _ = try await client.call(Messages.Set(path: "/a", value: 4, ifVersion: second))
+        }
+    }
+
+    @Test func rulesDecideWhoWrites() async throws {
+        let rules = #"{"rules": {"users": {"$u": {".read": "auth != null", ".write": "auth.uid == $u"}}}}"#
+        try await RunningMessages.with(rules: rules) { running in
+            let client = running.user("masuo")
+            _ = try await client.call(Messages.Set(path: "/users/masuo/name", value: "マスオ"))
+            let refused = await refusal { try await client.call(Messages.Set(path: "/users/sazae/name", value: "x")) }
+            #expect(refused?.code == .permissionDenied)
+            #expect(refused?.data["path"] == "/users/sazae/name")
+            let partly = await refusal {
+                try await client.call(Messages.Update(path: "/users", values: ["masuo/a": 1, "sazae/a": 1]))
+            }
+            #expect(partly?.code == .permissionDenied)
+            #expect(await refusal { try await running.client(nil).call(Messages.Get(path: "/users/masuo")) }?.code == .permissionDenied)
+            #expect(try await running.user("sazae").call(Messages.Get(path: "/users/masuo")).value == ["name": "マスオ"])
+            _ = try await running.administrator.call(Messages.Set(path: "/anything", value: 1))
+        }
+    }
+
+    @Test func readSeesThePendingWritesOfItsConnection() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("masuo")
+            _ = try await client.call(Messages.Set(path: "/n", value: 0))
+            try await withThrowingTaskGroup { group in
+                for number in 1...200 {
+                    // One after the other onto the wire, none waiting for an answer.
+                    let write = Messages.Set(path: "/n", value: .number(Double(number)))
+                    let order = PipelinedOrder(client)
+                    group.addTask { try await order.writeThenRead(write, expecting: Double(number)) }
+                    try await group.next()
+                }
+            }
+        }
+    }
+}
+
+/// A write and a read behind it, sent together.
+struct PipelinedOrder {
+    let client: RPCClient
+    init(_ client: RPCClient) { self.client = client }
+
+    func writeThenRead(_ write: Messages.Set, expecting: Double) async throws {
+        let params = try JSONObject.encoded(write)
+        let read = try JSONObject.encoded(Messages.Get(path: write.path))
+        let client = client
+        let value: JSONValue = try await withCheckedThrowingContinuation { continuation in
+            client.send(method: Messages.Set.method, params: params) { _ in }
+            client.send(method: Messages.Get.method, params: read) { result in
+                continuation.resume(with: Result { try JSONParser.parse(result.get())["value"] ?? .null })
+            }
+        }
+        #expect(value == .number(expecting))
+    }
+}
+
+extension JSONObject {
+    static func encoded(_ request: some RPCRequest) throws -> EncodedJSON {
+        var writer = JSONWriter()
+        writer.write(try request.encodedParams())
+        return EncodedJSON(writer)
+    }
+}
