@@ -86,6 +86,7 @@ let package = Package(
         room("HatoStorage", in: "Shared"),
         .systemLibrary(
             name: "CRocksDB", path: "Shared/CRocksDB", pkgConfig: "rocksdb", providers: [.apt(["librocksdb-dev"])]),
+        .systemLibrary(name: "CZlib", path: "Shared/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         room("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB"]),
         room("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         room(
@@ -122,8 +123,8 @@ let package = Package(
         command(
             "hato-messages", in: "Services/Messages",
             [
-                "HatoMessages", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser,
-                nioExtras,
+                "HatoMessages", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoRuntime",
+                "HatoCommand", "CZlib", argumentParser, logging,
             ]),
         command(
             "hato-notifier", in: "Services/Notifier",

@@ -26,8 +26,10 @@ public final class MessagesService: Sendable {
         self.store = store
         self.configuration = configuration
         self.logger = logger
+        var limits = configuration.limits
+        limits.responseBytesMax = configuration.server.limits.responseBytesMax
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store.snapshot()), limits: configuration.limits,
+            store: store, catalogue: try Catalogue(store.snapshot()), limits: limits,
             metrics: MessagesMetrics(), now: configuration.now)
         self.parts = parts
         let publisher = try Publisher { post, setActive in

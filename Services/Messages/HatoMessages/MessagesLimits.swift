@@ -1,7 +1,8 @@
 /// Every limit of this service, each with its name, its default and what it protects. The line, batch and connection
 /// limits are those of the RPC server.
 public struct MessagesLimits: Sendable, Hashable {
-    /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1).
+    /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows the
+    /// limit of the wire.
     public var responseBytesMax = 16 << 20
     public var listenersPerConnectionMax = 10_000
     public var listenersMax = 1_000_000
@@ -42,7 +43,6 @@ public struct MessagesLimits: Sendable, Hashable {
 
     /// All of them, for whoever reads settings.
     public static let all: [Named] = [
-        Named(name: "response-bytes-max", field: \.responseBytesMax, help: "bytes of one answer or first event"),
         Named(
             name: "listeners-per-connection-max", field: \.listenersPerConnectionMax, help: "listeners of one connection"),
         Named(name: "listeners-max", field: \.listenersMax, help: "listeners of the service"),

@@ -1,0 +1,76 @@
+import ArgumentParser
+import Foundation
+import HatoCommand
+import HatoModel
+
+/// What every command has that is about one database.
+struct DatabaseOption: ParsableArguments {
+    @Option(help: "The database.") var database: String?
+
+    func name() throws -> DatabaseName? { try database.map { try DatabaseName($0) } }
+}
+
+/// A JSON value as an argument; `-` reads it from stdin, `@FILE` from a file.
+enum ValueArgument {
+    static func value(_ argument: String) throws -> JSONValue {
+        let bytes: [UInt8]
+        if argument == "-" {
+            bytes = Array(FileHandle.standardInput.readDataToEndOfFile())
+        } else if argument.hasPrefix("@") {
+            bytes = try FileArgument.read(String(argument.dropFirst()))
+        } else {
+            bytes = Array(argument.utf8)
+        }
+        do { return try JSONParser.parse(bytes) } catch {
+            throw CommandFailure(.usage, "the value is not valid JSON: \(error); a text needs quotes, e.g. '\"hello\"'")
+        }
+    }
+
+    static func object(_ argument: String) throws -> JSONObject {
+        guard let object = try value(argument).object else {
+            throw CommandFailure(.usage, "values are a JSON object, e.g. '{\"title\":\"hello\"}'")
+        }
+        return object
+    }
+
+    static let help = ArgumentHelp("The value, as JSON; - reads it from stdin, @FILE from a file.", valueName: "json")
+}
+
+enum FileArgument {
+    static func read(_ path: String) throws -> [UInt8] {
+        do { return Array(try Data(contentsOf: URL(filePath: path))) } catch {
+            throw CommandFailure(.inputOutput, "cannot read \(path): \(error.localizedDescription)")
+        }
+    }
+}
+
+/// A query as options.
+struct QueryOptions: ParsableArguments {
+    @Option(help: "Order by a child path, $key, $value or $priority.") var orderBy: String?
+    @Option(help: bound("Begin at")) var startAt: String?
+    @Option(help: bound("Begin after")) var startAfter: String?
+    @Option(help: bound("End at")) var endAt: String?
+    @Option(help: bound("End before")) var endBefore: String?
+    @Option(help: bound("Only")) var equalTo: String?
+    @Option(help: "At most so many, from the lowest.") var limitToFirst: Int?
+    @Option(help: "At most so many, from the highest.") var limitToLast: Int?
+
+    private static func bound(_ verb: String) -> ArgumentHelp {
+        ArgumentHelp("\(verb) this value: JSON, or a text as it is.", valueName: "value")
+    }
+
+    /// Nil when no option was given.
+    func query() throws -> TreeQuery? {
+        var object = JSONObject()
+        if let orderBy { object["orderBy"] = .string(orderBy) }
+        for (name, text) in [
+            ("startAt", startAt), ("startAfter", startAfter), ("endAt", endAt), ("endBefore", endBefore),
+            ("equalTo", equalTo),
+        ] {
+            if let text { object[name] = (try? JSONParser.parse(text)) ?? .string(text) }
+        }
+        if let limitToFirst { object["limitToFirst"] = .number(Double(limitToFirst)) }
+        if let limitToLast { object["limitToLast"] = .number(Double(limitToLast)) }
+        return object.isEmpty ? nil : try TreeQuery(.object(object))
+    }
+}

@@ -1,0 +1,130 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+
+struct RulesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rules", abstract: "Security rules, for administrators.", subcommands: [Get.self, Set.self])
+
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "get", abstract: "Prints the rules as they were written.")
+
+        @OptionGroup var options: ClientOptions
+        @OptionGroup var place: DatabaseOption
+
+        func run() async throws {
+            try await CommandSession.run(options, MessagesTarget.self) { client, output in
+                let result = try await client.call(Messages.Rules.Get(database: try place.name()))
+                if options.json {
+                    try output.show(["rules": .string(result.rules)])
+                } else {
+                    try output.show(text: result.rules)
+                }
+            }
+        }
+    }
+
+    struct Set: RequestCommand {
+        typealias Target = MessagesTarget
+        static let configuration = CommandConfiguration(
+            commandName: "set", abstract: Messages.Rules.Set.summary,
+            discussion: "What is wrong with the rules is told with line and column, and nothing changes.")
+
+        @OptionGroup var options: ClientOptions
+        @OptionGroup var place: DatabaseOption
+        @Argument(help: "The file that holds the rules.") var file: String
+        @Flag(help: "Only say whether the rules are right.") var dryRun = false
+
+        func request() throws -> Messages.Rules.Set {
+            let text = String(decoding: try FileArgument.read(file), as: UTF8.self)
+            return Messages.Rules.Set(database: try place.name(), rules: text, dryRun: dryRun ? true : nil)
+        }
+    }
+}
+
+struct IndexCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "index", abstract: "Indexes, for administrators.", subcommands: [List.self],
+        defaultSubcommand: List.self)
+
+    struct List: RequestCommand {
+        typealias Target = MessagesTarget
+        static let configuration = CommandConfiguration(commandName: "list", abstract: Messages.Indexes.List.summary)
+
+        @OptionGroup var options: ClientOptions
+        @OptionGroup var place: DatabaseOption
+
+        func request() throws -> Messages.Indexes.List { Messages.Indexes.List(database: try place.name()) }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            CommandTable(["pattern", "on", "state", "entries", "progress"], of: result.array ?? [])
+        }
+    }
+}
+
+struct DatabasesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "databases", abstract: "Databases, for administrators.",
+        subcommands: [List.self, Create.self, Drop.self], defaultSubcommand: List.self)
+
+    struct List: RequestCommand {
+        typealias Target = MessagesTarget
+        static let configuration = CommandConfiguration(commandName: "list", abstract: Messages.Databases.List.summary)
+
+        @OptionGroup var options: ClientOptions
+
+        func request() throws -> Messages.Databases.List { Messages.Databases.List() }
+
+        func table(_ result: JSONValue) -> CommandTable? {
+            CommandTable(["name", "createdAt"], of: result["databases"]?.array ?? [])
+        }
+    }
+
+    struct Create: RequestCommand {
+        typealias Target = MessagesTarget
+        static let configuration = CommandConfiguration(
+            commandName: "create", abstract: Messages.Databases.Create.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "Its name: a-z, 0-9 and -.") var name: String
+        @Option(help: "A file with its rules; without it users may do nothing.") var rules: String?
+
+        func request() throws -> Messages.Databases.Create {
+            Messages.Databases.Create(
+                database: try DatabaseName(name),
+                rules: try rules.map { String(decoding: try FileArgument.read($0), as: UTF8.self) })
+        }
+    }
+
+    struct Drop: RequestCommand {
+        typealias Target = MessagesTarget
+        static let configuration = CommandConfiguration(commandName: "drop", abstract: Messages.Databases.Drop.summary)
+
+        @OptionGroup var options: ClientOptions
+        @Argument(help: "Its name.") var name: String
+
+        func request() throws -> Messages.Databases.Drop { Messages.Databases.Drop(database: try DatabaseName(name)) }
+    }
+}
+
+struct StatsCommand: RequestCommand {
+    typealias Target = MessagesTarget
+    static let configuration = CommandConfiguration(commandName: "stats", abstract: Messages.Stats.summary)
+
+    @OptionGroup var options: ClientOptions
+
+    func request() throws -> Messages.Stats { Messages.Stats() }
+}
+
+struct BackupCommand: RequestCommand {
+    typealias Target = MessagesTarget
+    static let configuration = CommandConfiguration(
+        commandName: "backup", abstract: Messages.Backup.summary,
+        discussion: "The service writes it, under its --backup-dir.")
+
+    @OptionGroup var options: ClientOptions
+    @Argument(help: "The name of the copy.") var name: String
+
+    func request() throws -> Messages.Backup { Messages.Backup(name: name) }
+}

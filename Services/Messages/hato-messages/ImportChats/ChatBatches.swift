@@ -1,0 +1,82 @@
+import HatoModel
+
+/// Turns chat lines into updates of the tree, a few hundred messages each.
+///
+/// A message gets a push id made from its time and content, so that importing the same lines again writes what is there
+/// already: eight characters of time, three that count the messages of one millisecond in a room (their order is kept), nine
+/// of a hash over room, sender and text.
+struct ChatBatches: Sendable {
+    /// Large enough that the sync of a commit does not matter, small enough for a smooth progress bar.
+    static let messagesMax = 250
+
+    private var values = JSONObject()
+    /// The names in `values`: a line that stands twice in the file is one message.
+    private var names: Set<String> = []
+    private(set) var messages = 0
+    private var roomsSeen: Set<String> = []
+    private var sendersSeen: Set<String> = []
+    /// By room: the time of its last message and how many had it before.
+    private var lastTimes: [String: (at: Int64, before: Int)] = [:]
+
+    var roomCount: Int { roomsSeen.count }
+    var senderCount: Int { sendersSeen.count }
+    var isFull: Bool { messages >= Self.messagesMax }
+
+    mutating func add(_ line: ChatLine) {
+        let room = KeyEscaping.escape(line.room)
+        let sender = KeyEscaping.escape(line.sender)
+        if roomsSeen.insert(room).inserted { values.append("chats/\(room)/title", .string(line.room)) }
+        if sendersSeen.insert(sender).inserted { values.append("users/\(sender)/name", .string(line.sender)) }
+        let before = countBefore(line, room)
+        let name = "chats/\(room)/messages/\(Self.key(of: line, before: before))"
+        guard names.insert(name).inserted else { return }
+        values.append(
+            name,
+            [
+                "date": .number(Double(line.at)), "senderId": .string(sender), "senderName": .string(line.sender),
+                "text": .string(line.text),
+            ])
+        messages += 1
+    }
+
+    /// The update gathered so far, below the root; a new one begins.
+    mutating func take() -> JSONObject {
+        defer {
+            values = JSONObject()
+            names.removeAll(keepingCapacity: true)
+            messages = 0
+        }
+        return values
+    }
+
+    private mutating func countBefore(_ line: ChatLine, _ room: String) -> Int {
+        let before = if let last = lastTimes[room], last.at == line.at { last.before + 1 } else { 0 }
+        lastTimes[room] = (line.at, before)
+        return before
+    }
+
+    // MARK: Keys
+
+    private static let alphabet = Array("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz".utf8)
+
+    static func key(of line: ChatLine, before: Int) -> String {
+        String(
+            decoding: digits(UInt64(line.at), count: 8) + digits(UInt64(before), count: 3)
+                + digits(hash(line), count: 9), as: UTF8.self)
+    }
+
+    /// The last `count` digits of a number to the base of 64, in the alphabet of push ids.
+    private static func digits(_ number: UInt64, count: Int) -> [UInt8] {
+        (0..<count).reversed().map { alphabet[Int(number >> (6 * UInt64($0)) & 63)] }
+    }
+
+    /// FNV-1a: spread enough to tell two messages of one millisecond apart, and the same for ever.
+    private static func hash(_ line: ChatLine) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for text in [line.room, line.sender, line.text] {
+            for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+            hash = (hash ^ 0xFF) &* 0x100_0000_01b3
+        }
+        return hash ^ hash >> 32
+    }
+}

@@ -1,0 +1,45 @@
+import HatoModel
+
+/// One line of a chat log: `{"room","at","sender","text"}`, `at` in milliseconds since 1970.
+struct ChatLine: Sendable, Hashable {
+    var room: String
+    var at: Int64
+    var sender: String
+    var text: String
+
+    /// Throws `ChatLineProblem` that says what is wrong with the line.
+    init(_ bytes: [UInt8]) throws(ChatLineProblem) {
+        let value: JSONValue
+        do { value = try JSONParser.parse(bytes) } catch { throw ChatLineProblem("is no JSON: \(error)") }
+        guard let object = value.object else { throw ChatLineProblem("is no JSON object") }
+        room = try Self.name(object, "room")
+        sender = try Self.name(object, "sender")
+        guard let text = object["text"]?.string else { throw ChatLineProblem("has no string \"text\"") }
+        self.text = text
+        guard let at = object["at"]?.number, let milliseconds = Int64(exactly: at), (0..<Self.atEnd).contains(milliseconds)
+        else { throw ChatLineProblem("has no \"at\" in milliseconds since 1970") }
+        self.at = milliseconds
+    }
+
+    /// A push id has 48 bits for the time.
+    private static let atEnd: Int64 = 1 << 48
+
+    /// A key of the tree has at most 768 bytes.
+    private static let keyBytesMax = 768
+
+    private static func name(_ object: JSONObject, _ member: String) throws(ChatLineProblem) -> String {
+        guard let name = object[member]?.string, !name.isEmpty else {
+            throw ChatLineProblem("has no string \"\(member)\"")
+        }
+        guard KeyEscaping.escape(name).utf8.count <= keyBytesMax else {
+            throw ChatLineProblem("has a \"\(member)\" that is longer than a key may be (\(keyBytesMax) bytes)")
+        }
+        return name
+    }
+}
+
+/// What is wrong with a line, as the end of a sentence that begins with its number.
+struct ChatLineProblem: Error, Sendable, Hashable, CustomStringConvertible {
+    var description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,105 @@
+import ArgumentParser
+import Foundation
+import HatoCommand
+import HatoModel
+
+struct ImportChatsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import-chats", abstract: "Imports chat logs: lines of {\"room\",\"at\",\"sender\",\"text\"}.",
+        discussion: """
+            A message goes to /chats/{room}/messages/{id} as {date, senderId, senderName, text}; its room is made under \
+            /chats and its sender under /users. Names that hold what keys must not are percent-escaped in keys. Ids are \
+            made from the lines, so importing the same file twice changes nothing. The file may be gzipped.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: DatabaseOption
+    @Argument(help: "The file.") var file: String
+    @Flag(help: "Tell what is wrong with a line and go on.") var skipBadLines = false
+
+    func run() async throws {
+        try await CommandSession.run(options, MessagesTarget.self) { client, output in
+            let database = try place.name()
+            let size = (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int) ?? nil
+            let lines: LineFile
+            do { lines = try LineFile(path: file) } catch { throw CommandFailure(.inputOutput, "\(error)") }
+            var bar = ProgressBar("import", total: size, output: output)
+            var report = Report()
+            var batches = ChatBatches()
+            var upload = ChatUpload(client: client, database: database)
+            var read = 0
+            while let line = try next(lines, &report, output) {
+                batches.add(line)
+                report.messages += 1
+                guard batches.isFull else { continue }
+                try await upload.send(batches.take())
+                bar.advance(by: lines.bytesRead - read)
+                read = lines.bytesRead
+            }
+            try await upload.send(batches.take())
+            try await upload.finish()
+            bar.advance(by: lines.bytesRead - read)
+            bar.finish()
+            try output.show([
+                "messages": .number(Double(report.messages)), "rooms": .number(Double(batches.roomCount)),
+                "senders": .number(Double(batches.senderCount)), "skippedLines": .number(Double(report.skipped)),
+            ])
+        }
+    }
+
+    private struct Report {
+        var line = 0
+        var messages = 0
+        var skipped = 0
+    }
+
+    /// The next good line; nil at the end. A bad one ends the import, or is told and skipped.
+    private func next(_ lines: LineFile, _ report: inout Report, _ output: CommandOutput) throws -> ChatLine? {
+        do {
+            while let bytes = try lines.next() {
+                report.line += 1
+                guard !bytes.allSatisfy({ $0 == UInt8(ascii: " ") }) else { continue }
+                do { return try ChatLine(bytes) } catch {
+                    let problem = "line \(report.line) of \(file) \(error)"
+                    guard skipBadLines else {
+                        throw CommandFailure(.inputOutput, problem + "; --skip-bad-lines goes on after such lines")
+                    }
+                    output.complain("hato-messages: \(problem); skipped")
+                    report.skipped += 1
+                }
+            }
+            return nil
+        } catch let error as LineFileError {
+            throw CommandFailure(.inputOutput, "\(file): \(error)")
+        }
+    }
+}
+
+/// Updates on their way, a few at a time: the service commits them together, and the wire is never idle.
+struct ChatUpload {
+    private static let inFlightMax = 8
+
+    let client: CommandClient
+    let database: DatabaseName?
+    private var inFlight: [Task<Void, any Error>] = []
+
+    init(client: CommandClient, database: DatabaseName?) {
+        self.client = client
+        self.database = database
+    }
+
+    mutating func send(_ values: JSONObject) async throws {
+        guard !values.isEmpty else { return }
+        if inFlight.count >= Self.inFlightMax { try await inFlight.removeFirst().value }
+        var params: JSONObject = ["path": "/"]
+        if let database { params.append("database", .string(database.rawValue)) }
+        params.append("values", .object(values))
+        let (client, request) = (client, params)
+        inFlight.append(Task { _ = try await client.call(method: Messages.Update.method, params: request) })
+    }
+
+    mutating func finish() async throws {
+        for task in inFlight { try await task.value }
+        inFlight = []
+    }
+}

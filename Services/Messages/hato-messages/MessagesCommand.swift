@@ -1,0 +1,23 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+
+/// Runs the messages service and does by hand what it offers.
+@main
+struct MessagesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hato-messages", abstract: "A realtime tree of messages with queries, indexes and rules.",
+        subcommands: [
+            ServeCommand.self, GetCommand.self, QueryCommand.self, SetCommand.self, PushCommand.self,
+            UpdateCommand.self, RemoveCommand.self, ListenCommand.self, FollowCommand.self, RulesCommand.self,
+            IndexCommand.self, DatabasesCommand.self, ExportCommand.self, ImportCommand.self, ImportChatsCommand.self,
+            StatsCommand.self, BackupCommand.self, CallCommand<MessagesTarget>.self,
+            HealthCommand<MessagesTarget>.self, ConfigCommand.self, VersionCommand<MessagesTarget>.self,
+        ])
+}
+
+enum MessagesTarget: CommandTarget {
+    static let service = "messages"
+    static let port = 7702
+    static let methods = Messages.methods
+}

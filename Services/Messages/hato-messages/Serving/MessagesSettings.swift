@@ -1,0 +1,28 @@
+import HatoMessages
+import HatoRuntime
+
+/// What `hato-messages serve` can be told.
+enum MessagesSettings {
+    static let process = ServiceProcess(
+        service: MessagesTarget.service,
+        declared: ServeSettings.declared(defaultPort: MessagesTarget.port) + own + limits)
+
+    private static let own = [
+        Setting("auth", .address, required: true, help: "where the auth service listens: its keys verify ID tokens"),
+        Setting(
+            "first-rules", .choice(["deny", "chat"]), default: "deny",
+            help: "rules of the first database of a new store: deny everything, or let signed-in users read and write"),
+    ]
+
+    private static let limits = MessagesLimits.all.map { limit in
+        Setting(
+            limit.name, .integer(1...Int.max), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help)
+    }
+
+    /// The limits the settings come to.
+    static func limits(_ settings: Settings) -> MessagesLimits {
+        var limits = MessagesLimits()
+        for limit in MessagesLimits.all { limits[keyPath: limit.field] = settings.integer(limit.name) }
+        return limits
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import HatoIdentity
+import HatoMessages
+import HatoModel
+import HatoRPC
+import HatoRocksDB
+import HatoRuntime
+import Logging
+
+/// The service on its store, with the upkeep of the keys it verifies tokens with, as the process sees it.
+struct ServingMessages: RunningService {
+    private let service: MessagesService
+    private let address: ServiceAddress
+    private let auth: RPCClient
+    private let upkeep: Task<Void, Never>
+
+    static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        let keys = try administratorKeys(start)
+        let auth = RPCClient(try start.clientConfiguration(to: "auth"))
+        let folder = start.settings["data"]
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let authenticator = ServiceAuthenticator(
+            configuration: IdentityConfiguration(
+                project: start.settings["project"], keysFile: "\(folder)/auth-keys.json"),
+            administratorKeys: keys
+        ) { try await auth.call(Auth.Keys()).keys }
+        var configuration = MessagesConfiguration(server: try start.serverConfiguration(version: Service.version))
+        configuration.limits = MessagesSettings.limits(start.settings)
+        configuration.backupFolder = start.settings.text("backup-dir")
+        configuration.firstRules = start.settings["first-rules"] == "chat" ? DefaultRules.chat : DefaultRules.deny
+        configuration.metricsText = start.metricsText
+        configuration.checks = {
+            switch authenticator.health {
+            case .ready: RPCHealth(.ready, checks: ["keys": "ready"])
+            case .degraded(let problem): RPCHealth(.degraded, checks: ["keys": .string(problem)])
+            }
+        }
+        let store = try RocksDBStore.open(folder: "\(folder)/store")
+        let service: MessagesService
+        do {
+            service = try MessagesService(
+                store: store, configuration: configuration, authenticator: authenticator, logger: start.logger)
+        } catch {
+            store.close()
+            throw error
+        }
+        let (host, port): (String, Int)
+        do { (host, port) = try await service.start() } catch {
+            await service.shutdown(grace: .zero)
+            throw error
+        }
+        return ServingMessages(
+            service: service, address: ServiceAddress(host: host, port: port), auth: auth,
+            upkeep: Task { await authenticator.run() })
+    }
+
+    var announcement: JSONObject {
+        ["service": .string(MessagesTarget.service), "listening": .string("\(address)")]
+    }
+
+    func shutdown(grace: Duration) async {
+        upkeep.cancel()
+        await service.shutdown(grace: grace)
+        await auth.close()
+    }
+
+    private static func administratorKeys(_ start: ServiceProcess.Start) throws -> AdministratorKeys {
+        guard let file = start.settings.text("admin-key-file") else {
+            start.logger.notice("no administrator key: methods for administrators are closed; see --admin-key-file")
+            return .none
+        }
+        do {
+            let keys = try AdministratorKeys(file: file)
+            for warning in keys.warnings { start.logger.warning("\(warning)") }
+            return keys
+        } catch {
+            throw SettingsError("setting admin-key-file: \(error)")
+        }
+    }
+}
