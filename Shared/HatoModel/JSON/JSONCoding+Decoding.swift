@@ -50,7 +50,7 @@ enum JSONScalar {
         _ type: I.Type, _ value: JSONValue, _ path: JSONCodingPath
     ) throws -> I {
         let number = try require(value.number, "an integer", value, path)
-        guard number.magnitude < 0x1p53, let integer = Int64(exactly: number) else {
+        guard let integer = number.exactInteger else {
             throw JSONCodingError(.wrongType, at: path, "\(path.quoted) must be an integer below 2^53")
         }
         guard let result = I(exactly: integer) else {

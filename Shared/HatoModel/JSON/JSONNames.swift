@@ -1,9 +1,18 @@
 /// Equality of member names: by their bytes. Swift's own would take a letter with an accent and the same letter composed of
 /// two characters for one name.
-@inline(__always)
 func isSameName(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
-    return left.utf8.elementsEqual(right.utf8)
+    let (left, right) = (left.utf8Span.span, right.utf8Span.span)
+    var index = 0
+    while index &+ 8 <= left.count {
+        guard littleEndianWord(left, at: index) == littleEndianWord(right, at: index) else { return false }
+        index &+= 8
+    }
+    while index < left.count {
+        guard left[index] == right[index] else { return false }
+        index &+= 1
+    }
+    return true
 }
 
 /// The member names seen in one object: searched one by one while they are few, hashed when they are many.
@@ -45,14 +54,17 @@ struct JSONName: Hashable, Sendable {
 
     func hash(into hasher: inout Hasher) {
         // Eight bytes at a time: the hasher costs the same for one byte as for eight.
-        var word: UInt64 = 0
-        var count = 0
-        for byte in text.utf8 {
-            word = word << 8 | UInt64(byte)
-            count += 1
-            if count & 7 == 0 { hasher.combine(word) }
+        let bytes = text.utf8Span.span
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            hasher.combine(littleEndianWord(bytes, at: index))
+            index &+= 8
         }
-        hasher.combine(word)
-        hasher.combine(count)
+        var rest = UInt64(bytes.count)
+        while index < bytes.count {
+            rest = rest << 8 | UInt64(bytes[index])
+            index &+= 1
+        }
+        hasher.combine(rest)
     }
 }

@@ -3,20 +3,16 @@ extension JSONScanner {
     mutating func readString(_ bytes: Span<UInt8>) throws(JSONError) -> String {
         position += 1
         let start = position
-        while position < bytes.count {
-            let byte = bytes[position]
-            if stringStops[Int(byte)] {
-                if byte == UInt8(ascii: "\"") {
-                    let text = try utf8(bytes, start..<position)
-                    position += 1
-                    return text
-                }
-                if byte == UInt8(ascii: "\\") { return try readEscapedString(bytes, from: start) }
-                throw JSONError(.controlCharacter, at: position)
-            }
+        position = plainRunEnd(in: bytes, from: position)
+        guard position < bytes.count else { throw JSONError(.endedEarly, at: position) }
+        switch bytes[position] {
+        case UInt8(ascii: "\""):
+            let text = try utf8(bytes, start..<position)
             position += 1
+            return text
+        case UInt8(ascii: "\\"): return try readEscapedString(bytes, from: start)
+        default: throw JSONError(.controlCharacter, at: position)
         }
-        throw JSONError(.endedEarly, at: position)
     }
 
     /// The same with the first escape at `position`: what was read since `start` is copied, the rest is decoded into it.
@@ -131,6 +127,3 @@ extension JSONScanner {
         }
     }
 }
-
-/// The bytes at which copying of a string stops: the quote, the backslash, control characters.
-private let stringStops: [Bool] = (0..<256).map { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C }

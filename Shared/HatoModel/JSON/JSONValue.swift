@@ -137,6 +137,8 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 extension JSONValue {
     public var string: String? { if case .string(let value) = self { value } else { nil } }
     public var number: Double? { if case .number(let value) = self { value } else { nil } }
+    /// The number, when it is integral and below 2^53: only then the double is surely what was written.
+    public var integer: Int64? { number?.exactInteger }
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
     public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
     public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
@@ -151,4 +153,13 @@ extension JSONValue {
 
     /// The member `name`, or nil when this is no object or has no such member.
     public subscript(name: String) -> JSONValue? { object?[name] }
+}
+
+extension Double {
+    /// This number as an integer, when it is integral and below 2^53.
+    var exactInteger: Int64? {
+        guard magnitude < 0x1p53 else { return nil }
+        let integer = Int64(self)
+        return Double(integer) == self ? integer : nil
+    }
 }

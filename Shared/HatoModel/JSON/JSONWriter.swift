@@ -79,9 +79,9 @@ public struct JSONWriter: Sendable {
 
     public mutating func write(_ object: JSONObject) {
         beginObject()
-        for item in object.members {
-            member(item.name)
-            write(item.value)
+        for index in object.members.indices {
+            member(object.members[index].name)
+            write(object.members[index].value)
         }
         endObject()
     }
@@ -100,8 +100,7 @@ public struct JSONWriter: Sendable {
 
     /// A number that is no number (infinite or NaN), which nothing read from JSON can be, is written as null.
     public mutating func write(_ number: Double) {
-        let integer = Int64(exactly: number)
-        if let integer, integer.magnitude < 1 << 53 {
+        if let integer = number.exactInteger {
             write(integer)
             return
         }
@@ -130,29 +129,17 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    public mutating func write(_ string: String) {
-        separate()
-        needsComma = true
-        bytes.append(UInt8(ascii: "\""))
-        if string.utf8.contains(where: { escapes[Int($0)] != 0 }) {
-            appendEscaped(string)
-        } else {
-            bytes.append(contentsOf: string.utf8)
-        }
-        bytes.append(UInt8(ascii: "\""))
-    }
+    public mutating func write(_ string: String) { write(utf8: string.utf8Span.span) }
 
     /// A string whose UTF-8 is at hand.
     public mutating func write(utf8: Span<UInt8>) {
         separate()
         needsComma = true
         bytes.append(UInt8(ascii: "\""))
-        var needsEscapes = false
-        for index in utf8.indices where escapes[Int(utf8[index])] != 0 { needsEscapes = true }
-        if needsEscapes {
-            for index in utf8.indices { appendEscaped(utf8[index]) }
+        if plainRunEnd(in: utf8, from: 0) == utf8.count {
+            append(utf8)
         } else {
-            utf8.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+            appendEscaped(utf8)
         }
         bytes.append(UInt8(ascii: "\""))
     }
@@ -176,7 +163,7 @@ public struct JSONWriter: Sendable {
     /// A whole value that is JSON already: the bytes of `source` in `range`.
     public mutating func write(encoded source: Span<UInt8>, _ range: Range<Int>) {
         separate()
-        for index in range { bytes.append(source[index]) }
+        append(source.extracting(range))
         needsComma = true
     }
 
@@ -206,52 +193,54 @@ public struct JSONWriter: Sendable {
     @inline(__always)
     private mutating func append(_ text: some StringProtocol) { bytes.append(contentsOf: text.utf8) }
 
+    /// One copy; the standard library has no append of a span yet. The pointer does not leave the closure.
+    @inline(__always)
+    private mutating func append(_ source: Span<UInt8>) {
+        source.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+    }
+
     private mutating func appendDigits(_ value: UInt64) {
-        if value < 10 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value))
-            return
-        }
-        var divisor: UInt64 = 10
-        while value / divisor >= 10 { divisor *= 10 }
+        var digits: InlineArray<20, UInt8> = .init(repeating: 0)
+        var first = 20
         var rest = value
-        while divisor > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest / divisor))
-            rest %= divisor
-            divisor /= 10
+        repeat {
+            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+            first &-= 1
+            digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit)
+            rest = quotient
+        } while rest > 0
+        for index in first..<20 { bytes.append(digits[index]) }
+    }
+
+    /// Runs of plain bytes as they stand, the byte between two runs escaped.
+    private mutating func appendEscaped(_ text: Span<UInt8>) {
+        var index = 0
+        while index < text.count {
+            let end = plainRunEnd(in: text, from: index)
+            append(text.extracting(index..<end))
+            guard end < text.count else { return }
+            appendEscape(of: text[end])
+            index = end + 1
         }
     }
 
-    private mutating func appendEscaped(_ string: String) {
-        for byte in string.utf8 { appendEscaped(byte) }
-    }
-
-    private mutating func appendEscaped(_ byte: UInt8) {
-        switch escapes[Int(byte)] {
-        case 0: bytes.append(byte)
-        case UInt8(ascii: "u"):
-            append("\\u00")
-            bytes.append(hexDigits[Int(byte >> 4)])
-            bytes.append(hexDigits[Int(byte & 15)])
-        case let letter:
-            bytes.append(UInt8(ascii: "\\"))
-            bytes.append(letter)
+    private mutating func appendEscape(of byte: UInt8) {
+        bytes.append(UInt8(ascii: "\\"))
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
+        case 0x08: bytes.append(UInt8(ascii: "b"))
+        case 0x0C: bytes.append(UInt8(ascii: "f"))
+        case 0x0A: bytes.append(UInt8(ascii: "n"))
+        case 0x0D: bytes.append(UInt8(ascii: "r"))
+        case 0x09: bytes.append(UInt8(ascii: "t"))
+        default:
+            append("u00")
+            bytes.append(hexDigit(byte >> 4))
+            bytes.append(hexDigit(byte & 15))
         }
     }
-}
 
-private let hexDigits = Array("0123456789abcdef".utf8)
-
-/// What follows the backslash when a byte is written in a string; 0 for bytes that stand for themselves.
-private let escapes: [UInt8] = (0..<256).map { byte in
-    switch UInt8(byte) {
-    case UInt8(ascii: "\""): UInt8(ascii: "\"")
-    case UInt8(ascii: "\\"): UInt8(ascii: "\\")
-    case 0x08: UInt8(ascii: "b")
-    case 0x0C: UInt8(ascii: "f")
-    case 0x0A: UInt8(ascii: "n")
-    case 0x0D: UInt8(ascii: "r")
-    case 0x09: UInt8(ascii: "t")
-    case 0..<0x20: UInt8(ascii: "u")
-    default: 0
+    private func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 }

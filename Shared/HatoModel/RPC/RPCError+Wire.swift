@@ -22,13 +22,13 @@ extension RPCError {
     /// Reads the error object of a response, as any JSON-RPC peer may have written it: nil when it has no integral code.
     /// Data that is no object stands under `data.value`.
     public init?(json: JSONValue) {
-        guard let number = json["code"]?.number, let code = Int(exactly: number) else { return nil }
+        guard let code = json["code"]?.integer else { return nil }
         let data: JSONObject =
             switch json["data"] {
             case .object(let object)?: object
             case nil, .null?: [:]
             case let other?: ["value": other]
             }
-        self.init(received: Code(rawValue: code), message: json["message"]?.string ?? "", data: data)
+        self.init(received: Code(rawValue: Int(code)), message: json["message"]?.string ?? "", data: data)
     }
 }
