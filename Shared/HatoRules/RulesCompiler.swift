@@ -75,7 +75,8 @@ struct RulesCompiler {
 
     private mutating func child(_ member: RulesDocument.Member, _ place: Place) -> RulesNode {
         let isWildcard = member.name.hasPrefix("$")
-        let isNamed = isWildcard && member.name.unicodeScalars.count > 1
+        let isNamed =
+            isWildcard && member.name.unicodeScalars.count > 1
             && member.name.unicodeScalars.dropFirst().allSatisfy { $0 != "$" && RulesLexer.isNameScalar($0) }
         if case .object = member.value.kind, !isNamed, isWildcard || TreeKey.problem(member.name) != nil {
             fault(member.offset, Self.badKey)

@@ -30,7 +30,8 @@ struct RulesLowering {
         }
         let known = "true, false, auth != null and auth.uid == $name"
         faults.append(
-            RulesFault(offset: expression.first, message: "This expression is not supported yet; rules can say \(known)."))
+            RulesFault(
+                offset: expression.first, message: "This expression is not supported yet; rules can say \(known)."))
         return nil
     }
 

@@ -42,8 +42,12 @@ public struct ChildEventReducer: Sendable {
                 }
                 let places = try members.map { (path: try path.appending(TreePath($0.name)), data: $0.value) }
                 // Only a node that is there can have a priority: those come last, in whatever order the members stand.
-                for place in places where !place.path.isPriority { try Self.put(place.data, at: place.path, in: &new, &touched) }
-                for place in places where place.path.isPriority { try Self.put(place.data, at: place.path, in: &new, &touched) }
+                for place in places where !place.path.isPriority {
+                    try Self.put(place.data, at: place.path, in: &new, &touched)
+                }
+                for place in places where place.path.isPriority {
+                    try Self.put(place.data, at: place.path, in: &new, &touched)
+                }
             }
         }
         return replace(new, touched: touched)

@@ -71,7 +71,8 @@ extension FeedPattern {
             if part.first == "{" || part.last == "}" {
                 let name = part.dropFirst().dropLast()
                 guard part.first == "{", part.last == "}", Self.isName(name) else {
-                    throw Self.error("\"\(part)\" is no name in braces: letters, digits and _, not beginning with a digit")
+                    throw Self.error(
+                        "\"\(part)\" is no name in braces: letters, digits and _, not beginning with a digit")
                 }
                 guard names.insert(String(name)).inserted else {
                     throw Self.error("The name {\(name)} stands twice")

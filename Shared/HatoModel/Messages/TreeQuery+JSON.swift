@@ -3,7 +3,8 @@ extension TreeQuery {
     /// Reads a query; throws `ArgumentError` that says what is wrong and shows what would be right.
     public init(_ json: JSONValue) throws(ArgumentError) {
         guard case .object(let object) = json else {
-            throw Self.error("invalid_query", example: #"{"orderBy": "date", "limitToLast": 50}"#, "A query must be an object")
+            throw Self.error(
+                "invalid_query", example: #"{"orderBy": "date", "limitToLast": 50}"#, "A query must be an object")
         }
         for member in object.members where !Self.memberNames.contains(member.name) {
             throw Self.error(
@@ -48,7 +49,8 @@ extension TreeQuery {
         }
         guard !(names.contains("startAt") && names.contains("startAfter")) else {
             throw Self.error(
-                "Only one of startAt and startAfter may be specified", example: #"{"orderBy": "date", "startAfter": 5}"#)
+                "Only one of startAt and startAfter may be specified", example: #"{"orderBy": "date", "startAfter": 5}"#
+            )
         }
         guard !(names.contains("endAt") && names.contains("endBefore")) else {
             throw Self.error(
@@ -93,7 +95,8 @@ extension TreeQuery {
         init(_ json: JSONValue, _ name: String, _ order: Order) throws(ArgumentError) {
             var primitive = json
             if case .object(let object) = json {
-                guard let value = object["value"], object.members.allSatisfy({ $0.name == "value" || $0.name == "key" }) else {
+                guard let value = object["value"], object.members.allSatisfy({ $0.name == "value" || $0.name == "key" })
+                else {
                     throw TreeQuery.error(
                         "Constraint index field must be a JSON primitive",
                         example: #"{"orderBy": "date", "\#(name)": {"value": 5, "key": "k"}}"#)
@@ -121,7 +124,8 @@ extension TreeQuery {
             case (.key, .leaf(.string(let text))):
                 guard key == nil else {
                     throw TreeQuery.error(
-                        "A second key is not allowed when ordering by key", example: #"{"orderBy": "$key", "\#(name)": "k"}"#)
+                        "A second key is not allowed when ordering by key",
+                        example: #"{"orderBy": "$key", "\#(name)": "k"}"#)
                 }
                 (value, key) = (.null, text)
             case (.key, _):

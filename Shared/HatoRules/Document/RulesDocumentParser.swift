@@ -40,8 +40,12 @@ struct RulesDocumentParser {
         case "*":
             let start = position
             position += 2
-            while position + 1 < scalars.count, !(scalars[position] == "*" && scalars[position + 1] == "/") { position += 1 }
-            guard position + 1 < scalars.count else { throw RulesFault(offset: start, message: "Unterminated comment.") }
+            while position + 1 < scalars.count, !(scalars[position] == "*" && scalars[position + 1] == "/") {
+                position += 1
+            }
+            guard position + 1 < scalars.count else {
+                throw RulesFault(offset: start, message: "Unterminated comment.")
+            }
             position += 2
         default:
             throw fault()

@@ -92,7 +92,9 @@ struct RulesLexer {
             digits.unicodeScalars.append(scalar)
             position += 1
         }
-        let isDecimal = digits.unicodeScalars.allSatisfy { ("0"..."9").contains($0) || "eE+-.".unicodeScalars.contains($0) }
+        let isDecimal = digits.unicodeScalars.allSatisfy {
+            ("0"..."9").contains($0) || "eE+-.".unicodeScalars.contains($0)
+        }
         let padded = digits.first == "." ? "0" + digits : digits
         guard isDecimal, let number = Double(padded), number.isFinite else { throw fault(start) }
         append(.number(number), from: start)

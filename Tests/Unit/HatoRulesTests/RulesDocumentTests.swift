@@ -42,11 +42,26 @@ import Testing
         ("{\"rules\": {\".indexOn\": [,]}}", "1:25: Unexpected ','."),
         ("{\n  \"rules\": {\n    \".read\": \"tr\",\n  }\n}", "3:15: Unknown variable 'tr'."),
         ("{\"rules\": {\".read\": \"a\\\nb\"}}", "1:23: Invalid escape: '\\\n'"),
-        ("{\"rules\": {\".read\": 5}}", "1:21: Invalid rule expression.  Expected 'true', 'false', or an expression string."),
-        ("{\"rules\": {\".write\": {}}}", "1:22: Invalid rule expression.  Expected 'true', 'false', or an expression string."),
-        ("{\"rules\": {\".indexOn\": 5}}", "1:24: Invalid indexOn expression. Must be either a string or an array of strings"),
-        ("{\"rules\": {\".indexOn\": [\"a\", 5]}}", "1:30: Invalid indexOn expression. Must be either a string or an array of strings"),
-        ("{\"rules\": {\".indexOn\": \"a#\"}}", "1:24: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
+        (
+            "{\"rules\": {\".read\": 5}}",
+            "1:21: Invalid rule expression.  Expected 'true', 'false', or an expression string."
+        ),
+        (
+            "{\"rules\": {\".write\": {}}}",
+            "1:22: Invalid rule expression.  Expected 'true', 'false', or an expression string."
+        ),
+        (
+            "{\"rules\": {\".indexOn\": 5}}",
+            "1:24: Invalid indexOn expression. Must be either a string or an array of strings"
+        ),
+        (
+            "{\"rules\": {\".indexOn\": [\"a\", 5]}}",
+            "1:30: Invalid indexOn expression. Must be either a string or an array of strings"
+        ),
+        (
+            "{\"rules\": {\".indexOn\": \"a#\"}}",
+            "1:24: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""
+        ),
         ("{\"rules\": {\"a/b\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
         ("{\"rules\": {\"\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
         ("{\"rules\": {\".x\": {}}}", "1:12: String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""),
@@ -61,7 +76,10 @@ import Testing
         ("{\"rules\": {\".read\": \"(true\"}}", "1:27: Parse error."),
         ("{\"rules\": {\".read\": \"true true\"}}", "1:27: Parse error."),
         ("{\"rules\": {\".read\": \"auth.uid.matches(/a\"}}", "1:39: unterminated regular expression literal"),
-        ("{\"rules\": {\".read\": \"auth.uid.matches(/a/g)\"}}", "1:39: regular expressions do not support flags other than i"),
+        (
+            "{\"rules\": {\".read\": \"auth.uid.matches(/a/g)\"}}",
+            "1:39: regular expressions do not support flags other than i"
+        ),
         ("{\"rules\": {\".read\": \"1\"}}", "1:22: Expression must evaluate to a boolean."),
         ("{\"rules\": {\".read\": \"'true'\"}}", "1:22: Expression must evaluate to a boolean."),
     ])
@@ -118,7 +136,8 @@ import Testing
         #expect(Self.problems("{\"rules\": {\".read\": \"\(members) != null\"}}").count == 1)
         let sum = String(repeating: "1+", count: 100_000) + "1"
         #expect(Self.problems("{\"rules\": {\".read\": \"\(sum)\"}}").count == 1)
-        #expect(Self.problems("{\"rules\": {}}" + String(repeating: " ", count: RulesLimits.documentBytesMax)).count == 1)
+        #expect(
+            Self.problems("{\"rules\": {}}" + String(repeating: " ", count: RulesLimits.documentBytesMax)).count == 1)
     }
 
     @Test func indexesComeOutOfTheRules() throws {

@@ -22,7 +22,8 @@ extension QueryRunner {
 
     /// Adds children in key order until enough are found, jumping over what is below them.
     func addKeys(
-        of path: TreePath, range: KeyRange, to found: inout Found, where isWanted: (TreeKey) throws -> Bool = { _ in true }
+        of path: TreePath, range: KeyRange, to found: inout Found,
+        where isWanted: (TreeKey) throws -> Bool = { _ in true }
     ) throws {
         let base = nodes.codec.key(of: path)
         let (lower, upper) = bounds(base, range)

@@ -3,7 +3,9 @@ import Testing
 
 /// What apps hear of a listener, by what the server sends (spec §8.5, "Event expectations").
 @Suite struct ChildEventReducerTests {
-    private static func put(_ path: String, _ data: JSONValue) -> Messages.Event.Entry { .init(type: .put, path: path, data: data) }
+    private static func put(_ path: String, _ data: JSONValue) -> Messages.Event.Entry {
+        .init(type: .put, path: path, data: data)
+    }
 
     private static func patch(_ data: JSONValue) -> Messages.Event.Entry { .init(type: .patch, path: "/", data: data) }
 
@@ -24,7 +26,9 @@ import Testing
 
     @Test func firstValueIsToldChildByChildInQueryOrder() throws {
         var listener = try byDate()
-        let events = try listener.apply([Self.put("/", ["b": ["date": 1], "a": ["date": 2], "10": [:], "9": ["date": 1]])])
+        let events = try listener.apply([
+            Self.put("/", ["b": ["date": 1], "a": ["date": 2], "10": [:], "9": ["date": 1]])
+        ])
         #expect(text(events) == ["+9 after nothing", "+b after 9", "+a after b"])
         #expect(listener.children.map(\.key.text) == ["9", "b", "a"])
     }
@@ -41,11 +45,14 @@ import Testing
             Self.put("/", ["a": ["date": 1], "b": ["date": 2], "c": ["date": 3], "d": ["date": 4], "e": ["date": 5]])
         ])
         let events = try listener.apply([
-            Self.patch(["d": .null, "b": .null, "x": ["date": 9], "w": ["date": 0], "a/date": 7, "e/text": "t", "c/date": 3.5])
+            Self.patch([
+                "d": .null, "b": .null, "x": ["date": 9], "w": ["date": 0], "a/date": 7, "e/text": "t", "c/date": 3.5,
+            ])
         ])
         #expect(
             text(events) == [
-                "-b", "-d", "+w after nothing", "+x after a", "~c after w", "~a after e", "*c after w", "*e after c", "*a after e",
+                "-b", "-d", "+w after nothing", "+x after a", "~c after w", "~a after e", "*c after w", "*e after c",
+                "*a after e",
             ])
         #expect(listener.children.map(\.key.text) == ["w", "c", "e", "a", "x"])
     }
@@ -111,7 +118,9 @@ import Testing
     @Test func wrongEventsAreRefusedAndChangeNothing() throws {
         var listener = ChildEventReducer()
         _ = try listener.apply([Self.put("/", ["a": 1])])
-        for event in [Self.put("/a#", 1), Self.patch(5), Self.patch(["a": 2, "$": 1]), Self.put("/a", [".sv": "timestamp"])] {
+        for event in [
+            Self.put("/a#", 1), Self.patch(5), Self.patch(["a": 2, "$": 1]), Self.put("/a", [".sv": "timestamp"]),
+        ] {
             #expect(throws: ArgumentError.self) { try listener.apply([Self.put("/b", 2), event]) }
             #expect(try listener.node == TreeNode(json: ["a": 1]))
         }

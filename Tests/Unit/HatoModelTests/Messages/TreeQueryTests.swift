@@ -18,7 +18,8 @@ import Testing
         let equal = try TreeQuery(["orderBy": "a", "equalTo": 1])
         #expect(try TreeQuery(["orderBy": "/a/", "startAt": 1, "endAt": 1]) == equal)
         #expect(
-            try TreeQuery(["orderBy": "a", "startAt": ["value": 1, "key": "[MIN_NAME]"], "endAt": ["value": 1]]) == equal)
+            try TreeQuery(["orderBy": "a", "startAt": ["value": 1, "key": "[MIN_NAME]"], "endAt": ["value": 1]])
+                == equal)
         #expect(try TreeQuery(["orderBy": "a", "equalTo": "1"]) != equal)
         #expect(try TreeQuery(["orderBy": "$priority"]) == TreeQuery())
     }

@@ -10,7 +10,9 @@ import Testing
     private func messages(_ count: Int) -> JSONValue {
         var object: JSONObject = [:]
         for index in 0..<count {
-            object["m\(index)"] = ["date": .number(Double(index * 7 % count)), "text": "鳩", "senderId": "masuo", "senderName": "マスオ"]
+            object["m\(index)"] = [
+                "date": .number(Double(index * 7 % count)), "text": "鳩", "senderId": "masuo", "senderName": "マスオ",
+            ]
         }
         return .object(object)
     }
@@ -35,7 +37,9 @@ import Testing
         try tree.set("/chats/c1/messages", messages(20))
         func reads(_ indexes: any IndexSet) throws -> Int {
             let rows = CountingRows(tree.rows)
-            let push = Mutation.push(["date": 99, "text": "x"], at: try TreePath("/chats/c1/messages"), key: try PushKey("-NjEtLV-000000000000"))
+            let push = Mutation.push(
+                ["date": 99, "text": "x"], at: try TreePath("/chats/c1/messages"),
+                key: try PushKey("-NjEtLV-000000000000"))
             _ = try WritePlanner(codec: tree.codec, indexes: indexes).plan(push, reading: rows, at: 0)
             return rows.read
         }
@@ -51,7 +55,8 @@ import Testing
         } throws: { error in
             guard let error = (error as? QueryError)?.rpcError else { return false }
             return error.code == .failedPrecondition && error.reason == "index_not_defined"
-                && error.message == #"Index not defined, add ".indexOn": "text", for path "/chats/x/messages", to the rules"#
+                && error.message
+                    == #"Index not defined, add ".indexOn": "text", for path "/chats/x/messages", to the rules"#
         }
         #expect(throws: QueryError.indexNotDefined(on: ".value", path: path)) {
             try QueryPlan.indexed(TreeQuery(["orderBy": "$value"]), at: path, in: tree.catalog)
@@ -133,7 +138,8 @@ import Testing
         let read = try #require(IndexCatalog(json: catalog.json))
         #expect(read == catalog)
         #expect(IndexCatalog(json: ["nextID": 1]) == nil)
-        #expect(IndexCatalog(json: ["nextID": 2, "indexes": [["id": 1, "on": "a", "segments": [["key": "a#"]]]]]) == nil)
+        #expect(
+            IndexCatalog(json: ["nextID": 2, "indexes": [["id": 1, "on": "a", "segments": [["key": "a#"]]]]]) == nil)
     }
 
     @Test func removingACollectionDropsItsRows() throws {
@@ -166,7 +172,9 @@ import Testing
         for (left, right) in zip(rows, rows.dropFirst()) {
             let isComplete = IndexKeyCodec.isComplete(left.place.value) || IndexKeyCodec.isComplete(right.place.value)
             guard isComplete, left.place != right.place else { continue }
-            #expect((left.place < right.place) == left.row.lexicographicallyPrecedes(right.row), "\(left.place) \(right.place)")
+            #expect(
+                (left.place < right.place) == left.row.lexicographicallyPrecedes(right.row),
+                "\(left.place) \(right.place)")
         }
         for (place, row) in rows where IndexKeyCodec.isComplete(place.value) {
             #expect(IndexKeyCodec.decode(row.span, from: 1)?.place == place)

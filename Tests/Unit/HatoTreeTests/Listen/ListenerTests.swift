@@ -83,7 +83,8 @@ import Testing
     @Test func updateIsOnePatch() throws {
         var tree = IndexedTree()
         try tree.set("/a", ["x": 1, "y": 2])
-        let changes = try tree.update("/", ["a/x": 5, "a/deep/z": [".value": 1, ".priority": 2], "b": 1, "a/y": .null])
+        let changes = try tree.update(
+            "/", ["a/x": 5, "a/deep/z": [".value": 1, ".priority": 2], "b": 1, "a/y": .null])
         #expect(
             text(ListenerUpdate(of: changes, at: try path("/a")))
                 == #"{"type":"patch","path":"/","data":{"x":5,"deep/z":{".value":1,".priority":2},"y":null}}"#)
@@ -94,8 +95,12 @@ import Testing
         var tree = IndexedTree()
         try tree.set("/a", ["x": 1])
         let changes = try tree.apply(.setPriority("p", at: path("/a/x")))
-        #expect(text(ListenerUpdate(of: changes, at: try path("/a"))) == #"{"type":"put","path":"/x/.priority","data":"p"}"#)
-        #expect(text(ListenerUpdate(of: changes, at: try path("/a/x"))) == #"{"type":"put","path":"/.priority","data":"p"}"#)
+        #expect(
+            text(ListenerUpdate(of: changes, at: try path("/a"))) == #"{"type":"put","path":"/x/.priority","data":"p"}"#
+        )
+        #expect(
+            text(ListenerUpdate(of: changes, at: try path("/a/x"))) == #"{"type":"put","path":"/.priority","data":"p"}"#
+        )
     }
 
     @Test func whatIsTooLargeToKeepIsReadAnew() throws {

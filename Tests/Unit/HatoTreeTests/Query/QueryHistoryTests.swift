@@ -70,7 +70,8 @@ import Testing
                 let isBehind = history.random.chance(1, in: 3)
                 try listeners[index].hear(changes, history.tree, isBehind: isBehind)
                 let problem = isBehind ? nil : listeners[index].problem(history.tree)
-                try #require(problem == nil, "seed \(seed), step \(step): \(problem ?? "") after \(changes.map(\.text))")
+                try #require(
+                    problem == nil, "seed \(seed), step \(step): \(problem ?? "") after \(changes.map(\.text))")
             }
             if listeners.count > 12 { listeners.removeFirst() }
             listeners.append(NodeClient(at: history.path(), history.tree))
@@ -101,7 +102,9 @@ struct RandomHistory {
 
     mutating func path() -> TreePath {
         var keys = collection().keys
-        for _ in 0..<random.pick([0, 0, 1, 1, 1, 2, 2, 3]) { keys.append(random.chance(1, in: 3) ? TreeKey(unchecked: "a") : data.key()) }
+        for _ in 0..<random.pick([0, 0, 1, 1, 1, 2, 2, 3]) {
+            keys.append(random.chance(1, in: 3) ? TreeKey(unchecked: "a") : data.key())
+        }
         return TreePath(uncheckedKeys: keys)
     }
 
@@ -197,8 +200,12 @@ struct WindowClient {
     func problem(_ tree: IndexedTree) -> String? {
         let expected = window.query.select(from: tree.model.node(at: window.path))
         let name = "\(window.query.json) at \(window.path)"
-        if client.children != expected { return "\(name): \(client.children.map(\.key)) instead of \(expected.map(\.key))" }
-        if children != Dictionary(uniqueKeysWithValues: expected.map { ($0.key, $0.node) }) { return "\(name): child events" }
+        if client.children != expected {
+            return "\(name): \(client.children.map(\.key)) instead of \(expected.map(\.key))"
+        }
+        if children != Dictionary(uniqueKeysWithValues: expected.map { ($0.key, $0.node) }) {
+            return "\(name): child events"
+        }
         return nil
     }
 }
@@ -265,5 +272,7 @@ extension TreeNode {
 }
 
 extension PathChange {
-    fileprivate var text: String { "\(path): \(before?.text ?? "?") → \(after?.text ?? "?") \(existedDepth) \(existsDepth)" }
+    fileprivate var text: String {
+        "\(path): \(before?.text ?? "?") → \(after?.text ?? "?") \(existedDepth) \(existsDepth)"
+    }
 }

@@ -43,7 +43,8 @@ import Testing
     @Test func leavingChildLetsTheNextOneIn() throws {
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         #expect(
-            try world.hear(world.tree.set("/m/c", .null)) == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
+            try world.hear(world.tree.set("/m/c", .null))
+                == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
         #expect(try world.hear(world.tree.set("/m/b", .null)) == #"{"type":"put","path":"/b","data":null}"#)
         #expect(try world.hear(world.tree.set("/m/z", ["date": 0])) == #"{"type":"put","path":"/z","data":{"date":0}}"#)
     }
@@ -51,7 +52,8 @@ import Testing
     @Test func childThatMovesBeyondTheEdgeMakesRoom() throws {
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         #expect(
-            try world.hear(world.tree.set("/m/c/date", 0)) == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
+            try world.hear(world.tree.set("/m/c/date", 0))
+                == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
     }
 
     @Test func changeInsideAChildIsToldAlone() throws {

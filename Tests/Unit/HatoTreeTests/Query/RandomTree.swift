@@ -6,14 +6,18 @@ import HatoRules
 extension SeededRandom {
     mutating func chance(_ one: Int, in all: Int) -> Bool { Int.random(in: 0..<all, using: &self) < one }
 
-    mutating func pick<Element>(_ elements: [Element]) -> Element { elements[Int.random(in: 0..<elements.count, using: &self)] }
+    mutating func pick<Element>(_ elements: [Element]) -> Element {
+        elements[Int.random(in: 0..<elements.count, using: &self)]
+    }
 }
 
 /// Random data of the kind that breaks orders: equal values of all kinds, texts that begin alike, keys like numbers.
 struct RandomTree {
     var random: SeededRandom
 
-    static let keys = ["a", "b", "-", "0", "00", "1", "01", "10", "9", "-1", "2147483648", "é", "e\u{301}", "🕊", "\u{FFFD}", "Z", "_"]
+    static let keys = [
+        "a", "b", "-", "0", "00", "1", "01", "10", "9", "-1", "2147483648", "é", "e\u{301}", "🕊", "\u{FFFD}", "Z", "_",
+    ]
     static let long = String(repeating: "長", count: 256)
 
     mutating func key() -> TreeKey { TreeKey(unchecked: random.pick(Self.keys)) }
@@ -26,7 +30,8 @@ struct RandomTree {
         case 3: .number(Double(Int.random(in: -3...3, using: &random)))
         case 4: .number(Double.random(in: -2...2, using: &random))
         case 5: .number(random.pick([1e300, -1e300, 5e-324, -5e-324, 9_007_199_254_740_991]))
-        case 6: .string(random.pick(["", "a", "ab", "b", "é", "e\u{301}", "🕊", "\u{FFFD}", "\u{0}", "\u{1}a", "\u{7F}"]))
+        case 6:
+            .string(random.pick(["", "a", "ab", "b", "é", "e\u{301}", "🕊", "\u{FFFD}", "\u{0}", "\u{1}a", "\u{7F}"]))
         case 7: .string(Self.long + random.pick(["", "a", "b", "🕊", "\u{FFFD}"]))
         case 8: .string(String(Self.long.dropLast()) + random.pick(["🕊", "🕊a", "x"]))
         default: .number(Double(Int.random(in: 1...5, using: &random)))
@@ -78,7 +83,9 @@ struct RandomTree {
     }
 
     private mutating func bound(_ order: TreeQuery.Order) -> JSONValue {
-        let odd = ["[MIN_NAME]", "[MAX_NAME]", "", "\u{0}", "\u{1}", "a\u{0}", "k-", "a" + String(repeating: "z", count: 785)]
+        let odd = [
+            "[MIN_NAME]", "[MAX_NAME]", "", "\u{0}", "\u{1}", "a\u{0}", "k-", "a" + String(repeating: "z", count: 785),
+        ]
         let name = JSONValue.string(random.chance(1, in: 5) ? random.pick(odd) : key().text)
         if order == .key { return name }
         var value = random.chance(1, in: 8) ? .null : primitive()
