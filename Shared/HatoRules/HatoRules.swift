@@ -37,13 +37,13 @@ public struct Rules: Sendable {
     /// Whether `caller` may read the node at `path`: some `.read` from the root down to it must grant it. What lies
     /// below the path is never asked.
     public func mayRead(_ path: TreePath, as caller: Caller) -> Bool {
-        caller.isAdministrator || isGranted(\.read, path, caller)
+        caller.isAdministrator || isGranted(.read, path, caller)
     }
 
     /// Whether `caller` may write every one of `paths`, each on its own: one denial refuses all.
     public func mayWrite(_ paths: some Sequence<TreePath>, as caller: Caller) -> RulesVerdict {
         if caller.isAdministrator { return .allowed }
-        for path in paths where !isGranted(\.write, path, caller) { return .denied(path) }
+        for path in paths where !isGranted(.write, path, caller) { return .denied(path) }
         return .allowed
     }
 
@@ -51,13 +51,13 @@ public struct Rules: Sendable {
         mayWrite(CollectionOfOne(path), as: caller)
     }
 
-    private func isGranted(_ rule: KeyPath<RulesNode, RulesCondition?>, _ path: TreePath, _ caller: Caller) -> Bool {
+    private func isGranted(_ kind: RulesNode.Kind, _ path: TreePath, _ caller: Caller) -> Bool {
         var node = root
-        if let condition = node[keyPath: rule], condition.holds(path, caller) { return true }
+        if node.grants(kind, path, caller) { return true }
         for key in path.keys {
             guard let next = node.child(key) else { return false }
             node = next
-            if let condition = node[keyPath: rule], condition.holds(path, caller) { return true }
+            if node.grants(kind, path, caller) { return true }
         }
         return false
     }

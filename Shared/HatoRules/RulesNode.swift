@@ -17,7 +17,17 @@ final class RulesNode: Sendable {
         self.write = write
     }
 
+    enum Kind {
+        case read
+        case write
+    }
+
     func child(_ key: TreeKey) -> RulesNode? { literals[key] ?? wildcard }
+
+    func grants(_ kind: Kind, _ path: TreePath, _ caller: Caller) -> Bool {
+        let condition = kind == .read ? read : write
+        return condition?.holds(path, caller) ?? false
+    }
 }
 
 /// What a rule says, as far as the language goes today.

@@ -20,7 +20,8 @@ struct NodeReading {
     }
 
     var runner: QueryRunner {
-        QueryRunner(StoreTreeReader(snapshot), codec: database.codec, indexCodec: database.indexCodec)
+        QueryRunner(
+            StoreTreeReader(snapshot), codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
     }
 
     /// The result of `messages.get`.
@@ -33,7 +34,7 @@ struct NodeReading {
         let format: NodeReader.Format = request.export == true ? .export : .plain
         if let query = request.query {
             let places = try runner.places(query, at: request.path, by: plan(query, request.path))
-            try runner.write(places, at: request.path, format, to: &writer, bytesMax: bytesMax)
+            try runner.write(places, at: request.path, format, to: &writer)
             writer.member("keys")
             QueryRunner.writeKeys(places, to: &writer)
         } else if request.shallow == true {

@@ -38,7 +38,7 @@ enum EventMembers {
                 if places.isEmpty {
                     writer.writeNull()
                 } else {
-                    try reading.runner.write(places, at: key.path, .export, to: &writer, bytesMax: reading.bytesMax)
+                    try reading.runner.write(places, at: key.path, .export, to: &writer)
                 }
             } else {
                 try reading.nodes.write(key.path, .export, to: &writer, bytesMax: reading.bytesMax)

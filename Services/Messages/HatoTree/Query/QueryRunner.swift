@@ -7,10 +7,13 @@ public import HatoModel
 public struct QueryRunner {
     let nodes: NodeReader
     let indexCodec: IndexKeyCodec
+    private let bytesMax: Int
 
-    public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec) {
+    /// - Parameter bytesMax: of one result, as JSON.
+    public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec, bytesMax: Int = .max) {
         nodes = NodeReader(reader, codec: codec)
         self.indexCodec = indexCodec
+        self.bytesMax = bytesMax
     }
 
     /// The children of `path` that the query selects, in query order.
@@ -51,8 +54,7 @@ public struct QueryRunner {
     ///
     /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
     public func write(
-        _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter,
-        bytesMax: Int = .max
+        _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
     ) throws {
         let start = writer.count
         writer.beginObject()

@@ -75,21 +75,23 @@ public struct QueryWindow: Sendable {
             touched.add(key, change.settledPath.relative(to: path) ?? .root)
         }
         guard !touched.keys.isEmpty else { return .nothing }
-        var places: [(path: TreePath, node: TreeNode)] = []
+        let changed: [Change]
         switch content {
         case .everything:
-            for key in touched.keys { try touched.append(key, of: path, reading: runner, to: &places) }
+            changed = try touched.keys.flatMap { try touched.changes(of: $0, at: path, reading: runner) }
         case .keys(var keys):
             content = .everything  // so that the set is changed in place
             defer { content = .keys(keys) }
-            try update(&keys, touched, runner, &places)
+            changed = try update(&keys, touched, runner)
         case .places(let old, let placesByKey):
             let new = try window(after: touched, from: old, placesByKey, runner)
-            try diff(placesByKey, new, touched, runner, &places)
+            changed = try difference(from: placesByKey, to: new, touched, runner)
             content = Self.content(new)
         }
-        return ListenerEvent(places).map { .events([$0]) } ?? .nothing
+        return ListenerEvent(changed).map { .events([$0]) } ?? .nothing
     }
+
+    fileprivate typealias Change = (path: TreePath, node: TreeNode)
 
     private func hasChanged(_ change: PathChange) -> Bool {
         guard let rest = path.relative(to: change.path), let before = change.before, let after = change.after else {
@@ -101,25 +103,26 @@ public struct QueryWindow: Sendable {
     // MARK: A range without a limit
 
     private func update(
-        _ keys: inout Set<TreeKey>, _ touched: TouchedChildren, _ runner: QueryRunner,
-        _ places: inout [(path: TreePath, node: TreeNode)]
-    ) throws {
+        _ keys: inout Set<TreeKey>, _ touched: TouchedChildren, _ runner: QueryRunner
+    ) throws -> [Change] {
+        var changed: [Change] = []
         for key in touched.keys {
             let place = try runner.place(of: key, at: path, in: query)
             let isIn = place.map(query.contains) ?? false
             switch (keys.contains(key), isIn) {
             case (true, true):
-                try touched.append(key, of: path, reading: runner, to: &places)
+                changed += try touched.changes(of: key, at: path, reading: runner)
             case (true, false):
                 keys.remove(key)
-                places.append((TreePath(uncheckedKeys: [key]), .empty))
+                changed.append((TreePath(uncheckedKeys: [key]), .empty))
             case (false, true):
                 keys.insert(key)
-                places.append(try whole(key, runner))
+                changed.append(try whole(key, runner))
             case (false, false):
                 break
             }
         }
+        return changed
     }
 
     // MARK: A limit
@@ -151,24 +154,24 @@ public struct QueryWindow: Sendable {
         return QueryRunner.limited(new, limit)
     }
 
-    private func diff(
-        _ old: [TreeKey: SortPlace], _ new: [SortPlace], _ touched: TouchedChildren, _ runner: QueryRunner,
-        _ places: inout [(path: TreePath, node: TreeNode)]
-    ) throws {
+    private func difference(
+        from old: [TreeKey: SortPlace], to new: [SortPlace], _ touched: TouchedChildren, _ runner: QueryRunner
+    ) throws -> [Change] {
         let newKeys = Set(new.map(\.key))
-        for key in old.keys where !newKeys.contains(key) {
-            places.append((TreePath(uncheckedKeys: [key]), .empty))
+        var changed: [Change] = old.values.filter { !newKeys.contains($0.key) }.sorted().map {
+            (TreePath(uncheckedKeys: [$0.key]), .empty)
         }
         for place in new {
             if old[place.key] == nil {
-                places.append(try whole(place.key, runner))
+                changed.append(try whole(place.key, runner))
             } else if touched.contains(place.key) {
-                try touched.append(place.key, of: path, reading: runner, to: &places)
+                changed += try touched.changes(of: place.key, at: path, reading: runner)
             }
         }
+        return changed
     }
 
-    private func whole(_ key: TreeKey, _ runner: QueryRunner) throws -> (path: TreePath, node: TreeNode) {
+    private func whole(_ key: TreeKey, _ runner: QueryRunner) throws -> Change {
         let child = TreePath(uncheckedKeys: path.keys + [key])
         return (TreePath(uncheckedKeys: [key]), try runner.nodes.node(at: child))
     }
@@ -195,14 +198,11 @@ private struct TouchedChildren {
         placesByKey[key] = places
     }
 
-    /// Appends what is now at the places that were written in a child.
-    func append(
-        _ key: TreeKey, of path: TreePath, reading runner: QueryRunner,
-        to places: inout [(path: TreePath, node: TreeNode)]
-    ) throws {
-        for place in placesByKey[key] ?? [] {
+    /// What is now at the places that were written in a child.
+    func changes(of key: TreeKey, at path: TreePath, reading runner: QueryRunner) throws -> [QueryWindow.Change] {
+        try (placesByKey[key] ?? []).map { place in
             let absolute = TreePath(uncheckedKeys: path.keys + place.keys, isPriority: place.isPriority)
-            places.append((place, try runner.nodes.node(at: absolute)))
+            return (place, try runner.nodes.node(at: absolute))
         }
     }
 }
