@@ -41,6 +41,7 @@ format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks
 
 bench: setup ## the table of speed and memory, release build
+	$(SWIFT) build -c release --package-path Benchmarks --product hato-dev
 	$(SWIFT) run -c release --package-path Benchmarks hato-bench
 
 interop-test: ## clients from elsewhere, in a virtual environment of their own

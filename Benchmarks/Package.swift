@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Apart from the main package, so that nobody who builds or tests Hato waits for it.
+
+let package = Package(
+    name: "hato-benchmarks",
+    platforms: [.macOS(.v26)],
+    dependencies: [
+        .package(name: "hato", path: ".."),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "hato-bench",
+            dependencies: [
+                .product(name: "HatoModel", package: "hato"),
+                .product(name: "HatoRPC", package: "hato"),
+                .product(name: "HatoTesting", package: "hato"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "hato-bench",
+            swiftSettings: [
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+                .enableUpcomingFeature("ExistentialAny"),
+            ])
+    ],
+    swiftLanguageModes: [.v6]
+)
