@@ -12,7 +12,9 @@ struct Bench {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let settings = BenchSettings(arguments) else {
-            print("hato-bench [--only \(Part.allCases.map(\.rawValue).joined(separator: ","))] [--seconds N] [--windows N]")
+            print(
+                "hato-bench [--only \(Part.allCases.map(\.rawValue).joined(separator: ","))] [--seconds N] [--windows N]"
+            )
             exit(64)
         }
         do {

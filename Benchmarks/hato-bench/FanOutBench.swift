@@ -28,15 +28,20 @@ struct FanOutBench: Sendable {
         let paced = Readers(sockets: sockets)
         async let seen = RawSocket.onThread { try paced.readPaced(Self.pacedPosts * Self.listeners) }
         for _ in 0..<Self.pacedPosts {
-            let params: JSONObject = ["path": "/chats/fan/messages", "value": PostBench.message(0, text: "t\(Clock.now())")]
+            let params: JSONObject = [
+                "path": "/chats/fan/messages", "value": PostBench.message(0, text: "t\(Clock.now())"),
+            ]
             _ = try await writer.call(method: "messages.push", params: params)
             try await Task.sleep(for: .milliseconds(20))
         }
         let latencies = Latencies(try await seen)
-        table.add("fan-out: 50 posts/s to \(Self.listeners) listeners", "", latency: latencies, note: "from sending to each listener")
+        table.add(
+            "fan-out: 50 posts/s to \(Self.listeners) listeners", "", latency: latencies,
+            note: "from sending to each listener")
         let took = try await burst(writer, sockets)
         let deliveries = Double(Self.burstPosts * Self.listeners) / took
-        table.add("fan-out: burst of \(Rate.text(Double(Self.burstPosts))) posts", "\(Rate.text(deliveries)) deliveries/s")
+        table.add(
+            "fan-out: burst of \(Rate.text(Double(Self.burstPosts))) posts", "\(Rate.text(deliveries)) deliveries/s")
         for socket in sockets { socket.close() }
         await writer.close()
     }

@@ -24,9 +24,9 @@ struct Floors: Sendable {
         return try repeated(seconds) {
             guard write(file, bytes, bytes.count) == bytes.count else { throw BenchError("cannot write \(path)") }
             #if canImport(Darwin)
-            _ = fcntl(file, F_FULLFSYNC)
+                _ = fcntl(file, F_FULLFSYNC)
             #else
-            _ = fdatasync(file)
+                _ = fdatasync(file)
             #endif
         }
     }
@@ -35,9 +35,9 @@ struct Floors: Sendable {
     private static func wakeUp(seconds: Double) throws -> Window {
         var pair: [Int32] = [0, 0]
         #if canImport(Darwin)
-        let kind = SOCK_STREAM
+            let kind = SOCK_STREAM
         #else
-        let kind = Int32(SOCK_STREAM.rawValue)
+            let kind = Int32(SOCK_STREAM.rawValue)
         #endif
         guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else { throw BenchError("no socket pair") }
         let (mine, other) = (pair[0], pair[1])

@@ -6,9 +6,9 @@ struct RawSocket: Sendable {
 
     init(port: Int) throws {
         #if canImport(Darwin)
-        let kind = SOCK_STREAM
+            let kind = SOCK_STREAM
         #else
-        let kind = Int32(SOCK_STREAM.rawValue)
+            let kind = Int32(SOCK_STREAM.rawValue)
         #endif
         descriptor = socket(AF_INET, kind, 0)
         var address = sockaddr_in()

@@ -19,7 +19,8 @@ struct ReadBench: Sendable {
                     depth: 1, method: "messages.get",
                     params: [
                         EncodedJSON(
-                            "{\"path\":\"/chats/large/messages\",\"query\":{\"orderBy\":\"date\",\"limitToLast\":\(limit)}}")
+                            "{\"path\":\"/chats/large/messages\",\"query\":{\"orderBy\":\"date\",\"limitToLast\":\(limit)}}"
+                        )
                     ])
                 let window = try await load.windows(settings)
                 let what = "reads: newest \(limit) of \(Rate.text(Double(Self.roomSize))), \(clients) clients"

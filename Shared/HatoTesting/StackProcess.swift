@@ -3,11 +3,11 @@ import HatoModel
 import Synchronization
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #else
-import Darwin
+    import Darwin
 #endif
 
 /// The child process, its pipes, and its end.
@@ -67,7 +67,10 @@ final class StackProcess: @unchecked Sendable {
         defer { watch.cancel() }
         while true {
             let (line, status, isTooLate) = state.withLock { state in
-                (state.output.firstIndex(of: UInt8(ascii: "\n")).map { Array(state.output[..<$0]) }, state.status, state.isTooLate)
+                (
+                    state.output.firstIndex(of: UInt8(ascii: "\n")).map { Array(state.output[..<$0]) }, state.status,
+                    state.isTooLate
+                )
             }
             if let line {
                 guard let ready = (try? JSONParser.parse(line))?.object, ready["ready"] == true else {
@@ -111,11 +114,11 @@ final class StackProcess: @unchecked Sendable {
 
     private static func sendKill(_ identifier: Int32) -> Int32 {
         #if canImport(Glibc)
-        Glibc.kill(identifier, SIGKILL)
+            Glibc.kill(identifier, SIGKILL)
         #elseif canImport(Musl)
-        Musl.kill(identifier, SIGKILL)
+            Musl.kill(identifier, SIGKILL)
         #else
-        Darwin.kill(identifier, SIGKILL)
+            Darwin.kill(identifier, SIGKILL)
         #endif
     }
 

@@ -21,7 +21,8 @@ public final class RPCClient: Sendable {
 
     /// `credential` is for this call only, instead of the identity of the connection. Throws `RPCError`, or
     /// `CancellationError` when the task is cancelled (the server may do it all the same).
-    public func call<Request: RPCRequest>(_ request: Request, credential: String? = nil) async throws -> Request.Result {
+    public func call<Request: RPCRequest>(_ request: Request, credential: String? = nil) async throws -> Request.Result
+    {
         let result = try await call(
             method: Request.method, params: try request.encodedParams(), credential: credential)
         return try Request.decodeResult(result)

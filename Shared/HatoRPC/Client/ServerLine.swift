@@ -53,7 +53,8 @@ enum ServerLine {
 
 extension RPCError {
     static func badAnswer(_ what: String) -> RPCError {
-        RPCError(.internalError, reason: "bad_answer", "The server answered in a way this client does not know: \(what)")
+        RPCError(
+            .internalError, reason: "bad_answer", "The server answered in a way this client does not know: \(what)")
     }
 
     static let connectionLost = unavailable(

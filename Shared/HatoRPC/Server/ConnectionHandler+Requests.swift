@@ -60,7 +60,8 @@ extension ConnectionHandler {
     // MARK: Lines
 
     private var lineBytesMax: Int {
-        hasShownCredential ? server.limits.lineBytesMax
+        hasShownCredential
+            ? server.limits.lineBytesMax
             : min(server.limits.unauthenticatedLineBytesMax, server.limits.lineBytesMax)
     }
 

@@ -23,7 +23,8 @@ extension ConnectionHandler {
             return identifyByConnection(request, speaksAs)
         }
         guard let credential = auth.string else {
-            return .refused(RPCError.invalidParams("auth", "auth must be a string: an ID token or the administrator key"))
+            return .refused(
+                RPCError.invalidParams("auth", "auth must be a string: an ID token or the administrator key"))
         }
         request.isCallCredential = true
         guard let caller = server.authenticator.remembered(credential) else {
@@ -109,7 +110,8 @@ extension ConnectionHandler {
 
     func authenticate(_ request: CurrentRequest, _ caller: Caller) {
         if let unknown = request.params.members.first {
-            return fail(request, RPCError.invalidParams(unknown.name, "session.authenticate has no parameter of this name"))
+            return fail(
+                request, RPCError.invalidParams(unknown.name, "session.authenticate has no parameter of this name"))
         }
         become(caller, isEnd: false)
         succeed(

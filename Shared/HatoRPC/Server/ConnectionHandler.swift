@@ -209,7 +209,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// A cold request waits for all earlier ones; anything else that waits may go on.
     private var waitingCanMove: Bool {
-        guard let current = waiting?.current, case .cold = current.method.start, current.caller != nil else { return true }
+        guard let current = waiting?.current, case .cold = current.method.start, current.caller != nil else {
+            return true
+        }
         return running == 0
     }
 

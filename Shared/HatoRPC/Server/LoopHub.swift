@@ -16,7 +16,6 @@ final class LoopHub: @unchecked Sendable {
         case run(RPCConnection, @Sendable (ConnectionHandler) -> Void)
     }
 
-
     let loop: any EventLoop
     let server: ServerState
     private let mailbox = Mutex<[Item]>([])

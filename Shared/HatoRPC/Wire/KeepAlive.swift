@@ -1,19 +1,19 @@
 import NIOCore
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #else
-import Darwin
+    import Darwin
 #endif
 
 /// TCP's own probes, which find peers that vanished without a word.
 enum KeepAlive {
     #if canImport(Darwin)
-    private static let idle = TCP_KEEPALIVE
+        private static let idle = TCP_KEEPALIVE
     #else
-    private static let idle = TCP_KEEPIDLE
+        private static let idle = TCP_KEEPIDLE
     #endif
 
     static func options(_ limits: RPCLimits) -> [(option: NIOBSDSocket.Option, seconds: SocketOptionValue)] {

@@ -10,7 +10,8 @@ struct IdentityTests {
         let service = try await TestService()
         let peer = try await service.peer()
         #expect(try await peer.call("check.who")["result"] == ["admin": false])
-        #expect(try await peer.call("check.who", #"{"auth":"user-anna"}"#)["result"] == ["uid": "anna", "admin": false])
+        #expect(
+            try await peer.call("check.who", #"{"auth":"user-anna"}"#)["result"] == ["uid": "anna", "admin": false])
         #expect(try await peer.call("check.who", #"{"auth":"admin"}"#)["result"] == ["admin": true])
         #expect(try await peer.call("check.who")["result"] == ["admin": false])
         await service.stop()
@@ -50,7 +51,8 @@ struct IdentityTests {
     @Test func connectionKeepsItsIdentityUntilTheSessionEnds() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.call("session.authenticate", #"{"auth":"late-anna"}"#.replacing("late", with: "user"))
+        let answer = try await peer.call(
+            "session.authenticate", #"{"auth":"late-anna"}"#.replacing("late", with: "user"))
         #expect(answer["result"]?["uid"] == "anna")
         #expect(answer["result"]?["admin"] == false)
         #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
@@ -65,7 +67,9 @@ struct IdentityTests {
         let carl = try await peer.call("session.authenticate", #"{"auth":"admin","as":{"uid":"carl"}}"#)
         #expect(carl["result"]?["uid"] == "carl")
         #expect(try await peer.call("session.authenticate")["error"]?["data"]?["parameter"] == "auth")
-        #expect(try await peer.call("session.authenticate", #"{"auth":"admin","x":1}"#)["error"]?["data"]?["parameter"] == "x")
+        #expect(
+            try await peer.call("session.authenticate", #"{"auth":"admin","x":1}"#)["error"]?["data"]?["parameter"]
+                == "x")
         await service.stop()
     }
 
@@ -118,7 +122,8 @@ struct IdentityTests {
         _ = try await peer.call("session.end")
         let changes = service.identityChanges.current
         #expect(changes.count == 3)
-        guard case .extended(.user(let anna)) = changes.first, case .replaced(.user(let bea)) = changes.dropFirst().first
+        guard case .extended(.user(let anna)) = changes.first,
+            case .replaced(.user(let bea)) = changes.dropFirst().first
         else {
             Issue.record("\(changes)")
             return

@@ -52,7 +52,8 @@ struct LimitTests {
         let peer = try await service.peer()
         try await peer.send(
             #"{"jsonrpc":"2.0","id":1,"method":"check.later","params":{"gate":"a"}}"# + "\n"
-                + String(repeating: "[", count: 2_000) + "\n" + #"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"# + "\n")
+                + String(repeating: "[", count: 2_000) + "\n" + #"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"#
+                + "\n")
         await service.gates.arrivals(1)
         service.gates.open("a")
         #expect(try await peer.answer()["id"] == 1)
@@ -73,7 +74,8 @@ struct LimitTests {
 
     @Test func linesAreShortUntilACredentialWasShown() async throws {
         let service = try await TestService()
-        let long = #"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"value":""#
+        let long =
+            #"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"value":""#
             + String(repeating: "x", count: 70_000) + #""}}"#
         let stranger = try await service.peer()
         stranger.sendLater(long + "\n")
@@ -116,7 +118,10 @@ struct LimitTests {
         await service.stop()
     }
 
-    @Test(arguments: ["GET / HTTP/1.1\r\n", "POST /rpc HTTP/1.1\r\n", "OPTIONS * HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n", "Host: localhost\r\n", "host:x\r\n", "PUT ", "DELETE /"])
+    @Test(arguments: [
+        "GET / HTTP/1.1\r\n", "POST /rpc HTTP/1.1\r\n", "OPTIONS * HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n",
+        "Host: localhost\r\n", "host:x\r\n", "PUT ", "DELETE /",
+    ])
     func httpIsClosedUnanswered(opening: String) async throws {
         let service = try await TestService()
         let request = #"{"jsonrpc":"2.0","id":1,"method":"check.later","params":{"gate":"never"}}"# + "\n"
@@ -177,7 +182,8 @@ struct LimitTests {
         let count = 2_000
         let sent = Shared(0)
         for id in 0..<count {
-            let line = "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.echo\",\"params\":{\"value\":\"\(fill)\"}}\n"
+            let line =
+                "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.echo\",\"params\":{\"value\":\"\(fill)\"}}\n"
             let length = line.utf8.count
             peer.channel.writeAndFlush(ByteBuffer(string: line)).whenSuccess { sent.change { $0 += length } }
         }
@@ -203,7 +209,8 @@ struct LimitTests {
             peers.append(peer)
             for id in 0..<20 {
                 peer.sendLater(
-                    "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.later\",\"params\":{\"gate\":\"a\"},\"x\":\"\(fill)\"}\n")
+                    "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.later\",\"params\":{\"gate\":\"a\"},\"x\":\"\(fill)\"}\n"
+                )
             }
         }
         await service.gates.arrivals(4)

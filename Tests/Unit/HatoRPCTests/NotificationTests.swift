@@ -18,10 +18,17 @@ struct NotificationTests {
         let answer = try await peer.call("check.listen")
         let listener = try listener(service)
         #expect(answer["result"]?["subscription"] == .string(listener.subscription))
-        #expect(listener.connection.notify("check.event", subscription: listener.subscription, members: EncodedJSON("\"n\":1")))
-        #expect(listener.connection.notify("check.event", subscription: listener.subscription, members: EncodedJSON("")))
+        #expect(
+            listener.connection.notify(
+                "check.event", subscription: listener.subscription, members: EncodedJSON("\"n\":1")))
+        #expect(
+            listener.connection.notify("check.event", subscription: listener.subscription, members: EncodedJSON("")))
         let first = try await peer.answer()
-        #expect(first == ["jsonrpc": "2.0", "method": "check.event", "params": ["subscription": .string(listener.subscription), "n": 1]])
+        #expect(
+            first == [
+                "jsonrpc": "2.0", "method": "check.event",
+                "params": ["subscription": .string(listener.subscription), "n": 1],
+            ])
         #expect(try await peer.answer()["params"] == ["subscription": .string(listener.subscription)])
         await service.stop()
     }
@@ -44,7 +51,8 @@ struct NotificationTests {
         try await peer.send(
             #"{"jsonrpc":"2.0","id":1,"method":"check.later","params":{"gate":"a"}}"# + "\n"
                 + #"{"jsonrpc":"2.0","id":2,"method":"check.listen","params":{"gate":"b"}}"# + "\n"
-                + #"[{"jsonrpc":"2.0","id":3,"method":"check.listen","params":{"gate":"b"}},{"jsonrpc":"2.0","id":4,"method":"check.later","params":{"gate":"c"}}]"# + "\n")
+                + #"[{"jsonrpc":"2.0","id":3,"method":"check.listen","params":{"gate":"b"}},{"jsonrpc":"2.0","id":4,"method":"check.later","params":{"gate":"c"}}]"#
+                + "\n")
         await service.gates.arrivals(4)
         service.gates.open("b")
         service.gates.open("a")
@@ -66,7 +74,9 @@ struct NotificationTests {
         _ = try await peer.call("check.listen")
         let listener = try listener(service)
         for number in 0..<2_000 {
-            #expect(listener.connection.notify("check.event", subscription: listener.subscription, members: EncodedJSON("\"n\":\(number)")))
+            #expect(
+                listener.connection.notify(
+                    "check.event", subscription: listener.subscription, members: EncodedJSON("\"n\":\(number)")))
         }
         for number in 0..<2_000 {
             #expect(try await peer.answer()["params"]?["n"] == .number(Double(number)))
@@ -99,7 +109,9 @@ struct NotificationTests {
         listener.connection.onDrain { drained.change { $0 += 1 } }
         try await peer.startReading()
         try await eventually("the peer drained") { drained.current == 1 }
-        #expect(listener.connection.notify("check.event", subscription: listener.subscription, members: EncodedJSON("\"last\":true")))
+        #expect(
+            listener.connection.notify(
+                "check.event", subscription: listener.subscription, members: EncodedJSON("\"last\":true")))
         for _ in 0..<taken.current { _ = try await peer.line() }
         #expect(try await peer.answer()["params"]?["last"] == true)
         await service.stop()
@@ -146,7 +158,8 @@ struct NotificationTests {
         let members = EncodedJSON("\"n\":1")
         for _ in 0..<20 {
             for listener in listeners {
-                #expect(listener.connection.notify("check.event", subscription: listener.subscription, members: members))
+                #expect(
+                    listener.connection.notify("check.event", subscription: listener.subscription, members: members))
             }
         }
         for peer in peers {

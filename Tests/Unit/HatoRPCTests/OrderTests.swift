@@ -162,7 +162,8 @@ struct OrderTests {
         let service = try await TestService()
         let peer = try await service.peer()
         let answer = try await peer.ask(
-            #"[{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}},{"jsonrpc":"2.0","method"]"#)
+            #"[{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}},{"jsonrpc":"2.0","method"]"#
+        )
         #expect(answer["error"]?["code"] == -32700)
         #expect(try await peer.call("check.who")["result"]?["admin"] == false)
         await service.stop()
@@ -183,13 +184,28 @@ struct OrderTests {
 
     /// https://www.jsonrpc.org/specification#examples, with methods that exist nowhere where the service has none.
     @Test(arguments: [
-        (#"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#, #"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":"1"}"#),
-        (#"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#, #"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#),
-        (#"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#, #"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}"#),
-        (#"[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"},{"jsonrpc": "2.0", "method"]"#, #"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#),
+        (
+            #"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#,
+            #"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":"1"}"#
+        ),
+        (
+            #"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#,
+            #"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#
+        ),
+        (
+            #"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#,
+            #"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}"#
+        ),
+        (
+            #"[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"},{"jsonrpc": "2.0", "method"]"#,
+            #"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#
+        ),
         ("[]", #"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}"#),
         ("[1]", #"[{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}]"#),
-        ("[1,2,3]", #"[{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}]"#),
+        (
+            "[1,2,3]",
+            #"[{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}]"#
+        ),
     ])
     func examplesOfTheSpecificationAreAnsweredAsItSays(line: String, expected: String) async throws {
         let service = try await TestService()

@@ -115,7 +115,9 @@ struct TLSTests {
 
     @Test func missingCertificateStopsTheStartNamingTheFile() async throws {
         do {
-            _ = try await TestService { $0.tls = RPCServerTLS(certificateFile: "/no/such.pem", keyFile: "/no/such.key") }
+            _ = try await TestService {
+                $0.tls = RPCServerTLS(certificateFile: "/no/such.pem", keyFile: "/no/such.key")
+            }
             Issue.record("it started")
         } catch let RPCServerError.badTLS(file, _) {
             #expect(file == "/no/such.pem")

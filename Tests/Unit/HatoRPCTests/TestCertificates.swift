@@ -14,11 +14,17 @@ final class TestCertificates: Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data("subjectAltName=DNS:localhost,IP:127.0.0.1\n".utf8).write(to: folder.appendingPathComponent("names"))
         try Data("subjectAltName=DNS:localhost\n".utf8).write(to: folder.appendingPathComponent("onlyName"))
-        try await openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
+        try await openssl(
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem"
+        )
         for name in ["server", "client", "named"] {
             let names = name == "named" ? "onlyName" : "names"
-            try await openssl("req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=\(name) -keyout \(name).key -out \(name).csr")
-            try await openssl("x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile \(names) -out \(name).pem")
+            try await openssl(
+                "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=\(name) -keyout \(name).key -out \(name).csr"
+            )
+            try await openssl(
+                "x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile \(names) -out \(name).pem"
+            )
         }
     }
 

@@ -218,7 +218,6 @@ final class TestAuthenticator: Authenticator {
     }
 }
 
-
 extension TestAuthenticator {
     func setShortTokenEnd(inMilliseconds milliseconds: Int64) {
         shortTokenEnd.withLock { $0 = WallClock.milliseconds() + milliseconds }

@@ -31,7 +31,10 @@ struct WireTests {
     @Test func linesArriveInSegmentsOfOneByte() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        for byte in "\r\n\n  \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"check.echo\",\"params\":{\"value\":\"é\"}}\r\n".utf8 {
+        for byte
+            in "\r\n\n  \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"check.echo\",\"params\":{\"value\":\"é\"}}\r\n"
+            .utf8
+        {
             try await peer.send(bytes: [byte])
         }
         let answer = try await peer.answer()
@@ -87,7 +90,8 @@ struct WireTests {
     @Test(arguments: [
         (#"{"id":1,"method":"check.echo"}"#, "1"), (#"{"jsonrpc":"1.0","id":"a","method":"check.echo"}"#, #""a""#),
         (#"{"jsonrpc":2.0,"id":1,"method":"check.echo"}"#, "1"), (#"{"jsonrpc":"2.0","id":1}"#, "1"),
-        (#"{"jsonrpc":"2.0","id":1,"method":null}"#, "1"), (#"{"jsonrpc":"2.0","id":{},"method":"check.echo"}"#, "null"),
+        (#"{"jsonrpc":"2.0","id":1,"method":null}"#, "1"),
+        (#"{"jsonrpc":"2.0","id":{},"method":"check.echo"}"#, "null"),
         (#"{"jsonrpc":"2.0","id":true,"method":"check.echo"}"#, "null"),
         (#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":"bar"}"#, "1"),
         (#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":null}"#, "1"), (#""text""#, "null"), ("1", "null"),
@@ -130,7 +134,8 @@ struct WireTests {
         for line in [
             #"{"jsonrpc":"2.0","method":"check.echo"}"#, #"{"jsonrpc":"2.0","method":"no.such"}"#,
             #"{"jsonrpc":"2.0","method":"check.echo","params":[1]}"#, #"{"jsonrpc":"2.0","method":"check.fail"}"#,
-            #"{"jsonrpc":"2.0","method":"check.signedIn"}"#, #"{"jsonrpc":"2.0","method":"check.echo","params":{"x":1}}"#,
+            #"{"jsonrpc":"2.0","method":"check.signedIn"}"#,
+            #"{"jsonrpc":"2.0","method":"check.echo","params":{"x":1}}"#,
             #"{"jsonrpc":"2.0","method":"check.echo","params":{"auth":"wrong"}}"#,
             #"{"jsonrpc":"2.0","method":"check.forget"}"#,
         ] {
