@@ -128,7 +128,10 @@ let package = Package(
             ]),
         command(
             "hato-notifier", in: "Services/Notifier",
-            ["HatoNotifier", "HatoModel", "HatoStorage", "HatoRocksDB", "HatoRuntime", "HatoCommand", argumentParser]),
+            [
+                "HatoNotifier", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB",
+                "HatoRuntime", "HatoCommand", argumentParser, logging,
+            ]),
         command(
             "hato-dev", in: "Services/Dev",
             [

@@ -33,8 +33,8 @@ import Testing
             "HatoStorage",
         ],
         "Services/Notifier/hato-notifier": [
-            "HatoCommand", "HatoIdentity", "HatoModel", "HatoNotifier", "HatoRPC", "HatoRocksDB", "HatoRuntime",
-            "HatoStorage",
+            "HatoCommand", "HatoIdentity", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRocksDB",
+            "HatoRuntime", "HatoStorage",
         ],
         "Services/Dev/hato-dev": [
             "HatoAuth", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRocksDB",
@@ -46,9 +46,9 @@ import Testing
     static let fenced: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoPush"],
         "NIOSSL": ["HatoRPC"],
-        "NIOHTTP1": ["HatoRuntime", "HatoPush", "hato-notifier"],
-        "NIOCore": ["HatoRPC", "HatoRuntime", "HatoPush", "hato-notifier"],
-        "NIOPosix": ["HatoRPC", "HatoRuntime", "HatoPush", "hato-notifier"],
+        "NIOHTTP1": ["HatoRuntime", "HatoPush"],
+        "NIOCore": ["HatoRPC", "HatoRuntime", "HatoPush"],
+        "NIOPosix": ["HatoRPC", "HatoRuntime"],
         "CRocksDB": ["HatoRocksDB"],
         "ArgumentParser": ["HatoCommand", "hato-auth", "hato-messages", "hato-notifier", "hato-dev"],
     ]

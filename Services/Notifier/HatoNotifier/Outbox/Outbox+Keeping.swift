@@ -81,7 +81,8 @@ extension OutboxDraft {
         let due = try transaction.rows(
             RecordKey(.purge), before: RecordKey(.purge).with(time: max(0, cutoff)), limit: rowsMax)
         for row in due { try purge(row.key, policy) }
-        if due.count == rowsMax { return (nil, true) }
+        // What was put off instead is seen by the next transaction only.
+        if !due.isEmpty { return (nil, true) }
         let first = try transaction.rows(
             RecordKey(.purge), after: RecordKey(.purge).with(time: max(0, cutoff)), limit: 1
         ).first

@@ -1,0 +1,39 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+
+struct SendCommand: RequestCommand {
+    typealias Target = NotifierTarget
+    static let configuration = CommandConfiguration(
+        commandName: "send", abstract: Notifier.Send.summary,
+        discussion: "Example: hato-notifier send --to u1 --to u2 --title お知らせ --body 'メンテナンスは明日です'")
+
+    @OptionGroup var options: ClientOptions
+    @Option(help: "A user to notify; may be given several times.") var to: [String] = []
+    @Option(help: "A device to notify; may be given several times.") var device: [String] = []
+    @Option(help: "The title.") var title: String?
+    @Option(help: "The body.") var body: String?
+    @Option(help: ArgumentHelp("For the receiving app; may be given several times.", valueName: "name=value"))
+    var data: [String] = []
+    @Option(help: ArgumentHelp("How long it is worth delivering.", valueName: "seconds")) var ttl: Int?
+    @Option(help: "Replaces an unsent notification with the same key.") var collapseKey: String?
+    @Option(help: "Sends once, however often this is called within 24 hours.") var idempotencyKey: String?
+    @Flag(help: "Say how many devices there are; send nothing.") var dryRun = false
+
+    func request() throws -> Notifier.Send {
+        guard to.isEmpty != device.isEmpty else { throw ValidationError("Give --to or --device.") }
+        let target = to.isEmpty ? Notifier.SendTarget(devices: device) : Notifier.SendTarget(uids: to)
+        var request = Notifier.Send(
+            to: target, notification: .init(title: title, body: body), idempotencyKey: idempotencyKey)
+        for pair in data {
+            guard let sign = pair.firstIndex(of: "=") else { throw ValidationError("--data is name=value.") }
+            request.data = request.data ?? [:]
+            request.data?[String(pair[..<sign])] = String(pair[pair.index(after: sign)...])
+        }
+        if ttl != nil || collapseKey != nil {
+            request.options = .init(ttlSeconds: ttl, collapseKey: collapseKey)
+        }
+        request.dryRun = dryRun ? true : nil
+        return request
+    }
+}

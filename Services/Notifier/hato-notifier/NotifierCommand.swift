@@ -1,0 +1,21 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+
+/// Runs the notifier and does by hand what it offers.
+@main
+struct NotifierCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
+        subcommands: [
+            ServeCommand.self, DevicesCommand.self, TriggersCommand.self, SendCommand.self, OutboxCommand.self,
+            DeadCommand.self, ReceiveCommand.self, BackupCommand.self, CallCommand<NotifierTarget>.self,
+            HealthCommand<NotifierTarget>.self, ConfigCommand.self, VersionCommand<NotifierTarget>.self,
+        ])
+}
+
+enum NotifierTarget: CommandTarget {
+    static let service = "notifier"
+    static let port = 7703
+    static let methods = Notifier.methods
+}

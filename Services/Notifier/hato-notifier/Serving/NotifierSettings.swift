@@ -1,0 +1,112 @@
+import HatoNotifier
+import HatoPush
+import HatoRuntime
+
+/// What `hato-notifier serve` can be told.
+enum NotifierSettings {
+    static let process = ServiceProcess(
+        service: NotifierTarget.service,
+        declared: ServeSettings.declared(defaultPort: NotifierTarget.port)
+            + [
+                ServeSettings.peer("auth", defaultPort: 7701), ServeSettings.peer("messages", defaultPort: 7702),
+                Setting(
+                    "allow-private-webhooks", .flag, default: "false",
+                    help: "let webhooks go to this machine and private networks, plain http and any port"),
+                Setting("webhook-ports", .text, default: "443,8443", help: "the ports webhooks may go to"),
+            ] + ServeSettings.peerTLS + members.map(\.setting))
+
+    /// Writes what the settings say of deliveries, webhooks and limits. Throws `SettingsError`.
+    static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) throws {
+        configuration.addresses.allowsPrivate = settings.flag("allow-private-webhooks")
+        configuration.addresses.ports = try settings["webhook-ports"].split(separator: ",").map { text in
+            guard let port = Int(text), (1...65_535).contains(port) else {
+                throw SettingsError("setting webhook-ports: \"\(text)\" is no port; give e.g. 443,8443")
+            }
+            return port
+        }
+        for member in members { member.set(&configuration, settings.integer(member.setting.name)) }
+        guard configuration.delivery.lease > configuration.webhooks.timeout else {
+            throw SettingsError("settings lease-seconds and webhook-timeout-seconds: a lease must outlast an attempt")
+        }
+    }
+
+    // MARK: Table
+
+    /// A setting and what it changes.
+    private struct Member: Sendable {
+        var setting: Setting
+        var set: @Sendable (inout NotifierConfiguration, Int) -> Void
+    }
+
+    private static func number<Root>(
+        _ name: String, _ preset: Int, _ range: ClosedRange<Int>, _ help: String,
+        _ part: any WritableKeyPath<NotifierConfiguration, Root> & Sendable,
+        _ path: any WritableKeyPath<Root, Int> & Sendable
+    ) -> Member {
+        Member(
+            setting: Setting(name, .integer(range), default: String(preset), help: help),
+            set: { $0[keyPath: part][keyPath: path] = $1 })
+    }
+
+    private static func delivery(
+        _ name: String, _ path: any WritableKeyPath<DeliveryPolicy, Int> & Sendable, _ range: ClosedRange<Int>,
+        _ help: String
+    ) -> Member {
+        number(name, DeliveryPolicy()[keyPath: path], range, help, \.delivery, path)
+    }
+
+    private static func limit(
+        _ name: String, _ path: any WritableKeyPath<NotifierLimits, Int> & Sendable, _ range: ClosedRange<Int>,
+        _ help: String
+    ) -> Member {
+        number(name, NotifierLimits()[keyPath: path], range, help, \.limits, path)
+    }
+
+    private static func seconds(
+        _ name: String, _ path: any WritableKeyPath<DeliveryPolicy, Duration> & Sendable, _ help: String
+    ) -> Member {
+        let preset = DeliveryPolicy()[keyPath: path].components.seconds
+        return Member(
+            setting: Setting(name, .integer(1...315_360_000), default: "\(preset)", help: help),
+            set: { $0.delivery[keyPath: path] = .seconds($1) })
+    }
+
+    private static let members: [Member] =
+        [
+            delivery("attempts-max", \.attemptsMax, 1...100, "attempts before a delivery is dead"),
+            delivery("attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time, over all devices"),
+            seconds("backoff-first-seconds", \.backoff.first, "longest wait after the first failure; doubles with each"),
+            seconds("backoff-longest-seconds", \.backoff.longest, "longest wait after any failure"),
+            seconds("ttl-seconds", \.timeToLive, "how long a notification is worth delivering unless it says otherwise"),
+            seconds("lease-seconds", \.lease, "how long an attempt may take before it is made again"),
+            seconds("idempotency-seconds", \.idempotency, "how long an idempotency key holds"),
+            seconds("keep-finished-seconds", \.keepFinished, "how long the status of a notification is kept"),
+            seconds("keep-dead-seconds", \.keepDead, "how long dead deliveries are kept for replay"),
+            seconds("keep-events-seconds", \.keepEvents, "how far back followers can resume"),
+            seconds("secret-overlap-seconds", \.secretOverlap, "how long a former signing secret signs too"),
+            seconds("disable-after-seconds", \.disableAfter, "a device that only failed for so long is disabled"),
+            Member(
+                setting: Setting(
+                    "webhook-timeout-seconds", .integer(1...300), default: "15", help: "how long a receiver may take"),
+                set: { $0.webhooks.timeout = .seconds($1) }),
+        ] + limits
+
+    private static let limits: [Member] = [
+        limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user"),
+        limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one call or trigger"),
+        limit(
+            "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
+            "devices one notification goes to"),
+        limit("triggers-max", \.triggersMax, 1...100_000, "triggers"),
+        limit("title-bytes-max", \.titleBytesMax, 16...65_536, "longest title, in bytes"),
+        limit("body-bytes-max", \.bodyBytesMax, 16...65_536, "longest body, in bytes"),
+        limit("data-bytes-max", \.dataBytesMax, 16...65_536, "data of a notification, in bytes"),
+        limit("key-bytes-max", \.keyBytesMax, 16...1_024, "longest collapse key, idempotency key or trigger id"),
+        limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
+        limit("ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000, "longest time to live a call may ask for"),
+        limit("pending-max", \.pendingMax, 1...1_000_000_000, "deliveries that wait before more are refused"),
+        limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
+        limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
+        limit("changes-per-batch-max", \.changesPerBatchMax, 1...10_000, "changes handled in one transaction"),
+    ]
+}

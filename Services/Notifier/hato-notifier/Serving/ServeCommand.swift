@@ -1,0 +1,28 @@
+import ArgumentParser
+import HatoRuntime
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve", abstract: "Run the service until a signal stops it.",
+        discussion: "Settings:\n\(NotifierSettings.process.resolver.help)")
+
+    @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")
+    var settings: [String] = []
+
+    func run() async throws {
+        throw ExitCode(await NotifierSettings.process.run(settings) { try await RunningNotifier.start($0) })
+    }
+}
+
+struct ConfigCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Print the effective settings of `serve` with the same arguments, secrets hidden.")
+
+    @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")
+    var settings: [String] = []
+
+    func run() async throws {
+        throw ExitCode(NotifierSettings.process.showSettings(settings))
+    }
+}

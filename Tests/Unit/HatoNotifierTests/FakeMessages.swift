@@ -1,0 +1,175 @@
+import HatoIdentity
+import HatoModel
+import HatoRPC
+import Logging
+import Synchronization
+import Testing
+
+/// As much of messages as the notifier uses: a history that is followed, and nodes that are read.
+final class FakeMessages: Sendable {
+    private struct Follower: Sendable {
+        var connection: RPCConnection
+        var subscription: String
+        var patterns: [String]
+    }
+
+    private struct State {
+        var epoch = "epoch-1"
+        var version: UInt64 = 0
+        var oldest: UInt64 = 1
+        var commits: [Messages.Change] = []
+        var followers: [Follower] = []
+        var nodes: [String: JSONValue] = [:]
+        var followCount = 0
+        var reads: [String] = []
+        var isDown = false
+    }
+
+    private final class Holder: Sendable {
+        let state = Mutex(State())
+    }
+
+    private let holder: Holder
+    private let server: RPCServer
+    let port: Int
+
+    private init(_ holder: Holder, _ server: RPCServer, port: Int) {
+        self.holder = holder
+        self.server = server
+        self.port = port
+    }
+
+    static func start(port: Int = 0) async throws -> FakeMessages {
+        let holder = Holder()
+        let methods: [any RPCRequest.Type] = [Messages.Follow.self, Messages.Unfollow.self, Messages.Get.self]
+        var router = RPCRouter()
+        router.handle(Messages.Follow.self) { request, context in try follow(request, context, holder) }
+        router.handle(Messages.Unfollow.self) { request, context in
+            holder.state.withLock { state in
+                state.followers.removeAll {
+                    $0.subscription == request.subscription && $0.connection.id == context.connection.id
+                }
+            }
+            return Empty()
+        }
+        router.handle(Messages.Get.self) { request, _ in
+            try holder.state.withLock { state in
+                state.reads.append(request.path.text)
+                if state.isDown { throw RPCError.unavailable(reason: "down", "down") }
+                return .init(value: state.nodes[request.path.text] ?? .null, version: state.version)
+            }
+        }
+        var configuration = RPCServerConfiguration(service: "messages", version: "0")
+        configuration.methods = methods
+        configuration.port = port
+        let keys = try #require(AdministratorKeys(keys: [TestKeys.administrator]))
+        let authenticator = ServiceAuthenticator(
+            configuration: IdentityConfiguration(), administratorKeys: keys, fetchKeys: { [] })
+        let server = RPCServer(
+            configuration, router: router, authenticator: authenticator,
+            logger: Logger(label: "fake") { _ in SwiftLogNoOpLogHandler() })
+        let bound = try await server.start().port
+        return FakeMessages(holder, server, port: bound)
+    }
+
+    private static func follow(
+        _ request: Messages.Follow, _ context: RPCContext, _ holder: Holder
+    ) throws -> Messages.Follow.Result {
+        try holder.state.withLock { state in
+            state.followCount += 1
+            let after = request.after ?? state.version
+            if after > 0, let epoch = request.epoch, epoch != state.epoch || after > state.version {
+                throw RPCError.failedPrecondition(reason: "unknown_version", "unknown")
+            }
+            if request.after != 0, after + 1 < state.oldest {
+                throw RPCError.failedPrecondition(
+                    reason: "compacted", "compacted", data: ["oldest": .number(Double(state.oldest))])
+            }
+            let follower = Follower(
+                connection: context.connection, subscription: context.openSubscription(),
+                patterns: (request.patterns ?? []).map(\.description))
+            state.followers.append(follower)
+            for commit in state.commits where commit.version > after && commit.version >= state.oldest {
+                send(commit, to: follower)
+            }
+            return .init(subscription: follower.subscription, version: state.version, epoch: state.epoch)
+        }
+    }
+
+    private static func send(_ commit: Messages.Change, to follower: Follower) {
+        var mine = commit
+        mine.changes = commit.changes.filter { follower.patterns.contains($0.pattern ?? "") }
+        guard !mine.changes.isEmpty, var params = try? mine.encodedParams() else { return }
+        params["subscription"] = nil
+        let members = EncodedJSON { writer in
+            for member in params.members {
+                writer.member(member.name)
+                writer.write(member.value)
+            }
+        }
+        _ = follower.connection.notify(Messages.Change.method, subscription: follower.subscription, members: members)
+    }
+
+    // MARK: What tests do
+
+    /// Commits one message of a chat; returns its version.
+    @discardableResult
+    func push(_ text: String, in chat: String = "c1", by uid: String? = "u1", at time: Int64? = nil) -> UInt64 {
+        commit(at: time) { version in
+            var entry = Messages.Change.Entry(path: "/chats/\(chat)/messages/m\(version)", type: .created)
+            entry.pattern = "/chats/{chat}/messages/{id}"
+            entry.params = ["chat": chat, "id": "m\(version)"]
+            entry.before = .null
+            entry.after = ["senderName": "マスオ", "text": .string(text)]
+            entry.uid = uid
+            return [entry]
+        }
+    }
+
+    @discardableResult
+    func commit(at time: Int64? = nil, _ entries: (UInt64) -> [Messages.Change.Entry]) -> UInt64 {
+        holder.state.withLock { state in
+            state.version += 1
+            let commit = Messages.Change(
+                subscription: "", version: state.version, epoch: state.epoch, time: time ?? WallClock.milliseconds(),
+                changes: entries(state.version))
+            state.commits.append(commit)
+            for follower in state.followers { Self.send(commit, to: follower) }
+            return state.version
+        }
+    }
+
+    func setNode(_ path: String, _ value: JSONValue) { holder.state.withLock { $0.nodes[path] = value } }
+    func setDown(_ isDown: Bool) { holder.state.withLock { $0.isDown = isDown } }
+    var followCount: Int { holder.state.withLock { $0.followCount } }
+    var followerCount: Int { holder.state.withLock { $0.followers.count } }
+    var version: UInt64 { holder.state.withLock { $0.version } }
+
+    /// Forgets the records of commits before `version`.
+    func compact(before version: UInt64) { holder.state.withLock { $0.oldest = version } }
+
+    /// Another history, as after a restored backup that holds everything up to `version`.
+    func restore(through version: UInt64) {
+        holder.state.withLock { state in
+            state.epoch = "epoch-2"
+            state.commits.removeAll { $0.version > version }
+            state.commits = state.commits.map { commit in
+                var commit = commit
+                commit.epoch = "epoch-2"
+                return commit
+            }
+            state.version = version
+        }
+    }
+
+    /// Cuts every connection.
+    func disconnect() {
+        let followers = holder.state.withLock { state in
+            defer { state.followers = [] }
+            return state.followers
+        }
+        for follower in followers { follower.connection.close() }
+    }
+
+    func stop() async { await server.shutdown(grace: .seconds(5)) }
+}

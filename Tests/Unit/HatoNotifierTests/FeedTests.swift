@@ -1,0 +1,187 @@
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import Testing
+
+@testable import HatoNotifier
+
+/// How triggers follow the feed of messages.
+@Suite(.timeLimit(.minutes(3))) struct FeedTests {
+    private let channel = ScriptedChannel()
+
+    private func started(
+        messages: FakeMessages? = nil, store: (any Store)? = nil
+    ) async throws -> TestNotifier {
+        let notifier = try await TestNotifier.start(messages: messages, store: store, channels: [channel])
+        notifier.messages.setNode("/chats/c1/members", ["u1": true, "u2": true])
+        if store == nil { try await notifier.addDevice(of: "u2", at: "http://127.0.0.1:1/u2") }
+        return notifier
+    }
+
+    private var bodies: [String] { channel.deliveries.compactMap(\.content.text.body) }
+
+    @Test func aNewTriggerStartsAtNow() async throws {
+        let notifier = try await started()
+        notifier.messages.push("before")
+        try await notifier.setTrigger()
+        notifier.messages.push("after")
+        try await eventually("the change after it") { bodies == ["after"] }
+        // A second one on the same pattern does not see what the first has seen.
+        try await notifier.setTrigger("second", title: "second")
+        notifier.messages.push("later")
+        try await eventually("both fired") { channel.titles.count == 3 }
+        #expect(bodies.filter { $0 == "after" }.count == 1 && Set(channel.titles.suffix(2)).count == 2)
+        await notifier.stop()
+    }
+
+    @Test func oneSubscriptionServesAllTriggersOfADatabase() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger("a", title: "a")
+        try await notifier.setTrigger("b", title: "b")
+        try await notifier.setTrigger("c", recipients: .init(uids: ["u2"]), title: "c")
+        try await eventually("following") { try await notifier.isFollowing() }
+        try await eventually("one follower") { notifier.messages.followerCount == 1 }
+        notifier.messages.push("x")
+        try await eventually("three notifications") { Set(channel.titles) == ["a", "b", "c"] }
+        await notifier.stop()
+    }
+
+    @Test func aReplacedTriggerMissesNothingAndARemovedOneFiresNoMore() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger(title: "old")
+        notifier.messages.push("1")
+        #expect(try await notifier.setTrigger(title: "new") == false)
+        notifier.messages.push("2")
+        try await eventually("both changes") { bodies == ["1", "2"] }
+        #expect(channel.titles.last == "new")
+        _ = try await notifier.client.call(Notifier.Triggers.Remove(id: "chat-message"))
+        notifier.messages.push("3")
+        #expect(try await notifier.stats.cursors.isEmpty)
+        try await notifier.setTrigger(title: "again")
+        notifier.messages.push("4")
+        try await eventually("the last change") { bodies.last == "4" }
+        #expect(bodies == ["1", "2", "4"])
+        await notifier.stop()
+    }
+
+    @Test func aLostConnectionIsMadeAgainWithoutLossOrRepetition() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        for index in 1...3 {
+            notifier.messages.push("\(index)")
+            notifier.messages.disconnect()
+        }
+        notifier.messages.push("4")
+        try await eventually("all of them", within: .seconds(40)) { bodies.count >= 4 }
+        #expect(bodies == ["1", "2", "3", "4"])
+        await notifier.stop()
+    }
+
+    @Test func whileRecipientsCannotBeReadTheCursorStays() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        notifier.messages.setDown(true)
+        notifier.messages.push("1")
+        try await eventually("the feed waits") { try await notifier.stats.cursors.first?.error != nil }
+        #expect(try await notifier.stats.cursors.first?.version == 0)
+        notifier.messages.setDown(false)
+        try await eventually("delivered", within: .seconds(40)) { bodies == ["1"] }
+        await notifier.stop()
+    }
+
+    @Test func afterCompactionItGoesOnAtTheOldestAndSaysSo() async throws {
+        let messages = try await FakeMessages.start()
+        let store = try MemoryStore()
+        var notifier = try await started(messages: messages, store: nil)
+        await notifier.stop(keepingMessages: true)
+        notifier = try await TestNotifier.start(messages: messages, store: StayingOpen(store), channels: [channel])
+        try await notifier.addDevice(of: "u2", at: "http://127.0.0.1:1/u2")
+        try await notifier.setTrigger()
+        messages.push("1")
+        try await eventually("the first") { bodies == ["1"] }
+        await notifier.stop(keepingMessages: true)
+        for index in 2...5 { messages.push("\(index)") }
+        messages.compact(before: 4)
+        notifier = try await started(messages: messages, store: StayingOpen(store))
+        try await eventually("what is kept", within: .seconds(40)) { bodies == ["1", "4", "5"] }
+        #expect(try await notifier.stats.cursors.first?.gaps == 1)
+        let health = try await notifier.client.call(method: "service.health")
+        #expect(health["checks"]?["feeds"]?["default"]?["gaps"] == 1)
+        await notifier.stop()
+    }
+
+    @Test func anotherHistoryIsTakenUpWithoutRepeatingWhatWasHandled() async throws {
+        let messages = try await FakeMessages.start()
+        let store = try MemoryStore()
+        var notifier = try await TestNotifier.start(messages: messages, store: StayingOpen(store), channels: [channel])
+        messages.setNode("/chats/c1/members", ["u1": true, "u2": true])
+        try await notifier.addDevice(of: "u2", at: "http://127.0.0.1:1/u2")
+        try await notifier.setTrigger()
+        let now = WallClock.milliseconds()
+        for index in 1...4 { messages.push("\(index)", at: now + Int64(index)) }
+        try await eventually("all four") { bodies.count == 4 }
+        await notifier.stop(keepingMessages: true)
+        messages.restore(through: 2)
+        // Same versions, another history.
+        messages.push("5", at: now + 1_000)
+        notifier = try await TestNotifier.start(messages: messages, store: StayingOpen(store), channels: [channel])
+        try await eventually("what is new in it", within: .seconds(40)) { bodies.contains("5") }
+        messages.push("6", at: now + 1_001)
+        try await eventually("and what follows") { bodies.last == "6" }
+        #expect(bodies == ["1", "2", "3", "4", "5", "6"])
+        await notifier.stop()
+    }
+
+    @Test func aWriteBelowTheMatchIsCompletedFromTheDatabase() async throws {
+        let notifier = try await started()
+        _ = try await notifier.client.call(
+            {
+                var set = Notifier.Triggers.Set(
+                    id: "edited", pattern: "/chats/{chat}/messages/{id}", recipients: .init(uidField: "after.to"),
+                    notification: .init(title: "{after.senderName}", body: "{before.text}→{after.text}"))
+                set.on = [.updated]
+                return set
+            }())
+        notifier.messages.setNode("/chats/c1/messages/m9", ["senderName": "サザエ", "text": "new", "to": "u2"])
+        notifier.messages.commit { _ in
+            var entry = Messages.Change.Entry(path: "/chats/c1/messages/m9", type: .updated)
+            entry.pattern = "/chats/{chat}/messages/{id}"
+            entry.params = ["chat": "c1", "id": "m9"]
+            entry.before = ["text": "old"]
+            entry.after = ["text": "new"]
+            entry.partial = true
+            entry.uid = "u1"
+            return [entry]
+        }
+        try await eventually("completed") { bodies == ["old→new"] }
+        #expect(channel.titles == ["サザエ"])
+        await notifier.stop()
+    }
+
+    @Test func thousandsOfChangesAreAllAcceptedInOrder() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        for index in 1...2_000 { notifier.messages.push("\(index)") }
+        try await eventually("all delivered", within: .seconds(100)) { channel.deliveries.count >= 2_000 }
+        #expect(bodies == (1...2_000).map(String.init))
+        try await eventually("cursor") { try await notifier.stats.cursors.first?.version == 2_000 }
+        await notifier.stop()
+    }
+
+    @Test func aTriggerCanBeTriedWithoutSendingAnything() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        var test = Notifier.Triggers.Test(
+            id: "chat-message", path: try TreePath("/chats/c1/messages/m1"), after: ["senderName": "マスオ", "text": "ただいま"])
+        test.uid = "u1"
+        let result = try await notifier.client.call(test)
+        #expect(result.matches && result.params == ["chat": "c1", "id": "m1"])
+        #expect(result.recipients == ["u2"] && result.devices == 1)
+        #expect(result.notification == .init(title: "マスオさんからのメッセージ", body: "ただいま"))
+        test.path = try TreePath("/chats/c1")
+        #expect(try await notifier.client.call(test).matches == false)
+        #expect(channel.deliveries.isEmpty)
+        await notifier.stop()
+    }
+}

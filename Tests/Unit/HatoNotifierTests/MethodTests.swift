@@ -1,0 +1,237 @@
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import Testing
+
+@testable import HatoNotifier
+
+@Suite(.timeLimit(.minutes(3))) struct MethodTests {
+    private let channel = ScriptedChannel()
+
+    private func error(_ body: () async throws -> Void) async -> RPCError? {
+        do {
+            try await body()
+            return nil
+        } catch { return error as? RPCError }
+    }
+
+    @Test func aSecretIsShownOnceAndRotates() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        let url = "https://example.com/hook"
+        let first = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1")
+        #expect(first.secret != nil)
+        let again = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1")
+        #expect(again == .init(device: first.device))
+        let rotated = try await notifier.call(Notifier.Devices.RotateSecret(device: first.device), as: "u1")
+        #expect(rotated.secret != first.secret && rotated.previousUntil > Int(WallClock.milliseconds()))
+        _ = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
+        try await eventually("delivered") { channel.deliveries.count == 1 }
+        guard case .webhook(_, let secrets)? = channel.deliveries.first?.address else { return }
+        #expect(secrets.map(\.text) == [rotated.secret, first.secret ?? ""])
+        await notifier.stop()
+    }
+
+    @Test func theSameAddressMovesToTheNewestUser() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        let url = "https://example.com/hook"
+        let first = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1")
+        channel.answerNext([ScriptedChannel.busy])
+        let sent = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "secret")))
+        let second = try await notifier.call(Notifier.Devices.Register(url: url), as: "u2")
+        #expect(second.device != first.device && second.secret != nil && second.secret != first.secret)
+        #expect(try await notifier.call(Notifier.Devices.List(), as: "u1").devices.isEmpty)
+        #expect(try await notifier.call(Notifier.Devices.List(), as: "u2").devices.map(\.device) == [second.device])
+        // What waited for the former user does not reach the newer one.
+        let status = Notifier.Status(notification: try #require(sent.notification))
+        try await eventually("ended") { try await notifier.client.call(status).deliveries.first?.finishedAt != nil }
+        #expect(channel.deliveries.allSatisfy { $0.content.device == first.device })
+        await notifier.stop()
+    }
+
+    @Test func devicesBelongToTheirUser() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        let device = try await notifier.call(Notifier.Devices.Register(url: "https://example.com/1"), as: "u1").device
+        for call in [
+            { _ = try await notifier.call(Notifier.Devices.Unregister(device: device), as: "u2") },
+            { _ = try await notifier.call(Notifier.Devices.RotateSecret(device: device), as: "u2") },
+        ] {
+            #expect(await error(call)?.code == .notFound)
+        }
+        #expect(
+            await error { _ = try await notifier.call(Notifier.Devices.List(uid: "u1"), as: "u2") }?.code == .permissionDenied)
+        #expect(
+            await error { _ = try await notifier.call(Notifier.Devices.Register(url: "https://example.com/2", uid: "u1"), as: "u2") }?
+                .code == .permissionDenied)
+        #expect(
+            await error { _ = try await notifier.client.call(Notifier.Devices.Register(url: "https://example.com/3")) }?
+                .data["parameter"] == "uid")
+        let stranger = notifier.stranger()
+        #expect(await error { _ = try await stranger.call(Notifier.Devices.List()) }?.code == .unauthenticated)
+        await stranger.close()
+        _ = try await notifier.call(Notifier.Devices.Unregister(device: device), as: "u1")
+        #expect(try await notifier.client.call(Notifier.Devices.List()).devices.isEmpty)
+        await notifier.stop()
+    }
+
+    @Test func otherPlatformsAreRefusedByName() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        for platform in ["apns", "fcm", "webpush", "pigeon"] {
+            let refused = await error {
+                _ = try await notifier.client.call(
+                    method: "notifier.devices.register", params: ["platform": .string(platform), "token": "t", "uid": "u1"])
+            }
+            #expect(refused?.code == .invalidArgument && refused?.reason == "unsupported_platform")
+            #expect(refused?.message.contains("webhook") == true)
+        }
+        await notifier.stop()
+    }
+
+    @Test func aUserHasALimitedNumberOfDevicesInPages() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.devicesPerUserMax = 3 }
+        for index in 1...3 { try await notifier.addDevice(of: "u1", at: "https://example.com/\(index)") }
+        #expect(await error { try await notifier.addDevice(of: "u1", at: "https://example.com/4") }?.reason == "too_many_devices")
+        try await notifier.addDevice(of: "u2", at: "https://example.com/5")
+        for uid in [nil, "u1"] as [String?] {
+            var seen: [String] = []
+            var after: String?
+            repeat {
+                let page = try await notifier.client.call(Notifier.Devices.List(uid: uid, after: after, limit: 2))
+                seen += page.devices.map(\.device)
+                after = page.after
+            } while after != nil
+            #expect(Set(seen).count == (uid == nil ? 4 : 3) && seen.count == Set(seen).count)
+        }
+        await notifier.stop()
+    }
+
+    @Test func sendingIsDurableIdempotentAndCanBeTried() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        let device = try await notifier.addDevice(of: "u1", at: "https://example.com/1").device
+        var send = Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a"), idempotencyKey: "k")
+        send.dryRun = true
+        let version = notifier.store.version
+        #expect(try await notifier.client.call(send) == .init(notification: nil, recipients: 1))
+        #expect(notifier.store.version == version)
+        send.dryRun = nil
+        let first = try await notifier.client.call(send)
+        #expect(try await notifier.client.call(send) == first)
+        send.notification.title = "b"
+        #expect(await error { _ = try await notifier.client.call(send) }?.reason == "idempotency_key_reused")
+        let direct = try await notifier.client.call(
+            Notifier.Send(to: .init(devices: [device]), notification: .init(body: "direct")))
+        #expect(direct.recipients == 1)
+        let nobody = try await notifier.client.call(
+            Notifier.Send(to: .init(uids: ["nobody"]), notification: .init(title: "x")))
+        #expect(nobody.recipients == 0 && nobody.notification != nil)
+        try await eventually("delivered") { channel.deliveries.count == 2 }
+        await notifier.stop()
+    }
+
+    @Test func wrongSendsAreRefusedByParameter() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel])
+        func parameter(_ change: (inout Notifier.Send) -> Void) async -> String? {
+            var send = Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a"))
+            change(&send)
+            return await error { [send] in _ = try await notifier.client.call(send) }?.data["parameter"]?.string
+        }
+        #expect(await parameter { $0.to.devices = ["d"] } == "to")
+        #expect(await parameter { $0.to.uids = [] } == "to.uids")
+        #expect(await parameter { $0.to.uids = [String(repeating: "x", count: 200)] } == "to.uids")
+        #expect(await parameter { $0.notification = .init() } == "notification")
+        #expect(await parameter { $0.notification.title = String(repeating: "x", count: 2_000) } == "notification.title")
+        #expect(await parameter { $0.data = ["k": String(repeating: "x", count: 5_000)] } == "data")
+        #expect(await parameter { $0.options = .init(ttlSeconds: 0) } == "options.ttlSeconds")
+        #expect(await parameter { $0.options = .init(collapseKey: "") } == "options.collapseKey")
+        #expect(await parameter { $0.idempotencyKey = "a\nb" } == "idempotencyKey")
+        let unknown = await error {
+            _ = try await notifier.client.call(
+                Notifier.Send(to: .init(devices: ["dev_0"]), notification: .init(title: "a")))
+        }
+        #expect(unknown?.code == .notFound)
+        #expect(
+            await error { _ = try await notifier.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")), as: "u1") }?
+                .code == .permissionDenied)
+        await notifier.stop()
+    }
+
+    @Test func deadLettersAreListedReplayedAndDropped() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 2 }
+        try await notifier.addDevice(of: "u1", at: "https://example.com/1")
+        channel.answerNext([ScriptedChannel.busy, ScriptedChannel.busy])
+        let sent = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
+        try await eventually("dead") { try await notifier.client.call(Notifier.Dead.List()).dead.count == 1 }
+        let letter = try #require(try await notifier.client.call(Notifier.Dead.List()).dead.first)
+        #expect(letter.notification == sent.notification && letter.attempts == 2 && letter.lastAttempt?.status == 500)
+        #expect(try await notifier.client.call(Notifier.Dead.Replay(deliveries: [letter.delivery])).replayed == 1)
+        try await eventually("delivered") { try await notifier.stats.delivered == 1 }
+        #expect(try await notifier.client.call(Notifier.Dead.Drop(all: true)).dropped == 0)
+        #expect(await error { _ = try await notifier.client.call(Notifier.Dead.Drop()) }?.code == .invalidArgument)
+        #expect(await error { _ = try await notifier.client.call(Notifier.Dead.List(after: "x")) }?.code == .invalidArgument)
+        await notifier.stop()
+    }
+
+    @Test func followersSeeWhatBecomesOfNotificationsAndResume() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 1 }
+        try await notifier.addDevice(of: "u1", at: "https://example.com/1")
+        let subscription = try await notifier.client.subscribe(Notifier.Follow())
+        let sent = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
+        var events: [Notifier.Event] = []
+        for try await event in subscription {
+            events.append(try Notifier.Event.decode(event.params))
+            if events.count == 2 {
+                channel.answerNext([ScriptedChannel.busy])
+                _ = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "b")))
+            }
+            if events.count == 4 { break }
+        }
+        #expect(events.map(\.type) == [.accepted, .delivered, .accepted, .dead])
+        #expect(events.first?.notification == sent.notification && events.first?.recipients == 1)
+        #expect(events[1].delivery == "\(sent.notification ?? "")-0" && events[1].uid == "u1")
+        #expect(events.map(\.position) == events.map(\.position).sorted() && Set(events.map(\.position)).count == 4)
+        _ = try await notifier.client.call(Notifier.Unfollow(subscription: subscription.id))
+
+        for (after, expected) in [(0, 4), (events[0].position, 3), (events[2].position, 1)] {
+            let resumed = try await notifier.client.subscribe(Notifier.Follow(after: after, epoch: events[0].epoch))
+            var positions: [Int] = []
+            for try await event in resumed {
+                positions.append(try Notifier.Event.decode(event.params).position)
+                if positions.count == expected { break }
+            }
+            #expect(positions == events.suffix(expected).map(\.position))
+        }
+        for wrong in [Notifier.Follow(after: 1 << 50), Notifier.Follow(after: 1, epoch: "other")] {
+            #expect(await error { _ = try await notifier.client.subscribe(wrong) }?.reason == "unknown_version")
+        }
+        await notifier.stop()
+    }
+
+    @Test func triggersAreListedAndWrongOnesRefused() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.triggersMax = 2 }
+        try await notifier.setTrigger("b")
+        try await notifier.setTrigger("a")
+        #expect(try await notifier.client.call(Notifier.Triggers.List()).triggers.map(\.id) == ["a", "b"])
+        #expect(await error { try await notifier.setTrigger("c") }?.reason == "too_many_triggers")
+        #expect(await error { try await notifier.setTrigger("a", title: "{nothing}") }?.reason == "invalid_template")
+        #expect(await error { _ = try await notifier.client.call(Notifier.Triggers.Remove(id: "z")) }?.code == .notFound)
+        let unknown = await error {
+            _ = try await notifier.client.call(
+                method: "notifier.triggers.set",
+                params: [
+                    "id": "x", "pattern": "/a", "on": ["created"], "recipients": ["tokenField": "after.t"],
+                    "notification": ["title": "x"],
+                ])
+        }
+        #expect(unknown?.code == .invalidParams)
+        await notifier.stop()
+    }
+
+    @Test func everyDeclaredMethodHasAnExampleThatIsReadBack() throws {
+        for method in Notifier.methods {
+            func check<Request: RPCRequest>(_ type: Request.Type) throws {
+                _ = try Request.decode(try type.example.request.encodedParams())
+            }
+            try check(method)
+        }
+    }
+}
