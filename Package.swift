@@ -33,7 +33,9 @@ func room(_ name: String, in folder: String, _ dependencies: [Target.Dependency]
 }
 
 func command(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: settings)
+    .executableTarget(
+        name: name, dependencies: dependencies, path: "\(folder)/\(name)", exclude: excluded(name),
+        swiftSettings: settings)
 }
 
 func unitTests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -48,7 +50,7 @@ func suite(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [S
 }
 
 /// Pages that lie beside the sources of a target.
-func excluded(_ name: String) -> [String] { name == "HatoRPC" ? ["METHODS.md"] : [] }
+func excluded(_ name: String) -> [String] { ["HatoRPC": ["METHODS.md"], "hato-messages": ["Samples"]][name] ?? [] }
 
 let package = Package(
     name: "hato",

@@ -8,6 +8,7 @@ public import HatoModel
 import HatoRPC
 public import HatoStorage
 public import Logging
+import Synchronization
 
 public final class MessagesService: Sendable {
     private let store: any Store
@@ -17,6 +18,9 @@ public final class MessagesService: Sendable {
     private let server: RPCServer
     private let configuration: MessagesConfiguration
     private let builds: IndexBuilds
+    private let exports: ExportSnapshots
+    /// Cancelled by `shutdown`.
+    private let upkeep = Mutex<Task<Void, Never>?>(nil)
     private let logger: Logger
 
     /// Takes over `store`: stopping closes it. Throws when the store holds what this version cannot read.
@@ -44,8 +48,9 @@ public final class MessagesService: Sendable {
         ReadingMethods(parts: parts, sessions: sessions).add(to: &router)
         ListeningMethods(parts: parts, sessions: sessions, publisher: publisher).add(to: &router)
         DatabaseMethods(parts, queue: queue, sessions: sessions, builds: builds).add(to: &router)
+        exports = ExportSnapshots(limits: configuration.limits)
         MovingMethods(
-            parts: parts, queue: queue, sessions: sessions, exports: ExportSnapshots(limits: configuration.limits),
+            parts: parts, queue: queue, sessions: sessions, exports: exports,
             backups: Backups(folder: configuration.backupFolder), publisher: publisher
         ).add(to: &router)
         var server = configuration.server
@@ -67,7 +72,25 @@ public final class MessagesService: Sendable {
         }
         if store.version == 0 { try await makeFirstDatabase() }
         for database in parts.catalogue.all { builds.resume(database.name) }
-        return try await server.start()
+        let address = try await server.start()
+        upkeep.withLock { $0 = Task { [self] in await keepUp() } }
+        return address
+    }
+
+    /// Once a minute: forgets old change records, and exports nobody came back for.
+    private func keepUp() async {
+        let retention = ChangeRetention(parts.limits)
+        while (try? await Task.sleep(for: .seconds(60))) != nil {
+            let (store, exports, now, logger) = (store, exports, parts.now, logger)
+            store.submitRead {
+                exports.expire(now: now())
+                do {
+                    if let cut = try retention.cut(store, now: now()) { try store.compactCommits(through: cut) }
+                } catch {
+                    logger.error("old changes could not be forgotten", metadata: ["error": "\(error)"])
+                }
+            }
+        }
     }
 
     private func makeFirstDatabase() async throws {
@@ -81,6 +104,7 @@ public final class MessagesService: Sendable {
 
     /// Stops accepting, answers what was accepted, closes the store.
     public func shutdown(grace: Duration) async {
+        upkeep.withLock { $0?.cancel() }
         await server.shutdown(grace: grace)
         publisher.close()
         let store = store

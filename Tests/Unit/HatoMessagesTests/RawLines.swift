@@ -11,10 +11,17 @@ final class RawLines: Sendable {
     // Only the one test that owns the connection asks for lines, one at a time.
     nonisolated(unsafe) private var iterator: AsyncStream<String>.Iterator
 
+    private let continuation: AsyncStream<String>.Continuation
+
     private init(descriptor: Int32) {
         self.descriptor = descriptor
         let (lines, continuation) = AsyncStream.makeStream(of: String.self)
         iterator = lines.makeAsyncIterator()
+        self.continuation = continuation
+    }
+
+    func startReading() {
+        let (descriptor, continuation) = (descriptor, continuation)
         Thread.detachNewThread {
             var pending: [UInt8] = []
             var block = [UInt8](repeating: 0, count: 1 << 16)
@@ -31,7 +38,7 @@ final class RawLines: Sendable {
         }
     }
 
-    static func connect(_ running: RunningMessages) async throws -> RawLines {
+    static func connect(_ running: RunningMessages, readsAtOnce: Bool = true) async throws -> RawLines {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -43,7 +50,9 @@ final class RawLines: Sendable {
             }
         }
         guard code == 0 else { throw EndOfEvents() }
-        return RawLines(descriptor: descriptor)
+        let lines = RawLines(descriptor: descriptor)
+        if readsAtOnce { lines.startReading() }
+        return lines
     }
 
     func send(_ line: String) async throws {

@@ -1,0 +1,233 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+@Suite struct DatabaseTests {
+    @Test func newDatabaseDeniesEverythingToUsers() async throws {
+        try await RunningMessages.with { running in
+            let (administrator, client) = (running.administrator, running.user("a"))
+            let name = try DatabaseName("other")
+            let missing = await refusal { try await client.call(Messages.Get(database: name, path: "/")) }
+            #expect(missing?.reason == "database_not_found")
+            _ = try await administrator.call(Messages.Databases.Create(database: name))
+            let read = await refusal { try await client.call(Messages.Get(database: name, path: "/")) }
+            #expect(read?.code == .permissionDenied)
+            let write = await refusal { try await client.call(Messages.Set(database: name, path: "/a", value: 1)) }
+            #expect(write?.code == .permissionDenied)
+            let again = await refusal { try await administrator.call(Messages.Databases.Create(database: name)) }
+            #expect(again?.code == .alreadyExists)
+            let names = try await administrator.call(Messages.Databases.List()).databases.map(\.name.rawValue)
+            #expect(names == ["default", "other"])
+        }
+    }
+
+    @Test func databasesAreApart() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let name = try DatabaseName("other")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            _ = try await client.call(Messages.Set(path: "/a", value: 1))
+            _ = try await client.call(Messages.Set(database: name, path: "/a", value: 2))
+            let values = [
+                try await client.call(Messages.Get(path: "/a")).value,
+                try await client.call(Messages.Get(database: name, path: "/a")).value,
+            ]
+            #expect(values == [1, 2])
+        }
+    }
+
+    @Test func droppedDatabaseIsGoneAndItsNameIsFree() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let name = try DatabaseName("other")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            _ = try await client.call(Messages.Set(database: name, path: "/a", value: 1))
+            var events = EventReader(try await client.subscribe(Messages.Listen(database: name, path: "/a")))
+            _ = try await events.next()
+            _ = try await client.call(Messages.Databases.Drop(database: name))
+            let last = try await events.nextNotification()
+            #expect(last?.method == Messages.Cancelled.method)
+            #expect(last?.params["reason"] == "database_dropped")
+            #expect(await refusal { try await client.call(Messages.Get(database: name, path: "/a")) }?.code == .notFound)
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            let value = try await client.call(Messages.Get(database: name, path: "/")).value
+            #expect(value == .null)
+        }
+    }
+
+    @Test func databasesRulesAndIndexesSurviveTheService() async throws {
+        let store = KeptStore(try MemoryStore())
+        try await RunningMessages.with(store: store) { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Databases.Create(database: DatabaseName("other")))
+            _ = try await client.call(Messages.Rules.Set(rules: Self.indexed(on: "age")))
+            try await Self.waitForIndexes(client)
+        }
+        try await RunningMessages.with(store: store) { running in
+            let client = running.administrator
+            let names = try await client.call(Messages.Databases.List()).databases.map(\.name.rawValue)
+            #expect(names == ["default", "other"])
+            let rules = try await client.call(Messages.Rules.Get()).rules
+            #expect(rules == Self.indexed(on: "age"))
+            let indexes = try await client.call(Messages.Indexes.List())
+            #expect(indexes.map(\.on) == ["age"])
+            #expect(indexes.map(\.state) == [.ready])
+        }
+    }
+
+    // MARK: Rules
+
+    @Test func wrongRulesAreRefusedWithLineAndColumn() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let before = try await client.call(Messages.Rules.Get()).rules
+            let wrong = "{\n  \"rules\": {\n    \".read\": \"tru\"\n  }\n}"
+            let refused = await refusal { try await client.call(Messages.Rules.Set(rules: wrong)) }
+            #expect(refused?.code == .invalidArgument)
+            let problem = refused?.data["problems"]?.array?.first
+            #expect(problem?["line"] == 3)
+            #expect(problem?["column"]?.number ?? 0 > 1)
+            #expect(problem?["message"]?.string?.isEmpty == false)
+            let after = try await client.call(Messages.Rules.Get()).rules
+            #expect(after == before)
+        }
+    }
+
+    @Test func dryRunChangesNothing() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let version = running.store.version
+            let result = try await client.call(Messages.Rules.Set(rules: DefaultRules.deny, dryRun: true))
+            #expect(result.version == version)
+            let rules = try await client.call(Messages.Rules.Get()).rules
+            #expect(rules == DefaultRules.chat)
+        }
+    }
+
+    @Test func writeIsJudgedByTheRulesBeforeIt() async throws {
+        try await RunningMessages.with { running in
+            let line = try await RawLines.connect(running)
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}}"#)
+            let set = #"{"jsonrpc":"2.0","id":2,"method":"messages.rules.set","params":{"rules":"{\"rules\":{}}"}}"#
+            try await line.send(set)
+            try await line.send(#"{"jsonrpc":"2.0","id":3,"method":"messages.set","params":{"auth":"user:a","path":"/a","value":1}}"#)
+            _ = try await line.next()
+            #expect(try await line.next()["result"] != nil)
+            #expect(try await line.next()["error"]?["code"] == -32002)
+            line.close()
+        }
+    }
+
+    // MARK: Indexes
+
+    @Test func queryWithoutAnIndexSaysWhatToAdd() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let query = TreeQuery(order: .child("/age"), limit: .last(1))
+            let refused = await refusal { try await client.call(Messages.Get(path: "/people", query: query)) }
+            #expect(refused?.reason == "index_not_defined")
+            #expect(refused?.message.contains(#"".indexOn": "age""#) == true)
+        }
+    }
+
+    @Test func indexIsBuiltForExistingDataWhileWritesGoOn() async throws {
+        try await RunningMessages.with(change: { $0.limits.indexBuildPageRows = 7 }) { running in
+            let client = running.administrator
+            var people = JSONObject()
+            for number in 0..<100 { people["p\(number)"] = ["age": .number(Double(number % 10)), "n": .number(Double(number))] }
+            _ = try await client.call(Messages.Set(path: "/people", value: .object(people)))
+            _ = try await client.call(Messages.Rules.Set(rules: Self.indexed(on: "age")))
+            for number in 0..<20 {
+                _ = try await client.call(
+                    Messages.Set(path: TreePath("/people/p\(number)/age"), value: .number(Double(100 + number))))
+            }
+            try await Self.waitForIndexes(client)
+            let query = TreeQuery(order: .child("/age"), limit: .last(3))
+            let result = try await client.call(Messages.Get(path: "/people", query: query))
+            #expect(result.keys == ["p17", "p18", "p19"])
+            let index = try #require(try await client.call(Messages.Indexes.List()).first)
+            #expect(index.entries == 100)
+            #expect(index.pattern == "/people")
+        }
+    }
+
+    @Test func indexThatRulesNoLongerDeclareIsDropped() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Rules.Set(rules: Self.indexed(on: "age")))
+            _ = try await client.call(Messages.Set(path: "/people/a", value: ["age": 1]))
+            try await Self.waitForIndexes(client)
+            _ = try await client.call(Messages.Rules.Set(rules: Self.indexed(on: "name")))
+            let query = TreeQuery(order: .child("/age"))
+            let refused = await refusal { try await client.call(Messages.Get(path: "/people", query: query)) }
+            #expect(refused?.reason == "index_not_defined")
+            try await Self.waitForIndexes(client)
+            let indexes = try await client.call(Messages.Indexes.List())
+            #expect(indexes.map(\.on) == ["name"])
+            #expect(indexes.map(\.entries) == [1])
+        }
+    }
+
+    @Test func resultOfAQueryStandsInItsOrder() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            for (key, date) in [("30", 1), ("4", 3), ("x", 2)] {
+                _ = try await client.call(
+                    Messages.Set(path: TreePath("/chats/c/messages/\(key)"), value: ["date": .number(Double(date))]))
+            }
+            let line = try await RawLines.connect(running)
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":1,"method":"messages.get","params":{"auth":"user:a","path":"/chats/c/messages","query":{"orderBy":"date"}}}"#)
+            let result = try await line.next()["result"]
+            #expect(result?["value"]?.object?.members.map(\.name) == ["30", "x", "4"])
+            #expect(result?["keys"] == ["30", "x", "4"])
+            let nothing = try await client.call(Messages.Get(path: "/chats/none/messages", query: TreeQuery(order: .child("/date"))))
+            #expect(nothing.value == [:])
+            #expect(nothing.keys == [])
+            line.close()
+        }
+    }
+
+    static func indexed(on name: String) -> String {
+        #"{"rules": {"people": {".indexOn": "\#(name)"}}}"#
+    }
+
+    static func waitForIndexes(_ client: RPCClient) async throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try await client.call(Messages.Indexes.List()).contains(where: { $0.state == .building }) {
+            try #require(ContinuousClock.now < deadline, "the index is not ready after 30 s")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}
+
+/// A store that stays open when a service that used it stops.
+final class KeptStore: Store {
+    private let store: any Store
+    init(_ store: any Store) { self.store = store }
+
+    var epoch: StoreEpoch { store.epoch }
+    var version: UInt64 { store.version }
+    var keptCommits: KeptCommits { store.keptCommits }
+    var statistics: [String: Double] { store.statistics }
+
+    func snapshot() throws(StoreError) -> any StoreSnapshot { try store.snapshot() }
+    func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) { store.submit(body, completion: completion) }
+    func submitRead(_ body: @escaping @Sendable () -> Void) { store.submitRead(body) }
+    func observeCommits(
+        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
+    ) -> CommitObservation { store.observeCommits(observer, ended: ended) }
+    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        try store.commits(after: version, limit: limit)
+    }
+    func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
+    func backup(to folder: String) throws(StoreError) { try store.backup(to: folder) }
+    func close() {}
+}

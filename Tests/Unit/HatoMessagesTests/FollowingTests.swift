@@ -1,0 +1,186 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+@Suite struct FollowingTests {
+    private let messages = "/chats/{chat}/messages/{id}"
+
+    @Test func followerSeesCreationsUpdatesAndDeletions() async throws {
+        try await RunningMessages.with { running in
+            let (administrator, client) = (running.administrator, running.user("masuo"))
+            var feed = FeedReader(try await administrator.subscribe(try follow()))
+            let pushed = try await client.call(Messages.Push(path: "/chats/c1/messages", value: ["text": "a", "n": 1]))
+            let created = try await feed.next()
+            #expect(created.version == pushed.version)
+            #expect(created.epoch == running.store.epoch.description)
+            let entry = try #require(created.changes.first)
+            #expect(created.changes.count == 1)
+            #expect(entry.pattern == messages)
+            #expect(entry.params == ["chat": "c1", "id": pushed.key.text])
+            #expect(entry.path == "/chats/c1/messages/\(pushed.key)")
+            #expect(entry.type == .created)
+            #expect(entry.after == ["text": "a", "n": 1])
+            #expect(entry.uid == "masuo")
+            #expect(entry.partial == nil)
+
+            _ = try await client.call(Messages.Set(path: TreePath(entry.path + "/text"), value: "b"))
+            let part = try #require(try await feed.next().changes.first)
+            #expect(part.type == .updated)
+            #expect(part.partial == true)
+            #expect(part.path == entry.path)
+            #expect(part.before == ["text": "a"])
+            #expect(part.after == ["text": "b"])
+
+            _ = try await client.call(Messages.Set(path: TreePath(entry.path), value: ["text": "c"]))
+            let whole = try #require(try await feed.next().changes.first)
+            #expect(whole.type == .updated)
+            #expect(whole.partial == nil)
+            #expect(whole.before == ["text": "b", "n": 1])
+
+            _ = try await client.call(Messages.Remove(path: "/chats"))
+            let deleted = try #require(try await feed.next().changes.first)
+            #expect(deleted.type == .deleted)
+            #expect(deleted.before == ["text": "c"])
+        }
+    }
+
+    @Test func severalWritesBelowOneNodeAreOneChange() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages/m", value: ["a": 1, "b": 2, "c": 3]))
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            _ = try await client.call(
+                Messages.Update(path: "/chats/c/messages", values: ["m/a": 10, "m/b": nil, "other": "x"]))
+            let changes = try await feed.next().changes
+            #expect(changes.map(\.path) == ["/chats/c/messages/m", "/chats/c/messages/other"])
+            #expect(changes[0].before == ["a": 1, "b": 2])
+            #expect(changes[0].after == ["a": 10])
+            #expect(changes[0].uid == nil)
+        }
+    }
+
+    @Test func followerResumesWhereItWas() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            var versions: [UInt64] = []
+            for number in 0..<700 {
+                versions.append(
+                    try await client.call(
+                        Messages.Set(path: TreePath("/chats/c/messages/m\(number)"), value: .number(Double(number)))
+                    ).version)
+            }
+            let epoch = running.store.epoch.description
+            var feed = FeedReader(try await client.subscribe(try follow(after: versions[9], epoch: epoch)))
+            var seen: [UInt64] = []
+            while seen.count < 690 { seen.append(try await feed.next().version) }
+            #expect(seen == Array(versions[10...]))
+            versions.append(try await client.call(Messages.Set(path: "/chats/c/messages/last", value: 1)).version)
+            #expect(try await feed.next().version == versions.last)
+            var all = FeedReader(try await client.subscribe(try follow(after: 0)))
+            #expect(try await all.next().version == versions.first)
+        }
+    }
+
+    @Test func positionsThatAreNoneAreRefused() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            for number in 0..<10 { _ = try await client.call(Messages.Set(path: "/a", value: .number(Double(number)))) }
+            let epoch = running.store.epoch.description
+            let future = await refusal { try await client.subscribe(try follow(after: 1_000, epoch: epoch)) }
+            #expect(future?.reason == "unknown_version")
+            let foreign = await refusal { try await client.subscribe(try follow(after: 2, epoch: "foreign")) }
+            #expect(foreign?.reason == "unknown_version")
+            try running.store.compactCommits(through: 5)
+            let old = await refusal { try await client.subscribe(try follow(after: 2, epoch: epoch)) }
+            #expect(old?.reason == "compacted")
+            #expect(old?.data["oldest"] == 6)
+            _ = try await client.subscribe(try follow(after: 5, epoch: epoch))
+        }
+    }
+
+    @Test func moreMatchesThanTheLimitAreToldAsOne() async throws {
+        try await RunningMessages.with(change: { $0.limits.followMatchesMax = 5 }) { running in
+            let client = running.administrator
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            var messages = JSONObject()
+            for number in 0..<6 { messages["m\(number)"] = .number(Double(number)) }
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages", value: .object(messages)))
+            let changes = try await feed.next().changes
+            #expect(changes.count == 1)
+            #expect(changes[0].many == true)
+            #expect(changes[0].path == "/chats/c/messages")
+            messages["m5"] = nil
+            _ = try await client.call(Messages.Set(path: "/chats/d/messages", value: .object(messages)))
+            #expect(try await feed.next().changes.count == 5)
+        }
+    }
+
+    @Test func hiddenImportIsNotFollowed() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            _ = try await client.call(
+                Messages.Import(path: "/", rows: [["/chats/c/messages/m1", "hidden"]], disableTriggers: true))
+            _ = try await client.call(Messages.Import(path: "/", rows: [["/chats/c/messages/m2", "seen"]]))
+            #expect(try await feed.next().changes.first?.after == "seen")
+            var replayed = FeedReader(try await client.subscribe(try follow(after: 0)))
+            #expect(try await replayed.next().changes.first?.after == "seen")
+        }
+    }
+
+    @Test func followerWithoutPatternsSeesEveryWrittenPath() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            var feed = FeedReader(try await client.subscribe(Messages.Follow()))
+            _ = try await client.call(Messages.Set(path: "/a/b", value: 1))
+            let entry = try #require(try await feed.next().changes.first)
+            #expect(entry.path == "/a/b")
+            #expect(entry.type == .created)
+            #expect(entry.pattern == nil)
+        }
+    }
+
+    @Test func onlyAdministratorsFollow() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            #expect(await refusal { try await client.subscribe(try follow()) }?.code == .permissionDenied)
+        }
+    }
+
+    @Test func limitsOfFollowersHold() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.followersPerConnectionMax = 1
+            $0.limits.patternsPerFollowerMax = 1
+        }) { running in
+            let client = running.administrator
+            let pattern = try FeedPattern("/a")
+            let many = await refusal { try await client.subscribe(Messages.Follow(patterns: [pattern, pattern])) }
+            #expect(many?.reason == "too_many_patterns")
+            let subscription = try await client.subscribe(try follow())
+            let second = await refusal { try await client.subscribe(try follow()) }
+            #expect(second?.reason == "too_many_followers")
+            _ = try await client.call(Messages.Unfollow(subscription: subscription.id))
+            _ = try await client.subscribe(try follow())
+        }
+    }
+
+    private func follow(after: UInt64? = nil, epoch: String? = nil) throws -> Messages.Follow {
+        Messages.Follow(after: after, epoch: epoch, patterns: [try FeedPattern(messages)])
+    }
+}
+
+/// Reads what one follower is told.
+struct FeedReader {
+    private var iterator: RPCSubscription.AsyncIterator
+
+    init(_ subscription: RPCSubscription) { iterator = subscription.makeAsyncIterator() }
+
+    mutating func next() async throws -> Messages.Change {
+        guard let event = try await iterator.next(), event.method == Messages.Change.method else { throw EndOfEvents() }
+        return try Messages.Change.decode(event.params)
+    }
+}

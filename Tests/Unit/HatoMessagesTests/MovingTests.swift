@@ -1,0 +1,178 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Synchronization
+import Testing
+
+@testable import HatoMessages
+
+@Suite struct MovingTests {
+    @Test func exportIsOneVersionPageByPage() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            var tree = JSONObject()
+            for number in 0..<25 { tree["k\(number)"] = ["v": .number(Double(number))] }
+            _ = try await client.call(Messages.Set(path: "/a", value: .object(tree)))
+            var request = Messages.Export(path: "/a", limit: 10)
+            var rows: [[JSONValue]] = []
+            var pages = 0
+            repeat {
+                let page = try await client.call(request)
+                rows += page.rows
+                pages += 1
+                request.snapshot = page.snapshot
+                request.after = page.after
+                // What is written between the pages is not in them.
+                _ = try await client.call(Messages.Set(path: "/a/k7", value: ["v": "later"]))
+                _ = try await client.call(Messages.Set(path: TreePath("/a/z\(pages)"), value: 1))
+            } while request.after != nil
+            #expect(pages == 3)
+            #expect(rows.count == 25)
+            #expect(rows.contains(["/k7/v", 7]))
+            let ended = await refusal { try await client.call(request) }
+            #expect(ended?.reason == "export_not_found")
+        }
+    }
+
+    @Test func exportedRowsMakeTheSameTree() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let tree: JSONValue = [
+                "a": [".value": 5, ".priority": 1], "b": [".priority": "p", "x": true, "deep": ["10": "t", "9": "n"]],
+                "é😀": "text", "n": -0.5,
+            ]
+            _ = try await client.call(Messages.Set(path: "/from", value: tree))
+            let page = try await client.call(Messages.Export(path: "/from"))
+            #expect(page.after == nil)
+            _ = try await client.call(Messages.Import(path: "/to", rows: page.rows))
+            let copy = try await client.call(Messages.Get(path: "/to", form: .export)).value
+            #expect(copy == tree)
+            _ = try await client.call(Messages.Import(path: "/tree", value: tree))
+            let other = try await client.call(Messages.Get(path: "/tree", form: .export)).value
+            #expect(other == tree)
+        }
+    }
+
+    @Test func wrongRowIsNamed() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let refused = await refusal {
+                try await client.call(Messages.Import(path: "/", rows: [["/a", 1], ["/b", ["x": 1]]]))
+            }
+            #expect(refused?.code == .invalidArgument)
+            #expect(refused?.message.contains("Row 1") == true)
+            let value = try await client.call(Messages.Get(path: "/")).value
+            #expect(value == .null)
+        }
+    }
+
+    @Test func limitsOfMovingHold() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.exportRowsMax = 5
+            $0.limits.exportSnapshotsMax = 1
+            $0.limits.importRowsMax = 2
+        }) { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/a", value: ["x": 1, "y": 2]))
+            let long = await refusal { try await client.call(Messages.Export(path: "/", limit: 6)) }
+            #expect(long?.reason == "invalid_limit")
+            let first = try await client.call(Messages.Export(path: "/", limit: 1))
+            let second = await refusal { try await client.call(Messages.Export(path: "/", limit: 1)) }
+            #expect(second?.reason == "too_many_exports")
+            _ = try await client.call(
+                Messages.Export(path: "/", snapshot: first.snapshot, after: first.after, limit: 5))
+            _ = try await client.call(Messages.Export(path: "/", limit: 1))
+            let rows: [[JSONValue]] = [["/b/1", 1], ["/b/2", 1], ["/b/3", 1]]
+            let many = await refusal { try await client.call(Messages.Import(path: "/", rows: rows)) }
+            #expect(many?.reason == "too_many_rows")
+        }
+    }
+
+    @Test func forgottenExportEnds() throws {
+        let store = try MemoryStore()
+        var limits = MessagesLimits()
+        limits.exportIdleMs = 1_000
+        let exports = ExportSnapshots(limits: limits)
+        let handle = try exports.open(try store.snapshot(), now: 0)
+        _ = try exports.snapshot(of: handle, now: 900)
+        _ = try exports.snapshot(of: handle, now: 1_800)
+        #expect(throws: MessagesError.self) { try exports.snapshot(of: handle, now: 2_900) }
+    }
+
+    @Test func backupGoesUnderItsFolderOnly() async throws {
+        let folder = URL.temporaryDirectory.appending(path: "hato-messages-tests-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try await RunningMessages.with(change: { $0.backupFolder = folder }) { running in
+            let client = running.administrator
+            let version = try await client.call(Messages.Set(path: "/a", value: 1)).version
+            let backup = try await client.call(Messages.Backup(name: "first"))
+            #expect(backup.version >= version)
+            #expect(FileManager.default.fileExists(atPath: folder + "/first"))
+            #expect(await refusal { try await client.call(Messages.Backup(name: "first")) }?.code == .alreadyExists)
+            for name in ["../x", ".hidden", "a/b", ""] {
+                #expect(await refusal { try await client.call(Messages.Backup(name: name)) }?.code == .invalidArgument)
+            }
+        }
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            #expect(await refusal { try await client.call(Messages.Backup(name: "x")) }?.reason == "backups_off")
+        }
+    }
+
+    @Test func backupIsAStoreOfItsOwn() async throws {
+        let folder = URL.temporaryDirectory.appending(path: "hato-messages-tests-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try await RunningMessages.with(change: { $0.backupFolder = folder }) { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/a", value: ["b": 1]))
+            _ = try await client.call(Messages.Backup(name: "copy"))
+        }
+        try await RunningMessages.with(store: try MemoryStore(restoring: folder + "/copy")) { running in
+            let value = try await running.administrator.call(Messages.Get(path: "/")).value
+            #expect(value == ["a": ["b": 1]])
+        }
+    }
+
+    @Test func statsTellWhatIsServed() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            _ = try await client.subscribe(Messages.Listen(path: "/a"))
+            _ = try await client.subscribe(Messages.Follow())
+            let stats = try await client.call(Messages.Stats())
+            #expect(stats.listeners == 1)
+            #expect(stats.followers == 1)
+            #expect(stats.databases == 1)
+            #expect(stats.epoch == running.store.epoch.description)
+            #expect(stats.version == running.store.version)
+        }
+    }
+
+    @Test func oldChangesAreForgottenByAgeAndBySize() async throws {
+        let time = TestClock(1_000_000)
+        try await RunningMessages.with(change: { $0.now = { time.now } }) { running in
+            let client = running.administrator
+            var versions: [UInt64] = []
+            for _ in 0..<20 {
+                time.advance(by: 3_600_000)
+                versions.append(try await client.call(Messages.Push(path: "/a", value: "x")).version)
+            }
+            var retention = ChangeRetention(MessagesLimits())
+            #expect(try retention.cut(running.store, now: time.now) == nil)
+            retention.ageMsMax = 5 * 3_600_000 + 1
+            #expect(try retention.cut(running.store, now: time.now) == versions[13])
+            retention.ageMsMax = .max / 2
+            retention.bytesMax = running.store.keptCommits.bytes / 2
+            let cut = try #require(try retention.cut(running.store, now: time.now))
+            #expect((versions[5]...versions[14]).contains(cut))
+        }
+    }
+}
+
+final class TestClock: Sendable {
+    private let state: Mutex<Int64>
+    init(_ start: Int64) { state = Mutex(start) }
+    var now: Int64 { state.withLock { $0 } }
+    func advance(by milliseconds: Int64) { state.withLock { $0 += milliseconds } }
+}

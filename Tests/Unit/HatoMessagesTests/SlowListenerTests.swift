@@ -1,0 +1,116 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+@Suite struct SlowListenerTests {
+    @Test func listenerThatDoesNotReadGetsWhatItMissedMerged() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let line = try await RawLines.connect(running, readsAtOnce: false)
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/a"}}"#)
+            try await waitForListeners(1, client)
+            let text = String(repeating: "x", count: 50_000)
+            for number in 0..<300 {
+                let value: JSONValue = ["n": .number(Double(number)), "text": .string(text)]
+                _ = try await client.call(Messages.Set(path: TreePath("/a/k\(number % 3)"), value: value))
+            }
+            line.startReading()
+            var tree = TreeNode.empty
+            var bytes = 0
+            while tree.child(try TreeKey("k2")).child(try TreeKey("n")).leaf != .number(299) {
+                let message = try await line.next()
+                guard let events = message["params"]?["events"]?.array else { continue }
+                bytes += message.encoded.count
+                for event in events {
+                    let path = try TreePath(event["path"]?.string ?? "")
+                    if event["type"] == "put" {
+                        tree = tree.setting(try TreeNode(json: event["data"] ?? .null), at: path)
+                    } else {
+                        for member in event["data"]?.object?.members ?? [] {
+                            let place = try path.appending(TreePath(member.name))
+                            tree = tree.setting(try TreeNode(json: member.value), at: place)
+                        }
+                    }
+                }
+            }
+            let now = try await client.call(Messages.Get(path: "/a"))
+            #expect(tree.plain == now.value)
+            // 15 MB were written: what the kernel's buffers and 1 MiB held came, then the rest in one.
+            #expect(bytes < 12_000_000, "\(bytes) bytes")
+            line.close()
+        }
+    }
+
+    @Test func slowListenerHoldsUpNobody() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let stuck = try await RawLines.connect(running, readsAtOnce: false)
+            try await stuck.send(#"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/a"}}"#)
+            try await waitForListeners(1, client)
+            var events = EventReader(try await client.subscribe(Messages.Listen(path: "/a")))
+            _ = try await events.next()
+            let text = JSONValue.string(String(repeating: "x", count: 50_000))
+            for number in 0..<200 {
+                _ = try await client.call(Messages.Set(path: "/a/text", value: text))
+                _ = try await client.call(Messages.Set(path: "/a/n", value: .number(Double(number))))
+                if number == 0 { #expect(try await events.next() == [.put("/text", text)]) }
+                #expect(try await events.next() == [.put("/n", .number(Double(number)))])
+            }
+            stuck.close()
+            try await waitForListeners(1, client)
+        }
+    }
+
+    @Test func slowWindowIsSentAnew() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let line = try await RawLines.connect(running, readsAtOnce: false)
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/chats/c/messages","query":{"orderBy":"date","limitToLast":2}}}"#
+            )
+            try await waitForListeners(1, client)
+            let text = String(repeating: "x", count: 50_000)
+            for number in 0..<200 {
+                let value: JSONValue = ["date": .number(Double(number)), "text": .string(text)]
+                _ = try await client.call(Messages.Set(path: TreePath("/chats/c/messages/m\(number)"), value: value))
+            }
+            line.startReading()
+            var tree = TreeNode.empty
+            let (last, secondLast) = (try TreeKey("m199"), try TreeKey("m198"))
+            while tree.child(last).isEmpty || tree.children?.count != 2 {
+                for event in try await line.next()["params"]?["events"]?.array ?? [] {
+                    if event["path"] == "/", event["type"] == "put" { tree = try TreeNode(json: event["data"] ?? .null) } else {
+                        for member in event["data"]?.object?.members ?? [] {
+                            tree = tree.setting(try TreeNode(json: member.value), at: try TreePath(member.name))
+                        }
+                    }
+                }
+            }
+            #expect(tree.children?.map(\.key) == [secondLast, last])
+            line.close()
+        }
+    }
+
+    @Test func closedConnectionLeavesNothingBehind() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            _ = try await client.subscribe(Messages.Listen(path: "/a"))
+            _ = try await client.subscribe(Messages.Listen(path: "/b", query: TreeQuery(order: .key, limit: .last(1))))
+            try await waitForListeners(2, running.administrator)
+            await client.close()
+            try await waitForListeners(0, running.administrator)
+        }
+    }
+
+    private func waitForListeners(_ count: Int, _ client: RPCClient) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try await client.call(Messages.Stats()).listeners != count {
+            try #require(ContinuousClock.now < deadline)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+}
