@@ -11,15 +11,9 @@ import Synchronization
 /// for two accounts, one refresh token used twice) is settled by the order of the transactions, never by locks here. What an
 /// answer says is durable before it is given. Passwords are hashed outside transactions, on a bounded pool.
 ///
-/// State in memory, each with its own lock and none held across an `await`: the signing keys (`ring`), attempts
+/// State in memory, each with its own lock and none held across an `await`: the signing keys (`HeldKeys`), attempts
 /// (`AttemptLedger`), the hashing pool, verified tokens (`ServiceAuthenticator`).
 public final class AuthService: Sendable {
-    /// The keys as of a commit; only a later commit replaces them.
-    private struct HeldRing {
-        var ring: SigningKeyRing
-        var version: UInt64
-    }
-
     let configuration: AuthConfiguration
     let environment: AuthEnvironment
     let store: any Store
@@ -29,7 +23,9 @@ public final class AuthService: Sendable {
     let refreshKey: [UInt8]
     /// Who calls this service; verifies with the keys of this very service.
     public let authenticator: ServiceAuthenticator
-    private let held: Mutex<HeldRing>
+    private let keys: HeldKeys
+    /// Why the store takes nothing any more; nil while it does. Written once, by the store's own thread.
+    private let storeEnd = Mutex<String?>(nil)
 
     /// Opens the service on a store, which keeps its keys; a new store gets new ones.
     public static func open(
@@ -37,21 +33,25 @@ public final class AuthService: Sendable {
         environment: AuthEnvironment
     ) async throws -> AuthService {
         let secrets = try await ServiceSecrets.open(store, environment)
-        let keys = secrets.ring.published(
-            now: environment.now(), lifetime: configuration.tokenLifetimeSeconds * 1000)
+        let lifetime = configuration.tokenLifetimeSeconds * 1000
+        let keys = HeldKeys(secrets.ring)
+        // This service asks itself: what an unknown key id fetches is what is published now.
         let authenticator = ServiceAuthenticator(
             configuration: IdentityConfiguration(project: configuration.project),
-            administratorKeys: administratorKeys, now: environment.now, fetchKeys: { keys })
-        authenticator.replaceKeys(keys)
-        return AuthService(
-            configuration, Foundations(store: store, environment: environment, secrets: secrets), authenticator)
+            administratorKeys: administratorKeys, now: environment.now,
+            fetchKeys: { keys.ring.published(now: environment.now(), lifetime: lifetime) })
+        authenticator.replaceKeys(secrets.ring.published(now: environment.now(), lifetime: lifetime))
+        let foundations = Foundations(
+            store: store, environment: environment, refreshKey: secrets.refreshKey, keys: keys)
+        return AuthService(configuration, foundations, authenticator)
     }
 
     /// What the service stands on.
     private struct Foundations {
         var store: any Store
         var environment: AuthEnvironment
-        var secrets: ServiceSecrets
+        var refreshKey: [UInt8]
+        var keys: HeldKeys
     }
 
     private init(
@@ -61,10 +61,11 @@ public final class AuthService: Sendable {
         self.authenticator = authenticator
         environment = foundations.environment
         store = foundations.store
+        keys = foundations.keys
+        refreshKey = foundations.refreshKey
         passwords = PasswordHasher(configuration, environment)
         attempts = AttemptLedger(configuration, now: environment.now)
-        refreshKey = foundations.secrets.refreshKey
-        held = Mutex(HeldRing(ring: foundations.secrets.ring, version: 0))
+        store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
     }
 
     /// The methods of the service, all that `Auth.methods` declares.
@@ -77,30 +78,49 @@ public final class AuthService: Sendable {
         return router
     }
 
+    /// A method; what the store says no with becomes an error of the wire.
+    func handle<Request: RPCRequest>(
+        _: Request.Type, in router: inout RPCRouter,
+        _ body: @escaping @Sendable (AuthService, Request, CallOrigin) async throws -> Request.Result
+    ) {
+        router.handle(Request.self) { [self] request, context in
+            do {
+                return try await body(self, request, CallOrigin(context))
+            } catch let error as StoreError {
+                environment.logger.error(
+                    "the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
+                if case .closed = error { throw RPCError.unavailable(reason: "store_closed", "The store is closed") }
+                throw RPCError.internalError
+            }
+        }
+    }
+
+    /// Not up any more once the store has ended: whoever watches must start the service anew.
     public var health: RPCHealth {
-        RPCHealth(
-            .ready,
+        let end = storeEnd.withLock { $0 }
+        return RPCHealth(
+            end == nil ? .ready : .stopping,
             checks: [
-                "signingKey": .string(ring.current.kid), "passwordsWaiting": .number(Double(passwords.waitingCount)),
+                "store": .string(end ?? "open"), "signingKey": .string(ring.current.kid),
+                "passwordsWaiting": .number(Double(passwords.waitingCount)),
             ])
+    }
+
+    private func storeEnded(_ error: StoreError) {
+        storeEnd.withLock { $0 = "\(error)" }
+        environment.logger.notice("the store has closed", metadata: ["reason": "\(error)"])
     }
 
     // MARK: Keys
 
-    var ring: SigningKeyRing { held.withLock { $0.ring } }
+    var ring: SigningKeyRing { keys.ring }
 
     var publishedKeys: [Auth.JWK] {
         ring.published(now: environment.now(), lifetime: configuration.tokenLifetimeSeconds * 1000)
     }
 
-    /// Takes the keys of a commit, unless those of a later one are here: answers of two rotations may come in any order.
     func take(_ ring: SigningKeyRing, version: UInt64) {
-        let isNewest = held.withLock { held in
-            guard version > held.version else { return false }
-            held = HeldRing(ring: ring, version: version)
-            return true
-        }
-        if isNewest { authenticator.replaceKeys(publishedKeys) }
+        if keys.take(ring, version: version) { authenticator.replaceKeys(publishedKeys) }
     }
 
     // MARK: Sessions
@@ -123,11 +143,19 @@ public final class AuthService: Sendable {
             id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)))
     }
 
+    /// A session that a transaction has written, or found: with the account and the time as they were then, so that no token is
+    /// issued after the end of its session.
+    struct Granted: Sendable {
+        var account: AccountRecord
+        var record: SessionRecord
+        /// Milliseconds.
+        var at: Int64
+    }
+
     /// The answer for a session that is durable.
-    func session(
-        _ record: SessionRecord, _ token: RefreshToken, of account: AccountRecord, isNewUser: Bool = false
-    ) throws -> Auth.Session {
-        let issuedAt = environment.now() / 1000
+    func session(_ granted: Granted, _ token: RefreshToken, isNewUser: Bool = false) throws -> Auth.Session {
+        let (account, record) = (granted.account, granted.record)
+        let issuedAt = granted.at / 1000
         let claims = IDTokenClaims(
             account: account, provider: record.provider, authTime: record.authTime, issuedAt: issuedAt,
             expiresAt: issuedAt + configuration.tokenLifetimeSeconds)

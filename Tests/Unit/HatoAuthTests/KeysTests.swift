@@ -61,6 +61,20 @@ struct KeysTests {
         _ = try await bench.account(try await bench.signUp())
     }
 
+    @Test func unknownKeyIdDoesNotBringOldKeysBack() async throws {
+        let bench = try await AuthBench.open()
+        for _ in 0..<3 { _ = try await bench.service.rotateKeys() }
+        let session = try await bench.signUp()
+        let claims = try await bench.claims(session.idToken)
+        bench.pass(seconds: 61)
+        let forged = try SigningKey(kid: "stranger").sign(claims)
+        #expect(
+            await wireError { try await bench.service.authenticator.authenticate(forged) }?.reason == "INVALID_ID_TOKEN"
+        )
+        let refreshed = try await bench.refresh(session.refreshToken)
+        #expect(try await bench.account(refreshed).uid == session.uid)
+    }
+
     @Test func verifierThatKnowsThePublishedKeysVerifiesEveryToken() async throws {
         let bench = try await AuthBench.open()
         var verifier = TokenVerifier(configuration: IdentityConfiguration())

@@ -165,6 +165,20 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
+    @Test func storeThatHasClosedIsAnOutageAndNotAnAnswer() async throws {
+        let bench = try await AuthBench.open()
+        let server = try await AuthServer.start(bench.service, RPCServerConfiguration(service: "auth", version: "0"))
+        let client = RPCClient(RPCClientConfiguration(host: server.host, port: server.port))
+        let session = try await client.call(Auth.SignUp())
+        bench.store.close()
+        let refused = await wireError { try await client.call(Auth.Refresh(refreshToken: session.refreshToken)) }
+        #expect(refused?.code == .unavailable, "clients keep their users signed in")
+        #expect(refused?.isRetryable == true)
+        #expect(try await client.call(Service.Health()).status == .stopping)
+        await client.close()
+        await server.shutdown(grace: .seconds(10))
+    }
+
     @Test func logNeverHoldsSecrets() async throws {
         let bench = try await WireBench()
         let session = try await bench.client.call(Auth.SignUp(email: "masuo@example.com", password: AuthBench.password))

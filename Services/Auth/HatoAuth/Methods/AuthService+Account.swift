@@ -4,11 +4,9 @@ import HatoStorage
 
 extension AuthService {
     func addAccountMethods(to router: inout RPCRouter) {
-        router.handle(Auth.Account.Get.self) { [self] _, context in try await account(CallOrigin(context)) }
-        router.handle(Auth.Account.Update.self) { [self] request, context in
-            try await updateAccount(request, CallOrigin(context))
-        }
-        router.handle(Auth.Account.Delete.self) { [self] _, context in try await deleteAccount(CallOrigin(context)) }
+        handle(Auth.Account.Get.self, in: &router) { service, _, origin in try await service.account(origin) }
+        handle(Auth.Account.Update.self, in: &router) { try await $0.updateAccount($1, $2) }
+        handle(Auth.Account.Delete.self, in: &router) { service, _, origin in try await service.deleteAccount(origin) }
     }
 
     func account(_ origin: CallOrigin) async throws -> Auth.Account {
@@ -64,13 +62,13 @@ extension AuthService {
     private struct Updated: Sendable {
         var account: AccountRecord
         /// Nil when the earlier sessions live on.
-        var session: SessionRecord?
+        var granted: Granted?
     }
 
     private func update(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Account.Update.Result {
         let beginning = newBeginning()
-        let now = environment.now()
-        let updated = try await store.write { rows in
+        let updated = try await store.write { [environment] rows in
+            let now = environment.now()
             let before = try Self.ownAccount(user, in: rows)
             let account = change.applied(to: before, now: now)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
@@ -83,10 +81,10 @@ extension AuthService {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return Updated(account: account, session: record)
+            return Updated(account: account, granted: Granted(account: account, record: record, at: now))
         }.outcome
-        guard let record = updated.session else { return try renewed(user, updated.account) }
-        let session = try session(record, beginning.token, of: updated.account)
+        guard let granted = updated.granted else { return try renewed(user, updated.account) }
+        let session = try session(granted, beginning.token)
         return Auth.Account.Update.Result(
             idToken: session.idToken, refreshToken: session.refreshToken, expiresIn: session.expiresIn,
             account: updated.account.account)

@@ -5,8 +5,8 @@ import Logging
 
 extension AuthService {
     func addKeysMethods(to router: inout RPCRouter) {
-        router.handle(Auth.Keys.self) { [self] _, _ in Auth.Keys.Result(keys: publishedKeys) }
-        router.handle(Auth.Keys.Rotate.self) { [self] _, _ in try await rotateKeys() }
+        handle(Auth.Keys.self, in: &router) { service, _, _ in Auth.Keys.Result(keys: service.publishedKeys) }
+        handle(Auth.Keys.Rotate.self, in: &router) { service, _, _ in try await service.rotateKeys() }
     }
 
     /// Durable before the new key signs anything: a restart must be able to verify what was handed out.

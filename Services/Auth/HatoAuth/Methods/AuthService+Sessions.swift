@@ -5,10 +5,10 @@ import Logging
 
 extension AuthService {
     func addSessionMethods(to router: inout RPCRouter) {
-        router.handle(Auth.SignUp.self) { [self] request, context in try await signUp(request, CallOrigin(context)) }
-        router.handle(Auth.SignIn.self) { [self] request, context in try await signIn(request, CallOrigin(context)) }
-        router.handle(Auth.Refresh.self) { [self] request, context in try await refresh(request, CallOrigin(context)) }
-        router.handle(Auth.SignOut.self) { [self] request, _ in try await signOut(request) }
+        handle(Auth.SignUp.self, in: &router) { try await $0.signUp($1, $2) }
+        handle(Auth.SignIn.self, in: &router) { try await $0.signIn($1, $2) }
+        handle(Auth.Refresh.self, in: &router) { try await $0.refresh($1, $2) }
+        handle(Auth.SignOut.self, in: &router) { service, request, _ in try await service.signOut(request) }
     }
 
     /// The rotation is durable before the successor leaves. If the answer is lost, the same token brings the same successor.
@@ -17,10 +17,10 @@ extension AuthService {
         do {
             guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
             let successor = token.successor(key: refreshKey)
-            let now = environment.now()
-            let policy = configuration.refresh
-            let refreshed = try await store.write { rows in
-                try Self.rotate(Presentation(token: token, successor: successor, now: now, policy: policy), in: rows)
+            let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
+                let now = environment.now()
+                return try Self.rotate(
+                    Presentation(token: token, successor: successor, now: now, policy: policy), in: rows)
             }.outcome
             return try answer(refreshed, successor)
         } catch let error as AuthError {
@@ -50,7 +50,7 @@ extension AuthService {
 
     /// What a transaction made of a refresh token. A session that ended is an outcome, not an error: its end must be kept.
     private enum Refreshed: Sendable {
-        case went(AccountRecord, SessionRecord, isRepeated: Bool)
+        case went(Granted, isRepeated: Bool)
         case refused(AuthError)
         case reused(uid: String)
     }
@@ -72,20 +72,22 @@ extension AuthService {
         case .rotate, .repeatSuccessor:
             guard !before.disabled else { return .refused(.userDisabled) }
             guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
-            guard action == .rotate else { return .went(before, session, isRepeated: true) }
+            guard action == .rotate else {
+                return .went(Granted(account: before, record: session, at: presented.now), isRepeated: true)
+            }
             var account = before
             account.lastRefreshAt = presented.now
             AccountRows.put(account, replacing: before, in: rows)
             SessionRows.put(session, in: rows)
-            return .went(account, session, isRepeated: false)
+            return .went(Granted(account: account, record: session, at: presented.now), isRepeated: false)
         }
     }
 
     private func answer(_ refreshed: Refreshed, _ successor: RefreshToken) throws -> Auth.Session {
         switch refreshed {
-        case .went(let account, let record, let isRepeated):
+        case .went(let granted, let isRepeated):
             metrics.count(isRepeated ? .refreshRepeated : .refreshed)
-            return try session(record, successor, of: account)
+            return try session(granted, successor)
         case .refused(let error):
             throw error
         case .reused(let uid):

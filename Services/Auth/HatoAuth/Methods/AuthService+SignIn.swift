@@ -47,9 +47,9 @@ extension AuthService {
         _ uid: String, checked: PasswordHash, strengthened: PasswordHash?
     ) async throws -> Auth.Session {
         let beginning = newBeginning()
-        let now = environment.now()
         let sessionsMax = configuration.limits.sessionsPerAccountMax
-        let (account, record) = try await store.write { rows in
+        let granted = try await store.write { [environment] rows in
+            let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows), before.passwordHash?.text == checked.text else {
                 throw AuthError.invalidCredentials
             }
@@ -62,9 +62,9 @@ extension AuthService {
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return (account, record)
+            return Granted(account: account, record: record, at: now)
         }.outcome
-        return try session(record, beginning.token, of: account)
+        return try session(granted, beginning.token)
     }
 
     /// The password with today's cost when it was hashed with less; nil when there is nothing to do, or no time for it now.

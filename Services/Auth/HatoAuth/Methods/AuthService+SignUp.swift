@@ -49,24 +49,24 @@ extension AuthService {
     private func makeAccount(_ change: AccountChange) async throws -> Auth.Session {
         let uid = newUID()
         let beginning = newBeginning()
-        let now = environment.now()
-        let (account, record) = try await store.write { rows in
+        let granted = try await store.write { [environment] rows in
+            let now = environment.now()
             var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
             account.lastLoginAt = now
             try AccountRows.checkNames(of: account, replacing: nil, in: rows)
             let record = beginning.record(of: account, now: now)
             AccountRows.put(account, replacing: nil, in: rows)
             SessionRows.put(record, in: rows)
-            return (account, record)
+            return Granted(account: account, record: record, at: now)
         }.outcome
-        return try session(record, beginning.token, of: account, isNewUser: true)
+        return try session(granted, beginning.token, isNewUser: true)
     }
 
     /// An anonymous account gets credentials and keeps its uid; its earlier sessions end.
     private func upgrade(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Session {
         let beginning = newBeginning()
-        let now = environment.now()
-        let (account, record) = try await store.write { rows in
+        let granted = try await store.write { [environment] rows in
+            let now = environment.now()
             let before = try Self.ownAccount(user, in: rows)
             guard before.isAnonymous else { throw AuthError.hasCredentials }
             var account = change.applied(to: before, now: now)
@@ -77,9 +77,9 @@ extension AuthService {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return (account, record)
+            return Granted(account: account, record: record, at: now)
         }.outcome
-        return try session(record, beginning.token, of: account)
+        return try session(granted, beginning.token)
     }
 
     private func upgradedUser(_ idToken: String) throws -> Caller.User {

@@ -4,12 +4,12 @@ import HatoStorage
 
 extension AuthService {
     func addUsersMethods(to router: inout RPCRouter) {
-        router.handle(Auth.Users.Create.self) { [self] request, _ in try await createUser(request) }
-        router.handle(Auth.Users.Get.self) { [self] request, _ in try await user(request) }
-        router.handle(Auth.Users.List.self) { [self] request, _ in try await users(request) }
-        router.handle(Auth.Users.Update.self) { [self] request, _ in try await updateUser(request) }
-        router.handle(Auth.Users.Delete.self) { [self] request, _ in try await deleteUser(request) }
-        router.handle(Auth.Users.Revoke.self) { [self] request, _ in try await revokeUser(request) }
+        handle(Auth.Users.Create.self, in: &router) { service, request, _ in try await service.createUser(request) }
+        handle(Auth.Users.Get.self, in: &router) { service, request, _ in try await service.user(request) }
+        handle(Auth.Users.List.self, in: &router) { service, request, _ in try await service.users(request) }
+        handle(Auth.Users.Update.self, in: &router) { service, request, _ in try await service.updateUser(request) }
+        handle(Auth.Users.Delete.self, in: &router) { service, request, _ in try await service.deleteUser(request) }
+        handle(Auth.Users.Revoke.self, in: &router) { service, request, _ in try await service.revokeUser(request) }
     }
 
     func user(_ request: Auth.Users.Get) async throws -> Auth.Account {
@@ -99,8 +99,8 @@ extension AuthService {
 
     /// Applies a change of an administrator, ending the sessions that must not go on.
     private func apply(_ change: AccountChange, to uid: String, isRevoked: Bool = false) async throws -> Auth.Account {
-        let now = environment.now()
-        return try await store.write { rows in
+        return try await store.write { [environment] rows in
+            let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
             var account = change.applied(to: before, now: now)
             if isRevoked { account.validSince = max(account.validSince, now / 1000) }

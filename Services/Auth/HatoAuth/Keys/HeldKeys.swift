@@ -1,0 +1,24 @@
+import Synchronization
+
+/// The signing keys as of the newest commit that changed them, for every thread.
+final class HeldKeys: Sendable {
+    private struct State {
+        var ring: SigningKeyRing
+        var version: UInt64
+    }
+
+    private let state: Mutex<State>
+
+    init(_ ring: SigningKeyRing) { state = Mutex(State(ring: ring, version: 0)) }
+
+    var ring: SigningKeyRing { state.withLock { $0.ring } }
+
+    /// Takes the keys of a commit, unless those of a later one are here: answers of two rotations may come in any order.
+    func take(_ ring: SigningKeyRing, version: UInt64) -> Bool {
+        state.withLock { state in
+            guard version > state.version else { return false }
+            state = State(ring: ring, version: version)
+            return true
+        }
+    }
+}
