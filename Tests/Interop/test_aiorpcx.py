@@ -90,7 +90,7 @@ class AiorpcXTest(unittest.IsolatedAsyncioTestCase):
                 ("messages.get", {"path": "/", "typo": 1}, -32602),
                 ("messages.get", ["/"], -32602),
                 ("messages.get", {"path": "/a.b"}, -32008),
-                ("messages.stats", {}, -32002),
+                ("messages.stats", {}, -32001),
             ):
                 with self.assertRaises(aiorpcx.RPCError, msg=f"{method} {params}") as caught:
                     await session.send_request(method, params)
