@@ -86,20 +86,3 @@ public struct CommandOutput: Sendable {
         }
     }
 }
-
-/// What comes on stdin.
-enum CommandInput {
-    static func all() throws(CommandFailure) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = chunk.withUnsafeMutableBytes { read(0, $0.baseAddress, $0.count) }
-            if count == 0 { return bytes }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw CommandFailure(.inputOutput, "cannot read stdin: \(String(cString: strerror(errno)))")
-            }
-            bytes.append(contentsOf: chunk[..<count])
-        }
-    }
-}

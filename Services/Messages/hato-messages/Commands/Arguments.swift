@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HatoCommand
 import HatoModel
 
@@ -15,9 +14,9 @@ enum ValueArgument {
     static func value(_ argument: String) throws -> JSONValue {
         let bytes: [UInt8]
         if argument == "-" {
-            bytes = Array(FileHandle.standardInput.readDataToEndOfFile())
+            bytes = try CommandInput.bytes(of: argument)
         } else if argument.hasPrefix("@") {
-            bytes = try FileArgument.read(String(argument.dropFirst()))
+            bytes = try CommandInput.bytes(of: String(argument.dropFirst()))
         } else {
             bytes = Array(argument.utf8)
         }
@@ -34,14 +33,6 @@ enum ValueArgument {
     }
 
     static let help = ArgumentHelp("The value, as JSON; - reads it from stdin, @FILE from a file.", valueName: "json")
-}
-
-enum FileArgument {
-    static func read(_ path: String) throws -> [UInt8] {
-        do { return Array(try Data(contentsOf: URL(filePath: path))) } catch {
-            throw CommandFailure(.inputOutput, "cannot read \(path): \(error.localizedDescription)")
-        }
-    }
 }
 
 /// A query as options.

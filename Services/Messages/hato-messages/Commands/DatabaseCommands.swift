@@ -37,7 +37,7 @@ struct RulesCommand: AsyncParsableCommand {
         @Flag(help: "Only say whether the rules are right.") var dryRun = false
 
         func request() throws -> Messages.Rules.Set {
-            let text = String(decoding: try FileArgument.read(file), as: UTF8.self)
+            let text = String(decoding: try CommandInput.bytes(of: file), as: UTF8.self)
             return Messages.Rules.Set(database: try place.name(), rules: text, dryRun: dryRun ? true : nil)
         }
     }
@@ -93,7 +93,7 @@ struct DatabasesCommand: AsyncParsableCommand {
         func request() throws -> Messages.Databases.Create {
             Messages.Databases.Create(
                 database: try DatabaseName(name),
-                rules: try rules.map { String(decoding: try FileArgument.read($0), as: UTF8.self) })
+                rules: try rules.map { String(decoding: try CommandInput.bytes(of: $0), as: UTF8.self) })
         }
     }
 

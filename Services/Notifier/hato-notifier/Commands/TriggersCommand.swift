@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HatoCommand
 import HatoModel
 
@@ -35,13 +34,7 @@ struct TriggersCommand: AsyncParsableCommand {
         @Argument(help: "The file; - reads it from stdin.") var file: String
 
         func request() throws -> Notifier.Triggers.Set {
-            let bytes: [UInt8]
-            do {
-                bytes = Array(try file == "-" ? FileHandle.standardInput.readToEnd() ?? Data() : Data(contentsOf: URL(filePath: file)))
-            } catch {
-                throw CommandFailure(.inputOutput, "cannot read '\(file)': \(error.localizedDescription)")
-            }
-            guard let object = try JSONParser.parse(bytes).object else {
+            guard let object = try JSONParser.parse(CommandInput.bytes(of: file)).object else {
                 throw CommandFailure(.usage, "'\(file)' holds no JSON object")
             }
             return try Notifier.Triggers.Set.decode(object)
