@@ -39,7 +39,7 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
     public init(sorted: [TreeChild]) { self.sorted = sorted }
 
     /// Takes children in any order, each key once.
-    public init(unsorted children: [TreeChild]) {
+    public init(unsorted children: consuming [TreeChild]) {
         sorted = children
         if sorted.count > 12 {
             sorted.sort { $0.key < $1.key }
@@ -96,7 +96,7 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
 
 extension TreeNode {
     /// An object of these children, or empty when there are none (then its priority is gone too).
-    public static func object(unsorted children: [TreeChild], priority: TreePriority? = nil) -> TreeNode {
+    public static func object(unsorted children: consuming [TreeChild], priority: TreePriority? = nil) -> TreeNode {
         children.isEmpty ? .empty : .object(TreeChildren(unsorted: children), priority: priority)
     }
 

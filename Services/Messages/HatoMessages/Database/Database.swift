@@ -25,7 +25,9 @@ final class Database: Sendable {
         self.indexes = indexes
         codec = TreeKeyCodec(prefix: StoreKeys.tree(of: record.id))
         indexCodec = IndexKeyCodec(prefix: StoreKeys.indexRows(of: record.id))
-        planner = WritePlanner(codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec))
+        // A new object has a new memory: what was written between two of them is not known.
+        planner = WritePlanner(
+            codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec), memory: ParentMemory())
         var writer = JSONWriter()
         writer.write(indexes.json)
         encodedIndexes = writer.bytes
@@ -40,7 +42,9 @@ final class Database: Sendable {
     }
 
     private static func indexes(_ bytes: [UInt8]) throws -> IndexCatalog {
-        guard let indexes = IndexCatalog(json: try JSONParser.parse(bytes)) else { throw RecordError(record: "indexes") }
+        guard let indexes = IndexCatalog(json: try JSONParser.parse(bytes)) else {
+            throw RecordError(record: "indexes")
+        }
         return indexes
     }
 
@@ -78,7 +82,8 @@ extension Database {
         let verdict: RulesVerdict
         switch mutation.operation {
         case .set: verdict = rules.mayWrite(mutation.path, as: caller)
-        case .push(_, let key, _): verdict = rules.mayWrite(try place("path") { try mutation.path.child(TreeKey(key)) }, as: caller)
+        case .push(_, let key, _):
+            verdict = rules.mayWrite(try place("path") { try mutation.path.child(TreeKey(key)) }, as: caller)
         case .update(let values):
             let paths = try values.members.map { member in
                 try place("values") { try mutation.path.appending(TreePath(member.name)) }

@@ -74,17 +74,43 @@ public struct NodeReader {
             TreeKeyCodec.append(key, to: &lower)
             lower = TreeKeyCodec.upperBound(of: lower) ?? lower
         }
+        var child: [UInt8] = []
+        var passed = 0
         try reader.scan(lower: lower, upper: TreeKeyCodec.upperBound(of: base), reverse: false) { row, _ in
+            if !child.isEmpty, row.begins(with: child.span) {
+                passed += 1
+                guard passed >= NodeReader.rowsPassedMax else { return .next }
+                return TreeKeyCodec.upperBound(of: child).map { .seek($0) } ?? .stop
+            }
             guard let end = TreeKeyCodec.endOfKey(in: row, from: base.count),
-                let child = TreeKeyCodec.decode(row.extracting(base.count..<end))
+                let key = TreeKeyCodec.decode(row.extracting(base.count..<end))
             else { throw TreeError.corrupted("a row whose key cannot be read") }
-            guard try visit(child) else { return .stop }
-            let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
-            return TreeKeyCodec.upperBound(of: prefix).map { .seek($0) } ?? .stop
+            guard try visit(key) else { return .stop }
+            child.removeAll(keepingCapacity: true)
+            row.extracting(0..<end).withUnsafeBufferPointer { child.append(contentsOf: $0) }
+            passed = 0
+            return .next
         }
     }
 
+    /// Rows of a child that are passed one by one before the rest is jumped over: a seek costs as much as some ten steps (measured
+    /// on RocksDB: 2.3 and 0.15 µs).
+    private static let rowsPassedMax = 8
+
     func scan(_ base: [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep) throws {
         try reader.scan(lower: base, upper: TreeKeyCodec.upperBound(of: base), reverse: false, visit)
+    }
+}
+
+extension Span<UInt8> {
+    func begins(with prefix: Span<UInt8>) -> Bool {
+        guard prefix.count <= count else { return false }
+        // What lies near each other in a scan differs at the end.
+        var index = prefix.count
+        while index > 0 {
+            index -= 1
+            if self[index] != prefix[index] { return false }
+        }
+        return true
     }
 }

@@ -61,9 +61,9 @@ struct PlanDraft {
 
     private func noteWrites() {
         guard let memory else { return }
-        for (place, change) in zip(places, changes) {
-            let isRemoval = change.after?.isEmpty == true
-            memory.noteWrite(at: place, isRemoval: isRemoval, existsDepth: change.existsDepth)
+        for index in places.indices {
+            let isRemoval = changes[index].after?.isEmpty == true
+            memory.noteWrite(at: places[index], isRemoval: isRemoval, existsDepth: changes[index].existsDepth)
         }
     }
 

@@ -77,6 +77,17 @@ struct NodeReaderTests {
         #expect(try tree.shallow("/.priority") == "1")
     }
 
+    @Test func shallowJumpsOverWhatIsLarge() throws {
+        let tree = MemoryTree()
+        let large = JSONValue.array(Array(repeating: 1, count: 500))
+        try tree.set("/", ["a": large, "b": ["x": large, "y": 1], "c": 1, "d": large])
+        let counting = CountingReader(tree.rows)
+        var writer = JSONWriter()
+        try NodeReader(counting, codec: tree.codec).writeShallow(.root, to: &writer)
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == #"{"a":true,"b":true,"c":true,"d":true}"#)
+        #expect(counting.rowsSeen < 50)
+    }
+
     @Test func childKeysComeInOrderAfterTheOneGiven() throws {
         let tree = MemoryTree()
         try tree.set("/", ["b": ["x": 1], "a": ["y": 1, "z": 2], "10": 1, "9": 2])
