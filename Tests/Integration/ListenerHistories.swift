@@ -17,6 +17,10 @@ struct ListenerHistories {
         {"rules": {"c": {"$room": {".indexOn": ["date", "author/name", ".value"]}}}}
         """
 
+    static let fewerRules = """
+        {"rules": {"c": {"$room": {".indexOn": "author/name"}, "b": {}}}}
+        """
+
     @Test(arguments: [seed])
     func everyNotificationShowsTheTreeAtItsVersion(seed: UInt64) async throws {
         try await TestStack.run { stack in
@@ -34,6 +38,9 @@ struct ListenerHistories {
             let final = try #require(states.last)
             let read = try await admin.call(Messages.Get(path: try TreePath("/c"), form: .export))
             #expect(try TreeNode(json: read.value) == final.node.node(at: TreePath("/c")), "seed \(seed)")
+            #expect(
+                history.listeners.reduce(0) { $0 + $1.seen.count } > 200,
+                "seed \(seed): too little was heard to prove anything")
             for listener in history.listeners {
                 for seen in listener.seen {
                     let node = states.last { $0.version <= seen.version }?.node ?? .empty
@@ -55,13 +62,24 @@ struct ListenerHistories {
     /// Two writers, readers and listeners at once.
     private static func run(_ stack: TestStack, _ seed: UInt64) async throws -> History {
         try await withThrowingTaskGroup(of: History.self) { group in
-            let end = LastVersion()
+            let end = Writers()
             for writer in 0..<2 {
                 group.addTask {
                     let client = stack.client(.messages, as: .administrator)
                     return try await RandomWriter(random: SeededRandom(seed: seed &+ UInt64(writer))).run(
                         client, 200, end)
                 }
+            }
+            group.addTask {
+                let client = stack.client(.messages, as: .administrator)
+                // Listeners go on when their index comes and goes.
+                var turn = 0
+                while await !end.isOver {
+                    turn += 1
+                    _ = try await client.call(Messages.Rules.Set(rules: turn % 2 == 0 ? Self.rules : Self.fewerRules))
+                    try await ContinuousClock().sleep(for: .milliseconds(turn % 2 == 0 ? 200 : 30))
+                }
+                return History()
             }
             for listener in 0..<16 {
                 group.addTask {
@@ -119,17 +137,13 @@ struct History: Sendable {
     }
 }
 
-/// The version after which nobody writes any more.
-actor LastVersion {
+/// Tells when nobody writes any more.
+actor Writers {
     private var writers = 2
-    private var version: UInt64 = 0
 
-    func ended(at version: UInt64) {
-        writers -= 1
-        self.version = max(self.version, version)
-    }
+    func ended() { writers -= 1 }
 
-    var value: UInt64? { writers == 0 ? version : nil }
+    var isOver: Bool { writers == 0 }
 }
 
 /// Writes at random, asks queries in between, and notes what it did.
@@ -138,41 +152,62 @@ struct RandomWriter {
 
     private static let keys = ["a", "b", "m1", "m2", "10", "9", "鳩", "🕊", "text"]
 
-    func run(_ client: RPCClient, _ count: Int, _ end: LastVersion) async throws -> History {
+    /// Some writes one by one, some many at once, so that they share syncs.
+    func run(_ client: RPCClient, _ count: Int, _ end: Writers) async throws -> History {
         var writer = self
         var history = History()
-        for _ in 0..<count {
-            history.writes.append(try await writer.write(client))
-            if writer.random.chance(1, in: 3) { history.queries.append(try await writer.query(client)) }
+        while history.writes.count < count {
+            let writes = try (0..<writer.random.pick([1, 1, 1, 8])).map { _ in try writer.write() }
+            history.writes += try await withThrowingTaskGroup(of: History.Write.self) { group in
+                for write in writes { group.addTask { try await write(client) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            if writer.random.chance(1, in: 3), let query = try await writer.query(client) {
+                history.queries.append(query)
+            }
         }
-        await end.ended(at: history.writes.last?.version ?? 0)
+        await end.ended()
         return history
     }
 
-    private mutating func write(_ client: RPCClient) async throws -> History.Write {
+    private typealias Write = @Sendable (RPCClient) async throws -> History.Write
+
+    private mutating func write() throws -> Write {
         let path = try path()
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<4:
             let value = message()
-            let pushed = try await client.call(Messages.Push(path: try TreePath("/c/a"), value: value))
-            let place = try TreePath("/c/a").child(TreeKey(pushed.key))
-            return History.Write(version: pushed.version, changes: [(place, value)])
+            return { client in
+                let pushed = try await client.call(Messages.Push(path: try TreePath("/c/a"), value: value))
+                let place = try TreePath("/c/a").child(TreeKey(pushed.key))
+                return History.Write(version: pushed.version, changes: [(place, value)])
+            }
         case 4..<7:
             let value = random.chance(1, in: 6) ? JSONValue.number(5) : message()
-            let result = try await client.call(Messages.Set(path: path, value: value))
-            return History.Write(version: result.version, changes: [(path, value)])
-        case 7:
-            let result = try await client.call(Messages.Remove(path: path))
-            return History.Write(version: result.version, changes: [(path, .null)])
-        default:
-            var values: JSONObject = [:]
-            var changes: [(path: TreePath, value: JSONValue)] = []
-            for name in ["a/m1/date", "a/m2", "b/m1", "b/10/text"] where random.chance(1, in: 2) {
-                let value: JSONValue =
-                    random.chance(1, in: 4) ? .null : .number(Double(Int.random(in: 0...9, using: &random)))
-                values[name] = value
-                changes.append((try TreePath("/c/\(name)"), value))
+            return { client in
+                let result = try await client.call(Messages.Set(path: path, value: value))
+                return History.Write(version: result.version, changes: [(path, value)])
             }
+        case 7:
+            return { client in
+                let result = try await client.call(Messages.Remove(path: path))
+                return History.Write(version: result.version, changes: [(path, .null)])
+            }
+        default:
+            return try update()
+        }
+    }
+
+    private mutating func update() throws -> Write {
+        var values: JSONObject = [:]
+        var changes: [(path: TreePath, value: JSONValue)] = []
+        for name in ["a/m1/date", "a/m2", "b/m1", "b/10/text"] where random.chance(1, in: 2) {
+            let number = Double(Int.random(in: 0...9, using: &random))
+            let value: JSONValue = random.chance(1, in: 4) ? .null : .number(number)
+            values[name] = value
+            changes.append((try TreePath("/c/\(name)"), value))
+        }
+        return { [values, changes] client in
             let result = try await client.call(Messages.Update(path: try TreePath("/c"), values: values))
             return History.Write(version: result.version, changes: changes)
         }
@@ -197,11 +232,16 @@ struct RandomWriter {
         return .object(message)
     }
 
-    private mutating func query(_ client: RPCClient) async throws -> History.Query {
+    /// Nil while the rules have no index for it.
+    private mutating func query(_ client: RPCClient) async throws -> History.Query? {
         let path = try TreePath(random.pick(["/c/a", "/c/b"]))
         let query = try RandomListener.query(using: &random)
-        let result = try await client.call(Messages.Get(path: path, query: query))
-        return History.Query(version: result.version, path: path, query: query, keys: result.keys ?? [])
+        do {
+            let result = try await client.call(Messages.Get(path: path, query: query))
+            return History.Query(version: result.version, path: path, query: query, keys: result.keys ?? [])
+        } catch let error as RPCError where error.code == .failedPrecondition {
+            return nil
+        }
     }
 }
 
@@ -246,13 +286,14 @@ struct RandomListener: Sendable {
     var name: String { "\(query.map { "\($0.json)" } ?? "everything") at \(path)" }
 
     /// What should be seen of a tree.
-    func view(of node: TreeNode) -> TreeNode {
-        let node = node.node(at: path)
-        return query.map { .object(unsorted: $0.select(from: node)) } ?? node
+    func view(of tree: TreeNode) -> TreeNode { selected(from: tree.node(at: path)) }
+
+    private func selected(from node: TreeNode) -> TreeNode {
+        query.map { .object(unsorted: $0.select(from: node)) } ?? node
     }
 
     /// Listens until nobody writes any more and everything is seen; sometimes anew, sometimes from where it was.
-    func run(_ client: RPCClient, _ end: LastVersion, _ random: SeededRandom) async throws -> RandomListener {
+    func run(_ client: RPCClient, _ end: Writers, _ random: SeededRandom) async throws -> RandomListener {
         var listener = self
         var random = random
         let sight = Sight(query)
@@ -284,11 +325,11 @@ struct RandomListener: Sendable {
     }
 
     /// Answers true when nobody writes any more and the listener has seen what there is, or did not in time.
-    private func waitForTheEnd(_ sight: Sight, _ client: RPCClient, _ end: LastVersion) async throws -> Bool {
+    private func waitForTheEnd(_ sight: Sight, _ client: RPCClient, _ end: Writers) async throws -> Bool {
         let clock = ContinuousClock()
-        while await end.value == nil { try await clock.sleep(for: .milliseconds(20)) }
-        let read = try await client.call(Messages.Get(path: path, query: query, form: .export))
-        let last = try TreeNode(json: read.value)
+        while await !end.isOver { try await clock.sleep(for: .milliseconds(20)) }
+        let read = try await client.call(Messages.Get(path: path, form: .export))
+        let last = selected(from: try TreeNode(json: read.value))
         let deadline = clock.now + .seconds(30)
         while sight.node != last, clock.now < deadline { try await clock.sleep(for: .milliseconds(20)) }
         return true
