@@ -161,7 +161,7 @@ let package = Package(
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoTesting"]),
-        suite("Fault", ["HatoModel", "HatoRPC", "HatoTesting"]),
+        suite("Fault", ["HatoModel", "HatoRPC", "HatoRuntime"]),
         suite("Tidy", ["HatoModel"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,109 @@
+import Foundation
+import HatoModel
+import HatoRPC
+
+/// Auth, messages and notifier in one folder, each a program of its own or all in one; whatever is killed comes back on
+/// the same ports with the same data.
+final class FaultStack: Sendable {
+    enum Layout: Sendable, CaseIterable {
+        /// `hato-auth serve`, `hato-messages serve`, `hato-notifier serve`.
+        case apart
+        /// `hato-dev`.
+        case together
+    }
+
+    enum Part: String, Sendable, CaseIterable {
+        case auth, messages, notifier
+        case everything = "dev"
+    }
+
+    static let rules = """
+        {"rules": {".read": "auth != null", ".write": "auth != null",
+          "chats": {"$chat": {"messages": {".indexOn": "date"}}}}}
+        """
+
+    let administratorKey: String
+    private let programs: [Part: (program: Program, arguments: [String])]
+    private let ports: [Part: Int]
+
+    static func run(_ layout: Layout, _ body: (FaultStack) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-fault-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let stack = try await FaultStack(layout, folder)
+        do {
+            try await body(stack)
+        } catch {
+            // The logs tell why; the folder stays.
+            print("fault test failed; its data and logs are in \(folder)")
+            await stack.stop()
+            throw error
+        }
+        await stack.stop()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    private init(_ layout: Layout, _ folder: String) async throws {
+        var (programs, ports): ([Part: (program: Program, arguments: [String])], [Part: Int]) = ([:], [:])
+        /// Starts a part on free ports and keeps them for its later lives.
+        func start(_ part: Part, _ arguments: [String]) async throws -> JSONObject {
+            let program = try Program("hato-\(part.rawValue)", logFile: "\(folder)/\(part.rawValue).log")
+            let ready = try await program.start(arguments + (part == .everything ? Self.anyPorts : ["--port", "0"]))
+            programs[part] = (program, arguments)
+            return ready
+        }
+        func port(_ address: JSONValue?) throws -> Int {
+            guard let port = address?.string?.split(separator: ":").last.flatMap({ Int($0) }) else {
+                throw NeverHappened(description: "no address in what a program said when it was ready")
+            }
+            return port
+        }
+        switch layout {
+        case .together:
+            let ready = try await start(.everything, ["--data", "\(folder)/data", "--exit-with-stdin"])
+            for part in [Part.auth, .messages, .notifier] { ports[part] = try port(ready[part.rawValue]) }
+            administratorKey = try Self.firstLine(of: ready["adminKeyFile"]?.string ?? "")
+        case .apart:
+            let keyFile = "\(folder)/admin-key"
+            _ = FileManager.default.createFile(
+                atPath: keyFile, contents: Data((UUID().uuidString + UUID().uuidString + "\n").utf8),
+                attributes: [.posixPermissions: 0o600])
+            administratorKey = try Self.firstLine(of: keyFile)
+            var shared = ["--admin-key-file", keyFile, "--exit-with-stdin"]
+            for part in [Part.auth, .messages, .notifier] {
+                var arguments = ["serve", "--data", "\(folder)/\(part.rawValue)"] + shared
+                if part == .notifier { arguments.append("--allow-private-webhooks") }
+                ports[part] = try port(await start(part, arguments)["listening"])
+                shared += ["--\(part.rawValue)", "127.0.0.1:\(ports[part] ?? 0)"]
+            }
+        }
+        (self.programs, self.ports) = (programs, ports)
+    }
+
+    private static let anyPorts = ["--auth-port", "0", "--messages-port", "0", "--notifier-port", "0"]
+
+    private static func firstLine(of file: String) throws -> String {
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        return text.split(separator: "\n").first.map(String.init) ?? ""
+    }
+
+    /// `kill -9` and a new start; returns when the part is ready again.
+    func killAndRestart(_ part: Part) async throws {
+        guard let (program, arguments) = programs[part] else { return }
+        await program.kill()
+        let places =
+            part == .everything
+            ? ports.flatMap { ["--\($0.key.rawValue)-port", String($0.value)] } : ["--port", String(ports[part] ?? 0)]
+        _ = try await program.start(arguments + places)
+    }
+
+    private func stop() async {
+        for (program, _) in programs.values { await program.stop() }
+    }
+
+    func client(_ part: Part) -> RPCClient {
+        var configuration = RPCClientConfiguration(host: "127.0.0.1", port: ports[part] ?? 0)
+        configuration.reconnectDelayMax = .milliseconds(100)
+        return RPCClient(configuration.with(credential: administratorKey))
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import HatoModel
+
+/// One program of the stack under test, which can be killed and started again on the same folder.
+actor Program {
+    private let executable: String
+    private let logFile: String
+    private var process: Process?
+    /// The program stops when this is closed: it does not outlive the tests.
+    private var input: Pipe?
+
+    init(_ name: String, logFile: String) throws {
+        executable = try Self.folder() + "/" + name
+        self.logFile = logFile
+        try Data().write(to: URL(fileURLWithPath: logFile))
+    }
+
+    /// Where the products lie: beside the bundle of the tests.
+    static func folder() throws -> String {
+        let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        var folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
+        for _ in 0..<4 {
+            if FileManager.default.isExecutableFile(atPath: folder.path + "/hato-dev") { return folder.path }
+            folder.deleteLastPathComponent()
+        }
+        throw NeverHappened(description: "hato-dev was not built beside \(bundle)")
+    }
+
+    /// Starts it and waits for the line that says it is ready.
+    func start(_ arguments: [String]) async throws -> JSONObject {
+        let (process, input, output) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: executable)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
+        process.standardInput = input
+        process.standardOutput = output
+        let log = FileHandle(forWritingAtPath: logFile)
+        _ = try log?.seekToEnd()
+        process.standardError = log ?? FileHandle.nullDevice
+        try process.run()
+        (self.process, self.input) = (process, input)
+        let identifier = process.processIdentifier
+        let impatience = Task {
+            try await Task.sleep(for: FaultSettings.patience)
+            Glibc.kill(identifier, SIGKILL)
+        }
+        defer { impatience.cancel() }
+        let line = await Self.firstLine(of: output)
+        guard let ready = (try? JSONParser.parse(line))?.object, ready["ready"] == true else {
+            let text = (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? ""
+            throw NeverHappened(
+                description: "\(executable) \(arguments.joined(separator: " ")) never got ready:\n\(text.suffix(2_000))")
+        }
+        return ready
+    }
+
+    /// `kill -9`; returns when the process is gone.
+    func kill() async {
+        guard let process = process.take() else { return }
+        if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
+        await Self.end(of: process)
+        input = nil
+    }
+
+    func stop() async {
+        guard let process = process.take() else { return }
+        if process.isRunning { process.terminate() }
+        await Self.end(of: process)
+        input = nil
+    }
+
+    private static func end(of process: Process) async {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                process.waitUntilExit()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Empty when the program ends before its first line does.
+    private static func firstLine(of pipe: Pipe) async -> [UInt8] {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                var bytes: [UInt8] = []
+                while !bytes.contains(UInt8(ascii: "\n")) {
+                    let more = pipe.fileHandleForReading.availableData
+                    if more.isEmpty { break }
+                    bytes += more
+                }
+                continuation.resume(returning: bytes.split(separator: UInt8(ascii: "\n")).first.map(Array.init) ?? [])
+            }
+        }
+    }
+}
