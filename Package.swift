@@ -158,7 +158,7 @@ let package = Package(
             of: "HatoNotifier",
             ["HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging]),
         unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
-        unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser]),
+        unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoTesting"]),
         suite("Fault", ["HatoModel", "HatoRPC", "HatoRuntime"]),

@@ -28,9 +28,16 @@ public struct CommandOutput: Sendable {
         self.standardError = standardError
     }
 
+    /// What tests read instead of the process's own output.
+    @TaskLocal static var substitute: CommandOutput?
+
     /// The process's own.
     public static func standard(json: Bool) -> CommandOutput {
-        CommandOutput(
+        if var substitute {
+            if json { substitute.isForPeople = false }
+            return substitute
+        }
+        return CommandOutput(
             isForPeople: !json && isatty(1) == 1, showsProgress: isatty(2) == 1,
             standardOutput: { bytes throws(CommandFailure) in try writeAll(bytes, to: 1) },
             standardError: { bytes throws(CommandFailure) in try writeAll(bytes, to: 2) })
