@@ -191,7 +191,7 @@ public final class ServiceAuthenticator: Authenticator {
             state.withLock { state in
                 state.flight = nil
                 state.fetch.fetchEnded(isSuccess: false)
-                state.lastProblem = "the public keys of auth could not be fetched: \(error)"
+                state.lastProblem = "the public keys of auth could not be fetched: \(Self.text(of: error))"
             }
             throw error
         }
@@ -204,6 +204,15 @@ public final class ServiceAuthenticator: Authenticator {
         } catch {
             // The service works on; it only would not start while auth is down.
             state.withLock { $0.lastProblem = "the public keys of auth could not be kept: \(error)" }
+        }
+    }
+
+    /// One sentence for people: health shows it.
+    private static func text(of error: any Error) -> String {
+        switch error {
+        case let error as RPCError: error.message
+        case let error as any RPCErrorConvertible: error.rpcError.message
+        default: "\(error)"
         }
     }
 

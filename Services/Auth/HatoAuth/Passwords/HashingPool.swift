@@ -1,5 +1,11 @@
-import Dispatch
+import Foundation
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A few threads for work that takes a core for a tenth of a second, and a short queue before them.
 ///
@@ -62,9 +68,10 @@ final class HashingPool: Sendable {
         return admission != .refuse
     }
 
-    /// A thread works until the queue is empty.
+    /// A thread works until the queue is empty. Starting one costs nothing beside a hash.
     private func start(_ first: @escaping @Sendable () -> Void) {
-        DispatchQueue.global(qos: .utility).async { [self] in
+        Thread.detachNewThread { [self] in
+            Self.giveWay()
             var job: (@Sendable () -> Void)? = first
             while let current = job {
                 current()
@@ -75,5 +82,14 @@ final class HashingPool: Sendable {
                 }
             }
         }
+    }
+
+    /// On as many cores as there are, hashing would make every other call wait for its time slices: this thread comes after
+    /// event loops and the store's writer.
+    private static func giveWay() {
+        #if os(Linux)
+            // PRIO_PROCESS, which the C libraries import under different types; on Linux it means the calling thread alone.
+            _ = setpriority(0, 0, 10)
+        #endif
     }
 }

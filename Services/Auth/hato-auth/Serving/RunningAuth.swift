@@ -18,7 +18,7 @@ struct RunningAuth: RunningService {
         _ = umask(0o077)
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let store = try RocksDBStore.open(folder: folder)
+        let store = try RocksDBStore.open(folder: "\(folder)/store")
         do {
             let service = try await AuthService.open(
                 configuration, store: store, administratorKeys: keys,
