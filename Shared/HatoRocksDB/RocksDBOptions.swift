@@ -5,8 +5,8 @@ public struct RocksDBOptions: Sendable {
     public var limits = StoreLimits()
     public var memory = RocksDBMemory()
 
-    /// Opens a store although answered commits are missing from it, and gives it a new epoch: what is left is another history.
-    /// For an operator who has seen `StoreError.lostCommits` and has no better copy.
+    /// Opens a store although answered commits are missing from it, and gives it a new epoch: what is left is another
+    /// history. For an operator who has seen `StoreError.lostCommits` and has no better copy.
     public var acceptsLostCommits = false
 
     public init() {}

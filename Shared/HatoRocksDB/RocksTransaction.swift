@@ -1,6 +1,7 @@
 import HatoStorage
 
-/// One closure's transaction: it reads the newest state, which only its own thread changes, and gathers what it writes in the writer's batch.
+/// One closure's transaction: it reads the newest state, which only its own thread changes, and gathers what it writes
+/// in the writer's batch.
 final class RocksTransaction: CommitTransaction {
     let nextVersion: UInt64
     private(set) var phase = TransactionPhase()

@@ -30,8 +30,8 @@ extension Store {
     /// Every commit after `version`, in order: first those that are kept, then each new one as it becomes durable.
     ///
     /// The sequence holds at most one answer of `commits` in memory, however far behind its reader is. It throws
-    /// `.compacted` or `.unknownVersion` as `commits` does (also when it fell so far behind that records were forgotten),
-    /// and `.closed` when the store ends; it ends without an error when its task is cancelled.
+    /// `.compacted` or `.unknownVersion` as `commits` does (also when it fell so far behind that records were
+    /// forgotten), and `.closed` when the store ends; it ends without an error when its task is cancelled.
     public func follow(after version: UInt64) -> CommitSequence {
         CommitSequence(store: self, version: version)
     }

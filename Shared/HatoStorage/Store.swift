@@ -1,17 +1,18 @@
 /// The contract of an ordered, versioned key-value store.
 ///
-/// Keys and values are bytes; keys are ordered as unsigned bytes, a prefix before what it begins. What the bytes mean is
-/// the caller's business. Every implementation keeps these promises, and one test suite holds all of them to it:
+/// Keys and values are bytes; keys are ordered as unsigned bytes, a prefix before what it begins. What the bytes mean
+/// is the caller's business. Every implementation keeps these promises, and one test suite holds all of them to it:
 ///
-/// - **Reading.** A snapshot shows one durable version and never changes. It may be kept while the store is open; keeping
-///   it long pins space.
+/// - **Reading.** A snapshot shows one durable version and never changes. It may be kept while the store is open;
+///   keeping it long pins space.
 /// - **Writing.** `submit` runs closures one after the other, in the order they were submitted, each against a
 ///   transaction that sees everything its predecessors wrote. A closure reads first and writes after (a read after its
 ///   first write traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
 /// - **Durable, then visible, then answered.** The completion runs when the commit is on disk. Only then do snapshots,
-///   observers and followers see it. After a crash the store holds a prefix of whole commits with every answered one in it.
-/// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A closure that writes nothing gets the
-///   version of the state it read, and is answered only when that state is durable.
+///   observers and followers see it. After a crash the store holds a prefix of whole commits with every answered one in
+///   it.
+/// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A closure that
+///   writes nothing gets the version of the state it read, and is answered only when that state is durable.
 /// - **Grouping.** Closures that wait together share one sync. Nobody can ask for less durability.
 /// - **Epoch.** A random id of this history, which restoring a backup changes: a position is (epoch, version).
 /// - **Failure.** A failed write or sync ends the open store: everything waiting and everything later is refused with
@@ -25,9 +26,9 @@ public protocol Store: AnyObject, Sendable {
     /// The newest durable state. Cheap: it shares the published snapshot.
     func snapshot() throws(StoreError) -> any StoreSnapshot
 
-    /// Puts a closure in the queue of writes and returns at once. `completion` runs once, on the writer's thread, in the
-    /// order of submission, after the commit's observers: hand work on from it, never block in it. (On a store that is
-    /// closed already it runs before `submit` returns.)
+    /// Puts a closure in the queue of writes and returns at once. `completion` runs once, on the writer's thread, in
+    /// the order of submission, after the commit's observers: hand work on from it, never block in it. (On a store that
+    /// is closed already it runs before `submit` returns.)
     func submit<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void)
@@ -36,11 +37,12 @@ public protocol Store: AnyObject, Sendable {
     /// that is closed already it runs before `submitRead` returns.)
     func submitRead(_ body: @escaping @Sendable () -> Void)
 
-    /// Calls `observer` on the writer's thread for every durable group of commits, in order, before its completions, and
-    /// `ended` once when the store has closed or failed; then nothing more comes.
+    /// Calls `observer` on the writer's thread for every durable group of commits, in order, before its completions,
+    /// and `ended` once when the store has closed or failed; then nothing more comes.
     ///
-    /// No commit is missed between a snapshot and an observer that was there before it: a snapshot taken after this call
-    /// returns lacks only commits that the observer will be given. It may be given some that the snapshot has: compare versions.
+    /// No commit is missed between a snapshot and an observer that was there before it: a snapshot taken after this
+    /// call returns lacks only commits that the observer will be given. It may be given some that the snapshot has:
+    /// compare versions.
     @discardableResult
     func observeCommits(
         _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
@@ -57,8 +59,8 @@ public protocol Store: AnyObject, Sendable {
     /// The oldest version whose record is kept, and the bytes of all kept records (approximately).
     var keptCommits: KeptCommits { get }
 
-    /// Writes a copy that can be opened as a store of its own, in a folder that does not exist yet. The copy holds every
-    /// commit that was durable when this was called, and opens with an epoch of its own.
+    /// Writes a copy that can be opened as a store of its own, in a folder that does not exist yet. The copy holds
+    /// every commit that was durable when this was called, and opens with an epoch of its own.
     func backup(to folder: String) throws(StoreError)
 
     /// Figures for metrics and `stats`: sizes and counts by name, e.g. `rocksdb.memtable_bytes`.
@@ -73,7 +75,8 @@ public protocol Store: AnyObject, Sendable {
 public protocol StoreReading {
     func get(_ key: Span<UInt8>) throws -> [UInt8]?
 
-    /// Visits rows of `range` in key order (or backwards), until the closure stops it. The spans are valid during the call only.
+    /// Visits rows of `range` in key order (or backwards), until the closure stops it. The spans are valid during the
+    /// call only.
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep) throws
 }
@@ -94,15 +97,16 @@ public protocol StoreTransaction: AnyObject, StoreReading {
     func deleteRange(_ range: KeyRange)
     /// What followers will read for this commit, opaque to the store. At most once per transaction.
     func record(_ bytes: Span<UInt8>)
-    /// An object handed to observers with this commit, in this process only: what was planned, so that nobody decodes the
-    /// record again. It does not make a commit by itself.
+    /// An object handed to observers with this commit, in this process only: what was planned, so that nobody decodes
+    /// the record again. It does not make a commit by itself.
     func attach(_ note: any Sendable)
 }
 
 public enum ScanStep {
     case next
     case stop
-    /// Goes on at the first row at or after this key (backwards: at or before it). A key that does not lie ahead means `next`.
+    /// Goes on at the first row at or after this key (backwards: at or before it). A key that does not lie ahead means
+    /// `next`.
     case seek([UInt8])
 }
 

@@ -1,6 +1,7 @@
 /// The bounds a store keeps, each a setting of whoever opens it.
 public struct StoreLimits: Sendable, Hashable {
-    /// Writes that share one sync. Measured: 100 a group are as fast as 1,000, and a full group is done in a few milliseconds.
+    /// Writes that share one sync. Measured: 100 a group are as fast as 1,000, and a full group is done in a few
+    /// milliseconds.
     public var groupWritesMax = 256
     /// A group ends after the write that reaches this many bytes of keys, values and records.
     public var groupBytesMax = 8 << 20

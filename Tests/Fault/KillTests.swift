@@ -3,8 +3,8 @@ import HatoModel
 import HatoRPC
 import Testing
 
-/// `kill -9` of services in the middle of pushes: what was answered is there once, whole, in the tree, in its index and in the
-/// feed; its webhook comes at least once, for nothing else, and not again after a quiet restart.
+/// `kill -9` of services in the middle of pushes: what was answered is there once, whole, in the tree, in its index and
+/// in the feed; its webhook comes at least once, for nothing else, and not again after a quiet restart.
 @Suite("Services that are killed", .serialized, .timeLimit(.minutes(30)))
 struct KillTests {
     @Test(arguments: [FaultStack.Part.messages, .notifier, .auth])

@@ -28,7 +28,8 @@ final class StoreFolder: Sendable {
             if names.contains("copy") { throw .corrupted("\(path) is a backup that was not written to its end") }
             let foreign = names.subtracting(["lock", "answered", "answered.new", "format.new", "rocksdb", "lost+found"])
             if let name = foreign.min() {
-                throw .io("\(path) is no store, and not empty (it holds \(name)): a new store wants a folder of its own")
+                throw .io(
+                    "\(path) is no store, and not empty (it holds \(name)): a new store wants a folder of its own")
             }
         } else {
             try Self.checkFormat(path + "/format")
@@ -87,7 +88,8 @@ final class StoreFolder: Sendable {
         _ = lock
     }
 
-    /// Lays a backup out around the database that `copyDatabase` writes; it opens as a store only when all of it is there.
+    /// Lays a backup out around the database that `copyDatabase` writes; it opens as a store only when all of it is
+    /// there.
     static func writeBackup(
         to path: String, answered: UInt64, copyDatabase: (_ folder: String) throws(StoreError) -> Void
     ) throws(StoreError) {

@@ -6,15 +6,16 @@ import Synchronization
 ///
 /// - `default`: what the store knows of itself, under names.
 /// - `rows`: the rows of its users.
-/// - `commits`: the record of every kept commit, under its version (8 bytes, most significant first). They are written in rising order and
-///   never changed, so compaction only moves their files about; in a family of their own they do not take part in rewriting rows,
-///   and old ones are dropped by whole files. The newest stays even when it has been compacted: it says which version the rows are at.
+/// - `commits`: the record of every kept commit, under its version (8 bytes, most significant first). They are written
+///   in rising order and never changed, so compaction only moves their files about; in a family of their own they do
+///   not take part in rewriting rows, and old ones are dropped by whole files. The newest stays even when it has been
+///   compacted: it says which version the rows are at.
 ///
 /// **Closing.** Reads enter a gate and leave it; `close` shuts the gate, waits for those inside, and only then frees
 /// anything. A snapshot that lives longer than the database finds the gate shut. Iterators live inside one `scan`.
 ///
-/// `@unchecked Sendable`: the handles never change and RocksDB may be called from every thread; what is freed in `close` is
-/// used inside the gate, or by the writer's thread, which calls `close` itself.
+/// `@unchecked Sendable`: the handles never change and RocksDB may be called from every thread; what is freed in
+/// `close` is used inside the gate, or by the writer's thread, which calls `close` itself.
 final class RocksDatabase: @unchecked Sendable {
     private static let families: [StaticString] = ["default", "rows", "commits"]
     /// RocksDB deletes ranges with an upper bound only; no key is as long as this one.
@@ -170,7 +171,8 @@ final class RocksDatabase: @unchecked Sendable {
         try get(Array(name.utf8).span, newestOf: about)
     }
 
-    /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being dropped.
+    /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being
+    /// dropped.
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
         let batch = WriteBatch(rows: about, commits: about)
         batch.put(Array(name.utf8).span, value.span)

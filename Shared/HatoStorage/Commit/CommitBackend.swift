@@ -28,7 +28,8 @@ package protocol CommitTransaction: StoreTransaction {
     func finish()
 }
 
-/// Where a transaction stands: it reads, then it writes, then it is over. A closure that breaks the order is wrong and traps.
+/// Where a transaction stands: it reads, then it writes, then it is over. A closure that breaks the order is wrong and
+/// traps.
 package struct TransactionPhase {
     package private(set) var hasWritten = false
     /// What makes the commit impossible although its closure did not throw.

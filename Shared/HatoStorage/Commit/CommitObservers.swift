@@ -6,7 +6,8 @@ public final class CommitObservation: Sendable {
 
     package init(end: @escaping @Sendable () -> Void) { self.end = end }
 
-    /// No group that becomes durable after this returns is handed to the observer (one that is being handed out may still be).
+    /// No group that becomes durable after this returns is handed to the observer (one that is being handed out may
+    /// still be).
     public func cancel() { end() }
 }
 

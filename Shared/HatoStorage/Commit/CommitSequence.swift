@@ -41,8 +41,8 @@ public struct CommitSequence: AsyncSequence, Sendable {
 
 /// Wakes one task when a store has commits after the version it knows.
 ///
-/// It observes from before the first replay on, so no commit can slip between a replay that found nothing and the sleep:
-/// what came in between is in `newest`.
+/// It observes from before the first replay on, so no commit can slip between a replay that found nothing and the
+/// sleep: what came in between is in `newest`.
 private final class CommitAlarm: Sendable {
     private struct State {
         var newest: UInt64 = 0

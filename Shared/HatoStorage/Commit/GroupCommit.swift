@@ -1,19 +1,19 @@
 import Synchronization
 
-/// The one writer of a store: runs submitted closures in order, makes those that wait together durable with one sync, then
-/// publishes, then tells observers, then answers.
+/// The one writer of a store: runs submitted closures in order, makes those that wait together durable with one sync,
+/// then publishes, then tells observers, then answers.
 ///
 /// **Order.** There is one queue and one thread, so closures run in the order they were submitted, each on what its
 /// predecessors applied. Observers and completions run on the same thread, group after group, in the same order.
 ///
-/// **Durable, then visible, then answered.** What a closure applies is seen by the closures after it only. `makeDurable`
-/// comes next, then the snapshot is published, then observers and completions run: nobody outside the writer's thread can
-/// learn of a commit that a crash could take back. That holds for closures that wrote nothing, or threw, too: what they
-/// answer may rest on what an earlier one of the group wrote.
+/// **Durable, then visible, then answered.** What a closure applies is seen by the closures after it only.
+/// `makeDurable` comes next, then the snapshot is published, then observers and completions run: nobody outside the
+/// writer's thread can learn of a commit that a crash could take back. That holds for closures that wrote nothing, or
+/// threw, too: what they answer may rest on what an earlier one of the group wrote.
 ///
-/// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and the
-/// thread ends. Nothing is tried again: after a failed sync the operating system may have dropped the pages and report
-/// success the next time.
+/// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and
+/// the thread ends. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
+/// report success the next time.
 package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private enum Status {
         case open(any StoreSnapshot)

@@ -1,4 +1,5 @@
-/// A submitted closure between its submission and its answer. Everything but `refuse` before the hand-over happens on the writer's thread.
+/// A submitted closure between its submission and its answer. Everything but `refuse` before the hand-over happens on
+/// the writer's thread.
 protocol PendingWrite: AnyObject, Sendable {
     /// Runs the closure; false when it threw.
     func plan(on transaction: any StoreTransaction) -> Bool

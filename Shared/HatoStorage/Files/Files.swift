@@ -133,7 +133,8 @@ package final class OpenFile: Sendable {
         guard fsync(descriptor) == 0 else { throw Files.failure("sync", path) }
     }
 
-    /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or another.
+    /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or
+    /// another.
     package func lock() throws(StoreError) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         if errno == EWOULDBLOCK { return false }

@@ -1,10 +1,15 @@
-/// A memory store's backup: one file of numbers (8 bytes, most significant first) and byte strings (their length, then they).
+/// A memory store's backup: one file of numbers (8 bytes, most significant first) and byte strings (their length, then
+/// they).
 extension MemoryHistory {
     private static let mark = Array("hato-memory-store 1\n".utf8)
 
     func save(to folder: String) throws(StoreError) {
         var bytes = Self.mark
-        func append(_ number: UInt64) { for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(shift))) } }
+        func append(_ number: UInt64) {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
+            }
+        }
         func append(_ string: Span<UInt8>) {
             append(UInt64(string.count))
             bytes.append(contentsOf: Array(string))

@@ -2,7 +2,8 @@ import Synchronization
 
 /// A store in memory: for tests, for throw-away runs, and as the model that other stores are held to.
 ///
-/// It keeps every promise of `Store` except that it outlives its process; "durable" is the moment after a group is applied.
+/// It keeps every promise of `Store` except that it outlives its process; "durable" is the moment after a group is
+/// applied.
 public final class MemoryStore: Store {
     public let epoch: StoreEpoch
     private let rows: MemoryRows

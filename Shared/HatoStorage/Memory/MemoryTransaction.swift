@@ -1,4 +1,5 @@
-/// One closure's transaction on a memory store: it reads the rows as they were when it began, and keeps what it writes until it is applied.
+/// One closure's transaction on a memory store: it reads the rows as they were when it began, and keeps what it writes
+/// until it is applied.
 package final class MemoryTransaction: CommitTransaction {
     enum Change {
         case put(key: [UInt8], value: [UInt8])

@@ -1,7 +1,7 @@
 /// Rows in key order as a value: copying it is cheap, and a copy never sees later changes.
 ///
-/// A list of chunks of at most 256 rows. Changing a row copies its chunk (when a copy of the whole shares it) and the list
-/// of chunks; with a million rows that is some tens of microseconds a group of commits.
+/// A list of chunks of at most 256 rows. Changing a row copies its chunk (when a copy of the whole shares it) and the
+/// list of chunks; with a million rows that is some tens of microseconds a group of commits.
 struct SortedRows: Sendable {
     private struct Chunk {
         var keys: [[UInt8]] = []

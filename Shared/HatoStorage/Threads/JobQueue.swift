@@ -24,8 +24,8 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change places, so
-    /// that neither side allocates. False when the queue is closed and empty.
+    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change places,
+    /// so that neither side allocates. False when the queue is closed and empty.
     package func takeAll(into taken: inout [Job]) -> Bool {
         condition.withLock {
             guard sleepUntilThereIsWork() else { return false }

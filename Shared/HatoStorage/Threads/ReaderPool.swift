@@ -15,7 +15,8 @@ package final class ReaderPool: Sendable {
 
     package var count: Int { jobs.count }
 
-    /// After `close` the work is done on the calling thread: it finds a closed store and says so to whoever waits for it.
+    /// After `close` the work is done on the calling thread: it finds a closed store and says so to whoever waits for
+    /// it.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         if !jobs.append(body) { body() }
     }

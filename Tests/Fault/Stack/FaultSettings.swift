@@ -1,7 +1,7 @@
 import Foundation
 
-/// How hard the fault tests try. The full run of a release is `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=5`; what `make test` does takes
-/// some seconds. `HATO_FAULT_SEED` repeats a run's moments and values.
+/// How hard the fault tests try. The full run of a release is `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=5`; what `make
+/// test` does takes some seconds. `HATO_FAULT_SEED` repeats a run's moments and values.
 enum FaultSettings {
     static let pushes = number("HATO_FAULT_PUSHES") ?? 300
     static let kills = number("HATO_FAULT_KILLS") ?? 1

@@ -27,7 +27,8 @@ final class FaultStack: Sendable {
     private let ports: [Part: Int]
 
     static func run(_ layout: Layout, _ body: (FaultStack) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-fault-\(UUID().uuidString)").path
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-fault-\(UUID().uuidString)")
+            .path
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let stack = try await FaultStack(layout, folder)

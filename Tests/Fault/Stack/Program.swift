@@ -49,7 +49,8 @@ actor Program {
         guard let ready = (try? JSONParser.parse(line))?.object, ready["ready"] == true else {
             let text = (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? ""
             throw NeverHappened(
-                description: "\(executable) \(arguments.joined(separator: " ")) never got ready:\n\(text.suffix(2_000))")
+                description: "\(executable) \(arguments.joined(separator: " ")) never got ready:\n\(text.suffix(2_000))"
+            )
         }
         return ready
     }

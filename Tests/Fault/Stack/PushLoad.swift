@@ -5,8 +5,8 @@ import Synchronization
 
 /// Pushes numbered messages into one room over several connections, and remembers what was answered.
 ///
-/// Even numbers carry a key made here and are sent until they are answered: they must be there once. Odd ones are sent once: answered,
-/// they must be there once; not answered, once or not at all.
+/// Even numbers carry a key made here and are sent until they are answered: they must be there once. Odd ones are sent
+/// once: answered, they must be there once; not answered, once or not at all.
 final class PushLoad: Sendable {
     static let room = "/chats/fault/messages"
     private static let lanes = 8

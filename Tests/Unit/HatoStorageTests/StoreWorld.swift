@@ -131,10 +131,11 @@ final class Gate: Sendable {
     private let isReached = Atomic<Bool>(false)
 
     init(holding store: any Store) async throws {
-        store.submit({ [self] _ in
-            isReached.store(true, ordering: .releasing)
-            while !isOpen.load(ordering: .acquiring) { usleep(500) }
-        }, completion: { _ in })
+        store.submit(
+            { [self] _ in
+                isReached.store(true, ordering: .releasing)
+                while !isOpen.load(ordering: .acquiring) { usleep(500) }
+            }, completion: { _ in })
         while !isReached.load(ordering: .acquiring) { try await Task.sleep(for: .milliseconds(1)) }
     }
 

@@ -8,7 +8,8 @@ struct ClosingTests {
         try await world.withStore { store, _ in
             let answers = Collected<UInt64>()
             for number in 1...20 {
-                store.submit({ $0.put("a", String(number)) }, completion: { answers.append((try? $0.get().version) ?? 0) })
+                store.submit(
+                    { $0.put("a", String(number)) }, completion: { answers.append((try? $0.get().version) ?? 0) })
             }
             let snapshot = try store.snapshot()
             let ends = Collected<StoreError>()

@@ -3,7 +3,8 @@ import Testing
 
 @Suite("Random histories")
 struct HistoryTests {
-    /// Random transactions on a store and on a plain dictionary: afterwards, and at every snapshot taken on the way, both say the same.
+    /// Random transactions on a store and on a plain dictionary: afterwards, and at every snapshot taken on the way,
+    /// both say the same.
     @Test(arguments: StoreWorld.allCases, [1, 2, 3] as [UInt64])
     func aRandomHistoryEqualsThatOfADictionary(world: StoreWorld, seed: UInt64) async throws {
         try await world.withStore { store, _ in

@@ -11,10 +11,11 @@ struct WritingTests {
             let gate = try await Gate(holding: store)
             let answers = Collected<UInt64>()
             for _ in 0..<100 {
-                store.submit({ transaction in
-                    let count = try transaction.text("count").flatMap { Int($0) } ?? 0
-                    transaction.put("count", String(count + 1))
-                }, completion: { answers.append((try? $0.get().version) ?? 0) })
+                store.submit(
+                    { transaction in
+                        let count = try transaction.text("count").flatMap { Int($0) } ?? 0
+                        transaction.put("count", String(count + 1))
+                    }, completion: { answers.append((try? $0.get().version) ?? 0) })
             }
             gate.open()
             let found = try await answers.first(100)
@@ -30,14 +31,16 @@ struct WritingTests {
             let gate = try await Gate(holding: store)
             let seen = Collected<[String]>()
             store.submit({ $0.deleteRange(KeyRange(lower: bytes("b"), upper: bytes("d"))) }, completion: { _ in })
-            store.submit({ transaction in
-                seen.append(try transaction.rows())
-                transaction.put("c", "again")
-            }, completion: { _ in })
-            store.submit({ transaction in
-                seen.append(try transaction.rows(reverse: true))
-                transaction.delete(bytes("a"))
-            }, completion: { _ in })
+            store.submit(
+                { transaction in
+                    seen.append(try transaction.rows())
+                    transaction.put("c", "again")
+                }, completion: { _ in })
+            store.submit(
+                { transaction in
+                    seen.append(try transaction.rows(reverse: true))
+                    transaction.delete(bytes("a"))
+                }, completion: { _ in })
             store.submit({ seen.append(try $0.rows()) }, completion: { _ in })
             gate.open()
             let found = try await seen.first(3)
@@ -85,12 +88,13 @@ struct WritingTests {
             let gate = try await Gate(holding: store)
             let results = Collected<Result<Committed<Void>, any Error>>()
             store.submit({ $0.put("a", "1") }, completion: results.append)
-            store.submit({ transaction in
-                transaction.put("b", "never")
-                transaction.deleteRange(.all)
-                transaction.record(bytes("never"))
-                throw Refused()
-            }, completion: results.append)
+            store.submit(
+                { transaction in
+                    transaction.put("b", "never")
+                    transaction.deleteRange(.all)
+                    transaction.record(bytes("never"))
+                    throw Refused()
+                }, completion: results.append)
             store.submit({ $0.put("c", "3") }, completion: results.append)
             gate.open()
             let found = try await results.first(3)
@@ -110,11 +114,12 @@ struct WritingTests {
             let gate = try await Gate(holding: store)
             let answers = Collected<UInt64>()
             store.submit({ $0.put("a", "2") }, completion: { _ in })
-            store.submit({ transaction in
-                _ = try transaction.text("a")
-                transaction.attach("a note is no commit")
-                transaction.deleteRange(KeyRange(lower: bytes("z"), upper: bytes("a")))
-            }, completion: { answers.append((try? $0.get().version) ?? 99) })
+            store.submit(
+                { transaction in
+                    _ = try transaction.text("a")
+                    transaction.attach("a note is no commit")
+                    transaction.deleteRange(KeyRange(lower: bytes("z"), upper: bytes("a")))
+                }, completion: { answers.append((try? $0.get().version) ?? 99) })
             store.submit({ $0.put("a", "3") }, completion: { answers.append((try? $0.get().version) ?? 99) })
             gate.open()
             let found = try await answers.first(2)
@@ -128,10 +133,11 @@ struct WritingTests {
         try await world.withStore { store, _ in
             let order = Collected<Int>()
             for number in 0..<500 {
-                store.submit({ transaction in
-                    if number % 3 == 0 { throw Refused() }
-                    if number % 3 == 1 { transaction.put("k\(number)", "") }
-                }, completion: { _ in order.append(number) })
+                store.submit(
+                    { transaction in
+                        if number % 3 == 0 { throw Refused() }
+                        if number % 3 == 1 { transaction.put("k\(number)", "") }
+                    }, completion: { _ in order.append(number) })
             }
             let found = try await order.first(500)
             #expect(found == Array(0..<500))
@@ -169,12 +175,14 @@ struct WritingTests {
                 events.append("observed \(group.commits.map(\.version)) at \(published) and \(group.snapshot.version)")
             }
             for number in 1...3 {
-                store.submit({ transaction in
-                    events.append("planned \(transaction.nextVersion) at \(store.version)")
-                    transaction.put("a", String(number))
-                }, completion: { result in
-                    events.append("answered \((try? result.get().version) ?? 0)")
-                })
+                store.submit(
+                    { transaction in
+                        events.append("planned \(transaction.nextVersion) at \(store.version)")
+                        transaction.put("a", String(number))
+                    },
+                    completion: { result in
+                        events.append("answered \((try? result.get().version) ?? 0)")
+                    })
                 _ = try await events.first(number * 3)
             }
             #expect(

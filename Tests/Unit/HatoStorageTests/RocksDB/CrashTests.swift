@@ -6,21 +6,23 @@ import Testing
 
 /// `kill -9` in the middle of writing, again and again on one folder.
 ///
-/// The writer is a process of its own (an exit test) that kills itself from another thread at a random moment; what was answered
-/// it appends to a file, one line each, with a plain `write`: the operating system keeps that across the kill.
+/// The writer is a process of its own (an exit test) that kills itself from another thread at a random moment; what was
+/// answered it appends to a file, one line each, with a plain `write`: the operating system keeps that across the kill.
 @Suite("A RocksDB store whose process is killed")
 struct CrashTests {
     private static var rounds: Int { ProcessInfo.processInfo.environment["HATO_FAULT_ROUNDS"].flatMap(Int.init) ?? 3 }
 
     @Test func everyAnsweredCommitIsThereAndNoHalfOnes() async throws {
-        let seed = ProcessInfo.processInfo.environment["HATO_FAULT_SEED"].flatMap(UInt64.init) ?? .random(in: 0..<1_000_000)
+        let seed =
+            ProcessInfo.processInfo.environment["HATO_FAULT_SEED"].flatMap(UInt64.init) ?? .random(in: 0..<1_000_000)
         print("crash test: HATO_FAULT_SEED=\(seed)")
         var random = SeededRandom(seed: seed)
         try await TemporaryFolder.with { folder in
             var (epoch, sum): (StoreEpoch?, UInt64) = (nil, 0)
             for round in 1...Self.rounds {
                 let microseconds = UInt32.random(in: 1_000..<400_000, using: &random)
-                await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String, microseconds = microseconds as UInt32] in
+                await #expect(processExitsWith: .signal(SIGKILL)) {
+                    [path = folder.path as String, microseconds = microseconds as UInt32] in
                     try await writeUntilKilled(in: path, after: microseconds)
                 }
                 let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)

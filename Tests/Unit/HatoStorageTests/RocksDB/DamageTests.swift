@@ -12,7 +12,9 @@ struct DamageTests {
         for number in 1...50 { try await store.put(["k\(number)": "v\(number)"], record: "r\(number)") }
         let epoch = store.epoch
         store.close()
-        let logs = try FileManager.default.contentsOfDirectory(atPath: path + "/rocksdb").filter { $0.hasSuffix(".log") }
+        let logs = try FileManager.default.contentsOfDirectory(atPath: path + "/rocksdb").filter {
+            $0.hasSuffix(".log")
+        }
         let log = try #require(logs.max())
         return (path, path + "/rocksdb/" + log, epoch)
     }
@@ -26,7 +28,8 @@ struct DamageTests {
             let error = #expect(throws: StoreError.self) { try RocksDBStore.open(folder: path, options: .small) }
             guard case .lostCommits(answered: 50, let found)? = error else { throw Unexpected(error) }
             #expect(found > 0 && found < 50)
-            #expect(String(describing: error ?? .closed(cause: nil)).contains("\(50 - found) answered commits are missing"))
+            #expect(
+                String(describing: error ?? .closed(cause: nil)).contains("\(50 - found) answered commits are missing"))
             // Refused again, and not because the first refusal left it locked.
             #expect(throws: StoreError.lostCommits(answered: 50, found: found)) {
                 try RocksDBStore.open(folder: path, options: .small)

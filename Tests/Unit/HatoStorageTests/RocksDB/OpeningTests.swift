@@ -63,7 +63,8 @@ struct OpeningTests {
             #expect(throws: StoreError.newerFormat(found: 2, supported: 1)) {
                 try RocksDBStore.open(folder: folder.path("store"), options: .small)
             }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("store/rocksdb")).sorted() == before)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: folder.path("store/rocksdb")).sorted() == before)
         }
     }
 
@@ -139,7 +140,8 @@ struct OpeningTests {
             for (number, store) in stores.enumerated() {
                 try await store.put(["a": String(number)])
                 #expect(try store.snapshot().text("a") == String(number))
-                #expect(store.statistics["rocksdb.block_cache_bytes"] == stores[0].statistics["rocksdb.block_cache_bytes"])
+                #expect(
+                    store.statistics["rocksdb.block_cache_bytes"] == stores[0].statistics["rocksdb.block_cache_bytes"])
             }
             for store in stores { store.close() }
         }

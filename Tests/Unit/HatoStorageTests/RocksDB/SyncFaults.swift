@@ -3,8 +3,8 @@
     import Glibc
     import Synchronization
 
-    /// What happens to the syncs of logs below one folder. RocksDB's calls of `fdatasync` come here (see `LibraryCall`);
-    /// files of other folders are synced as ever.
+    /// What happens to the syncs of logs below one folder. RocksDB's calls of `fdatasync` come here (see
+    /// `LibraryCall`); files of other folders are synced as ever.
     final class SyncFaults: Sendable {
         struct State {
             var synced: [String: Int] = [:]
@@ -97,7 +97,10 @@
         /// Where, from the start of the library, the addresses of `name` stand.
         private static func slots(of name: String, in file: Data) -> [UInt] {
             func number<Number: FixedWidthInteger>(_ place: Int, as type: Number.Type = UInt64.self) -> Int {
-                Int(file[place..<place + MemoryLayout<Number>.size].reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) })
+                Int(
+                    file[place..<place + MemoryLayout<Number>.size].reversed().reduce(0 as UInt64) {
+                        $0 << 8 | UInt64($1)
+                    })
             }
             /// Start, size and linked section of a section.
             func section(_ index: Int) -> (start: Int, size: Int, link: Int, type: Int) {
@@ -118,7 +121,9 @@
                     let symbol = number(entry + 12, as: UInt32.self)
                     guard symbol != 0 else { continue }
                     let text = names.start + number(symbols.start + symbol * 24, as: UInt32.self)
-                    if file[text..<min(text + wanted.count, file.count)] == wanted { places.append(UInt(number(entry))) }
+                    if file[text..<min(text + wanted.count, file.count)] == wanted {
+                        places.append(UInt(number(entry)))
+                    }
                 }
             }
             return places

@@ -26,7 +26,8 @@
                 store.observeCommits { events.append("observed \($0.snapshot.version)") }
                 try faults.withoutSyncs { _ in
                     store.submit({ $0.put("a", "2") }, completion: { _ in events.append("answered the write") })
-                    store.submit({ try $0.text("a") }, completion: { events.append("read \((try? $0.get().outcome) ?? "-")") })
+                    store.submit(
+                        { try $0.text("a") }, completion: { events.append("read \((try? $0.get().outcome) ?? "-")") })
                     let deadline = Date() + 20
                     while faults.attempts == before, Date() < deadline { usleep(500) }
                     #expect(faults.attempts == before + 1)
@@ -49,7 +50,8 @@
                 let before = faults.attempts
                 let answers = Collected<UInt64>()
                 for number in 0..<100 {
-                    store.submit({ $0.put("k\(number)", "") }, completion: { answers.append((try? $0.get().version) ?? 0) })
+                    store.submit(
+                        { $0.put("k\(number)", "") }, completion: { answers.append((try? $0.get().version) ?? 0) })
                 }
                 gate.open()
                 let versions = try await answers.first(100)
@@ -64,9 +66,15 @@
                 let gate = try await Gate(holding: store)
                 let results = Collected<StoreError?>()
                 for number in 6...8 {
-                    store.submit({ $0.put("k", String(number)) }, completion: { result in
-                        if case .failure(let error) = result { results.append(error as? StoreError) } else { results.append(nil) }
-                    })
+                    store.submit(
+                        { $0.put("k", String(number)) },
+                        completion: { result in
+                            if case .failure(let error) = result {
+                                results.append(error as? StoreError)
+                            } else {
+                                results.append(nil)
+                            }
+                        })
                 }
                 let before = faults.attempts
                 faults.fail(with: EIO)
@@ -101,8 +109,8 @@
             }
         }
 
-        /// The machine dies: of the logs there is what was synced, and not a byte more. Every answered commit is in it, and the `answered`
-        /// file, which is never synced, does not run ahead of it.
+        /// The machine dies: of the logs there is what was synced, and not a byte more. Every answered commit is in it,
+        /// and the `answered` file, which is never synced, does not run ahead of it.
         @Test func whatWasSyncedHoldsEverythingAnswered() async throws {
             try await withStore { store, faults, folder in
                 let writers = (0..<4).map { writer in
