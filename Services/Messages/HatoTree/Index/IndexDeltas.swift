@@ -34,22 +34,33 @@ private struct DefinitionDeltas {
 
     func append(to rows: inout RowBatch) throws {
         let depth = definition.depth
-        var inside: [PathChange] = []
-        for change in write.changes where !change.path.isPriority && definition.agrees(with: change.path.keys) {
-            if change.path.depth > depth {
-                inside.append(change)
+        var inside: [Int] = []
+        // By place, not by value: what does not agree is not even copied.
+        for index in write.changes.indices where agrees(index) {
+            if write.changes[index].path.depth > depth {
+                inside.append(index)
             } else {
-                appendCollections(of: change, to: &rows)
+                appendCollections(of: write.changes[index], to: &rows)
             }
         }
-        while let first = inside.first {
-            let key = first.path.keys[depth]
-            let isSame = { (change: PathChange) in change.path.keys.starts(with: first.path.keys.prefix(depth + 1)) }
-            // Almost always there is one.
-            let group = inside.count == 1 ? inside : inside.filter(isSame)
-            if inside.count == 1 { inside.removeAll() } else { inside.removeAll(where: isSame) }
-            try appendChild(key, group, to: &rows)
+        if inside.count == 1 {
+            let change = write.changes[inside[0]]
+            try appendChild(change.path.keys[depth], [change], to: &rows)
+            return
         }
+        // An import changes many children many times: each is looked up once.
+        var children: [TreePath: [PathChange]] = [:]
+        var order: [TreePath] = []
+        for index in inside {
+            let child = write.changes[index].path.prefix(depth + 1)
+            if children[child] == nil { order.append(child) }
+            children[child, default: []].append(write.changes[index])
+        }
+        for child in order { try appendChild(child.keys[depth], children[child] ?? [], to: &rows) }
+    }
+
+    private func agrees(_ index: Int) -> Bool {
+        !write.changes[index].path.isPriority && definition.agrees(with: write.changes[index].path.keys)
     }
 
     // MARK: A collection, or what lies above collections

@@ -38,9 +38,7 @@ struct PlanDraft {
         }
         let vanished = try removeVanished()
         noteWrites()
-        for target in targets where target.path.isPriority {
-            try setPriority(target, vanished: vanished)
-        }
+        if targets.contains(where: \.path.isPriority) { try setPriorities(targets, vanished: vanished) }
         if targets.count > 1 { sortChanges(like: targets) }
     }
 
@@ -196,22 +194,34 @@ struct PlanDraft {
 
     // MARK: Priorities
 
-    private mutating func setPriority(_ target: WriteTarget, vanished: Set<[UInt8]>) throws {
-        let path = target.path.node
-        let place = PlacedPath(path, codec)
-        let nodes = NodeReader(reader, codec: codec)
-        let existed = try nodes.exists(at: path)
-        let created = changes.first { change in
-            path.isAtOrAbove(change.path) && !change.path.isPriority && change.after?.isEmpty == false
+    private mutating func setPriorities(_ targets: [WriteTarget], vanished: Set<[UInt8]>) throws {
+        var existedDepths: [[UInt8]: Int] = [:]
+        for change in changes where change.after?.isEmpty == false {
+            existedDepths[codec.key(of: change.path)] = change.existedDepth
         }
-        guard created != nil || (existed && !vanished.contains(place.key)) else { return }
-        let before = try nodes.priority(at: path)
+        let written = SortedKeys(Array(existedDepths.keys))
+        for target in targets where target.path.isPriority {
+            let key = codec.key(of: target.path.node)
+            let nodes = NodeReader(reader, codec: codec)
+            let existed = try nodes.exists(at: target.path.node)
+            var existedDepth = target.path.depth
+            if let below = written.first(beginningWith: key) {
+                if !existed { existedDepth = min(existedDepth, existedDepths[written.keys[below]] ?? 0) }
+            } else if !existed || vanished.contains(key) {
+                continue
+            }
+            try setPriority(target, at: key, existedDepth: existedDepth)
+        }
+    }
+
+    private mutating func setPriority(_ target: WriteTarget, at node: [UInt8], existedDepth: Int) throws {
+        let path = target.path.node
+        let before = try NodeReader(reader, codec: codec).priority(at: path)
         let after = target.node.leaf.flatMap(TreePriority.init)
         guard before != after else { return }
-        key = place.key
+        key = node
         var deletes = 1
         if after != nil { putPriority(after) } else { deletePriority(&deletes) }
-        let existedDepth = existed ? path.depth : min(created?.existedDepth ?? path.depth, path.depth)
         changes.append(
             PathChange(
                 path: target.path, before: before.map { .leaf($0.leaf) } ?? .empty, after: target.node,

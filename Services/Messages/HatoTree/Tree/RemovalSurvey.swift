@@ -9,9 +9,9 @@ struct RemovalSurvey {
     private let reader: any TreeReader
     private let codec: TreeKeyCodec
     /// Keys of removed and vanished nodes, in order.
-    private var gone: [[UInt8]]
-    /// Paths where the write leaves something.
-    private let kept: [TreePath]
+    private var gone: SortedKeys
+    /// Keys of nodes that the write leaves, in order.
+    private let kept: SortedKeys
 
     /// A node that lost a child.
     private struct Suspect {
@@ -25,8 +25,8 @@ struct RemovalSurvey {
         self.reader = reader
         self.codec = codec
         let removed = changes.filter { $0.after?.isEmpty == true && !$0.path.isRoot }.map(\.path)
-        kept = changes.filter { $0.after?.isEmpty == false }.map(\.path)
-        gone = removed.map { codec.key(of: $0) }.sorted { $0.lexicographicallyPrecedes($1) }
+        kept = SortedKeys(changes.filter { $0.after?.isEmpty == false }.map { codec.key(of: $0.path) })
+        gone = SortedKeys(removed.map { codec.key(of: $0) })
         try survey(removed)
     }
 
@@ -48,8 +48,7 @@ struct RemovalSurvey {
                 vanished.insert(node)
                 if depth > 0 { self.suspect(above: suspect.path, in: &suspects) }
             }
-            gone.append(contentsOf: emptied.keys)
-            gone.sort { $0.lexicographicallyPrecedes($1) }
+            gone.add(emptied.keys)
         }
     }
 
@@ -60,7 +59,7 @@ struct RemovalSurvey {
     }
 
     private func hasRemainder(_ node: [UInt8], _ suspect: Suspect) throws -> Bool {
-        if kept.contains(where: { suspect.path.isAtOrAbove($0) }) { return true }
+        if kept.first(beginningWith: node) != nil { return true }
         // Behind the lost child first: where old children are removed one by one, the tombstones of the others lie before it.
         if let lower = TreeKeyCodec.upperBound(of: suspect.lostChild),
             try findsRow(lower: lower, upper: TreeKeyCodec.upperBound(of: node), reverse: false)
@@ -98,12 +97,32 @@ struct RemovalSurvey {
     }
 
     private func contains(_ key: ArraySlice<UInt8>) -> Bool {
+        let index = gone.lowerBound(of: key)
+        return index < gone.keys.count && gone.keys[index].elementsEqual(key)
+    }
+}
+
+/// Keys of rows in order, to be searched by what they begin with: one write may name many places.
+struct SortedKeys {
+    private(set) var keys: [[UInt8]]
+
+    init(_ keys: [[UInt8]]) { self.keys = keys.sorted { $0.lexicographicallyPrecedes($1) } }
+
+    mutating func add(_ more: some Sequence<[UInt8]>) { self = SortedKeys(keys + more) }
+
+    /// The place of the first key that begins with `prefix`.
+    func first(beginningWith prefix: [UInt8]) -> Int? {
+        let index = lowerBound(of: prefix)
+        return index < keys.count && keys[index].starts(with: prefix) ? index : nil
+    }
+
+    func lowerBound(of key: some Collection<UInt8>) -> Int {
         var low = 0
-        var high = gone.count
+        var high = keys.count
         while low < high {
             let middle = (low + high) / 2
-            if gone[middle].lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
+            if keys[middle].lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
         }
-        return low < gone.count && gone[low].elementsEqual(key)
+        return low
     }
 }
