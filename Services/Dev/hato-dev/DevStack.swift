@@ -76,6 +76,7 @@ struct DevStack: RunningService {
             var configuration = AuthConfiguration()
             configuration.project = start.settings["project"]
             configuration.passwordLengthMin = 6
+            configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
             let service = try await AuthService.open(
                 configuration, store: try store("auth"), administratorKeys: keys,
