@@ -7,7 +7,7 @@ public import HatoModel
 public struct QueryRunner {
     let nodes: NodeReader
     let indexCodec: IndexKeyCodec
-    private let bytesMax: Int
+    let bytesMax: Int
 
     /// - Parameter bytesMax: of one result, as JSON.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec, bytesMax: Int = .max) {
@@ -48,27 +48,6 @@ public struct QueryRunner {
         case .key:
             return try nodes.exists(at: child) ? SortPlace(.null, key) : nil
         }
-    }
-
-    /// Writes the object of these children of `path`, in this order, straight from their rows.
-    ///
-    /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
-    public func write(
-        _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
-    ) throws {
-        let start = writer.count
-        writer.beginObject()
-        for place in places {
-            writer.member(place.key.text)
-            let child = TreePath(uncheckedKeys: path.keys + [place.key])
-            let room = bytesMax == .max ? .max : max(0, bytesMax - (writer.count - start))
-            do {
-                try nodes.write(child, format, to: &writer, bytesMax: room)
-            } catch TreeError.tooBig {
-                throw TreeError.tooBig(bytesMax: bytesMax)
-            }
-        }
-        writer.endObject()
     }
 
     /// Writes `keys` of a result: the order, for readers of JSON that lose it.

@@ -32,6 +32,41 @@ import Testing
         #expect(places.map(\.value) == [.leaf(.number(499))])
     }
 
+    @Test func childrenInKeyOrderAreReadWithOneScan() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        var children: JSONObject = [:]
+        for index in 0..<40 { children["k\(index + 10)"] = ["date": .number(Double(index)), "text": "鳩"] }
+        try tree.set("/chats/c1/messages", .object(children))
+        let rows = CountingRows(tree.rows)
+        let runner = QueryRunner(rows, codec: tree.codec, indexCodec: tree.indexCodec)
+        let query = try TreeQuery(["orderBy": "date", "limitToLast": 30])
+        let path = try TreePath("/chats/c1/messages")
+        let places = try runner.places(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
+        let before = rows.scans
+        var writer = JSONWriter()
+        try runner.write(places, at: path, .plain, to: &writer)
+        #expect(rows.scans == before + 1)
+        #expect(rows.read == 30 + 60)
+    }
+
+    @Test func resultThatIsTooBigIsFoundOutEarly() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        try tree.set("/chats/c1/messages", messages(50))
+        let path = try TreePath("/chats/c1/messages")
+        let query = try TreeQuery(["orderBy": "date"])
+        let rows = CountingRows(tree.rows)
+        let runner = QueryRunner(rows, codec: tree.codec, indexCodec: tree.indexCodec, bytesMax: 300)
+        let places = try runner.places(query, at: path, by: QueryPlan.indexed(query, at: path, in: tree.catalog))
+        var writer = JSONWriter()
+        writer.member("value")
+        #expect {
+            try runner.write(places, at: path, .plain, to: &writer)
+        } throws: { error in
+            if case TreeError.tooBig(bytesMax: 300) = error { true } else { false }
+        }
+        #expect(rows.read < 50 + 30)
+    }
+
     @Test func pushIntoAnIndexedCollectionReadsNothingForTheIndex() throws {
         var tree = try IndexedTree(rules: Self.chat)
         try tree.set("/chats/c1/messages", messages(20))

@@ -110,6 +110,7 @@ struct IndexedTree {
 final class CountingRows: TreeReader {
     let rows: MemoryRows
     private(set) var read = 0
+    private(set) var scans = 0
     init(_ rows: MemoryRows) { self.rows = rows }
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
@@ -120,6 +121,7 @@ final class CountingRows: TreeReader {
     func scan(
         lower: [UInt8], upper: [UInt8]?, reverse: Bool, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws {
+        scans += 1
         try rows.scan(lower: lower, upper: upper, reverse: reverse) { key, value in
             read += 1
             return try visit(key, value)

@@ -151,6 +151,11 @@ struct RandomHistory {
             let places = try tree.runner.places(query, at: path, by: plan)
             try #require(places == wanted, "\(comment): \(query.json) at \(path) by \(plan)")
         }
+        var writer = JSONWriter()
+        try tree.runner.write(wanted, at: path, .export, to: &writer)
+        var plain = JSONWriter()
+        plain.write(JSONObject(uniqueMembers: expected.map { .init($0.key.text, $0.node.export) }))
+        try #require(writer.bytes == plain.bytes, "\(comment): \(query.json) at \(path)")
         let rewritten = try TreeQuery(query.json)
         try #require(rewritten == query, "\(comment): \(query.json)")
     }

@@ -1,0 +1,97 @@
+public import HatoModel
+
+extension QueryRunner {
+    /// Writes the object of these children of `path`, in this order, straight from their rows.
+    ///
+    /// Children that stand in key order, as messages by date do, are read with one scan: opening a scan for each costs more than
+    /// reading it.
+    ///
+    /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
+    public func write(
+        _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
+    ) throws {
+        let result = ChildrenWriter(base: nodes.codec.key(of: path), format: format, end: end(after: writer.count))
+        writer.beginObject()
+        var rest = places[...]
+        while !rest.isEmpty {
+            let run = Self.ascendingStart(of: rest)
+            try write(run, result, to: &writer)
+            rest = rest.dropFirst(run.count)
+        }
+        writer.endObject()
+    }
+
+    private func end(after count: Int) -> Int {
+        let (end, isEndless) = count.addingReportingOverflow(bytesMax)
+        return isEndless ? .max : end
+    }
+
+    /// The first children of these, as long as each comes after the one before in key order.
+    private static func ascendingStart(of places: ArraySlice<SortPlace>) -> ArraySlice<SortPlace> {
+        var end = places.startIndex + 1
+        while end < places.endIndex, places[end - 1].key < places[end].key { end += 1 }
+        return places[..<end]
+    }
+
+    private func write(_ run: ArraySlice<SortPlace>, _ result: ChildrenWriter, to writer: inout JSONWriter) throws {
+        guard let last = run.last, let upper = TreeKeyCodec.upperBound(of: result.prefix(of: last.key)) else { return }
+        var index = run.startIndex
+        var prefix = result.prefix(of: run[index].key)
+        var rows = result.begin(run[index].key, prefix, &writer)
+        try nodes.reader.scan(lower: prefix, upper: upper, reverse: false) { row, value in
+            while !Self.begins(row, with: prefix) {
+                rows.finish(&writer)
+                index += 1
+                guard index < run.endIndex else { return .stop }
+                prefix = result.prefix(of: run[index].key)
+                rows = result.begin(run[index].key, prefix, &writer)
+                if Self.isBefore(row, prefix) { return .seek(prefix) }
+            }
+            try rows.append(row, value, to: &writer)
+            if writer.count > result.end { throw TreeError.tooBig(bytesMax: bytesMax) }
+            return .next
+        }
+        // The last one, and those without a row: there are none in one state of a database.
+        while index < run.endIndex {
+            rows.finish(&writer)
+            index += 1
+            if index < run.endIndex { rows = result.begin(run[index].key, prefix, &writer) }
+        }
+        if writer.count > result.end { throw TreeError.tooBig(bytesMax: bytesMax) }
+    }
+
+    private static func begins(_ row: Span<UInt8>, with prefix: [UInt8]) -> Bool {
+        guard row.count >= prefix.count else { return false }
+        // What differs, differs at the end.
+        for index in prefix.indices.reversed() where row[index] != prefix[index] { return false }
+        return true
+    }
+
+    /// Whether a row that does not begin with the prefix stands before it.
+    private static func isBefore(_ row: Span<UInt8>, _ prefix: [UInt8]) -> Bool {
+        for index in 0..<min(row.count, prefix.count) where row[index] != prefix[index] {
+            return row[index] < prefix[index]
+        }
+        return row.count < prefix.count
+    }
+}
+
+/// What the children of one result have in common.
+private struct ChildrenWriter {
+    /// What the rows of the collection begin with.
+    var base: [UInt8]
+    var format: NodeReader.Format
+    /// The bytes of the writer at which the result is too big.
+    var end: Int
+
+    func prefix(of key: TreeKey) -> [UInt8] {
+        var bytes = base
+        TreeKeyCodec.append(key, to: &bytes)
+        return bytes
+    }
+
+    func begin(_ key: TreeKey, _ prefix: [UInt8], _ writer: inout JSONWriter) -> NodeRowsWriter {
+        writer.member(key.text)
+        return NodeRowsWriter(base: prefix, format: format)
+    }
+}
