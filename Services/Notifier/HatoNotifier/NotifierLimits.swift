@@ -4,7 +4,8 @@ public struct NotifierLimits: Sendable, Hashable {
     public var devicesPerUserMax = 32
     /// Users or devices named in one `send` or trigger.
     public var recipientsMax = 1_000
-    /// Devices one notification goes to. `send` is refused above; of a trigger's recipients the rest is left out and counted.
+    /// Devices one notification goes to. `send` is refused above; of a trigger's recipients the rest is left out and
+    /// counted.
     public var deliveriesPerNotificationMax = 10_000
     public var triggersMax = 1_000
     /// UTF-8 of a title and a body; `send` is refused above, what a trigger makes is cut.

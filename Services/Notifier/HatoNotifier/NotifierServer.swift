@@ -22,7 +22,8 @@ public final class NotifierServer: Sendable {
         _ configuration: NotifierConfiguration, store: any Store, logger: Logger
     ) async throws -> NotifierServer {
         let webhooks = WebhookChannel(
-            AddressGuard(configuration.addresses), limits: configuration.webhooks, version: configuration.server.version,
+            AddressGuard(configuration.addresses), limits: configuration.webhooks,
+            version: configuration.server.version,
             now: configuration.time.now)
         return try await start(configuration, store: store, channels: [webhooks], logger: logger)
     }
@@ -67,11 +68,13 @@ public final class NotifierServer: Sendable {
         self.dispatcher = dispatcher
         // These live as long as the server: `shutdown` ends them and waits.
         dispatching = Task { await dispatcher.run() }
-        upkeep = [Task { [authenticator = parts.authenticator] in await authenticator.run() }, Task { await sweeper.run() }]
+        upkeep = [
+            Task { [authenticator = parts.authenticator] in await authenticator.run() }, Task { await sweeper.run() },
+        ]
     }
 
-    /// Stops accepting, finishes what was accepted and what is being attempted, closes the store. Attempts that are not done
-    /// after `grace` are cut off; they are made again at the next start.
+    /// Stops accepting, finishes what was accepted and what is being attempted, closes the store. Attempts that are not
+    /// done after `grace` are cut off; they are made again at the next start.
     public func shutdown(grace: Duration) async {
         let end = ContinuousClock.now + grace
         await server.shutdown(grace: grace)

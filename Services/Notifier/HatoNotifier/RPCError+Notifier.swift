@@ -2,8 +2,8 @@ public import HatoModel
 public import HatoPush
 import HatoStorage
 
-/// What this service says no with, besides what its rooms do; with `OutboxRefusal` and `AddressRefusal` the table of its errors
-/// on the wire (protocol §3).
+/// What this service says no with, besides what its rooms do; with `OutboxRefusal` and `AddressRefusal` the table of
+/// its errors on the wire (protocol §3).
 enum NotifierError: Error, Sendable, Hashable {
     case deviceNotFound(String)
     case uidMissing
@@ -29,7 +29,8 @@ extension NotifierError: RPCErrorConvertible {
         case .foreignUser: .permissionDenied("Only administrators may name another user")
         case .tooManyDevices(let max):
             .resourceExhausted(
-                reason: "too_many_devices", "A user has at most \(max) devices; unregister one with notifier.devices.unregister")
+                reason: "too_many_devices",
+                "A user has at most \(max) devices; unregister one with notifier.devices.unregister")
         case .triggerNotFound(let id): .notFound(reason: "trigger_not_found", "There is no trigger \"\(id)\"")
         case .tooManyTriggers(let max):
             .resourceExhausted(reason: "too_many_triggers", "There are \(max) triggers, which is the limit")
@@ -37,7 +38,8 @@ extension NotifierError: RPCErrorConvertible {
             .notFound(reason: "notification_not_found", "There is no notification \"\(id)\", or it is no longer kept")
         case .noFeed:
             .failedPrecondition(
-                reason: "no_administrator_key", "Triggers need the administrator key; start the notifier with --admin-key-file")
+                reason: "no_administrator_key",
+                "Triggers need the administrator key; start the notifier with --admin-key-file")
         case .tooManyFollowers(let max):
             .resourceExhausted(reason: "too_many_followers", "There are \(max) followers, which is the limit")
         case .unknownSubscription(let name):
@@ -58,13 +60,15 @@ extension OutboxRefusal: RPCErrorConvertible {
         case .unknownDevice(let device): NotifierError.deviceNotFound(device).rpcError
         case .disabledDevice(let device):
             .failedPrecondition(
-                reason: "device_disabled", "The device \"\(device)\" is disabled; its owner makes it active by registering again")
+                reason: "device_disabled",
+                "The device \"\(device)\" is disabled; its owner makes it active by registering again")
         case .tooManyRecipients(let count, let max):
             .resourceExhausted(
                 reason: "too_many_recipients", "\(count) devices would get it; one notification goes to at most \(max)")
         case .idempotencyKeyReused:
             .alreadyExists(
-                reason: "idempotency_key_reused", "This idempotencyKey was used for another notification within 24 hours")
+                reason: "idempotency_key_reused",
+                "This idempotencyKey was used for another notification within 24 hours")
         case .busy:
             .resourceExhausted(reason: "busy", "Too many deliveries wait; try again later", retryAfterMs: 5_000)
         case .cursorMoved: .unavailable(reason: "busy", "The triggers are being changed; try again")
@@ -83,7 +87,8 @@ extension StoreError {
         case .closed: .unavailable(reason: "store_closed", "The store is closed")
         case .compacted(let oldest):
             .failedPrecondition(
-                reason: "compacted", "Events before position \(EventPosition(version: oldest, index: 0).number) are no longer kept",
+                reason: "compacted",
+                "Events before position \(EventPosition(version: oldest, index: 0).number) are no longer kept",
                 data: ["oldest": .number(Double(EventPosition(version: oldest, index: 0).number))])
         case .unknownVersion: NotifierError.unknownPosition.rpcError
         default: .internalError

@@ -28,8 +28,8 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-/// A small server of plain HTTP/1.1 on one thread, for what stands beside a service: a receiver of webhooks to try them with.
-/// One request at a time on a connection; a body over the limit answers 413 and closes.
+/// A small server of plain HTTP/1.1 on one thread, for what stands beside a service: a receiver of webhooks to try them
+/// with. One request at a time on a connection; a body over the limit answers 413 and closes.
 public final class HTTPListener: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel

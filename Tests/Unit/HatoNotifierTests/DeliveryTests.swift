@@ -44,7 +44,9 @@ import Testing
         #expect(Set(receiver.received.map(\.headers.id)) == ["\(sent.notification ?? "")-0"])
         #expect(Set(receiver.received.map(\.body)).count == 1)
         let status = Notifier.Status(notification: try #require(sent.notification))
-        try await eventually("delivered") { try await notifier.client.call(status).deliveries.first?.state == .delivered }
+        try await eventually("delivered") {
+            try await notifier.client.call(status).deliveries.first?.state == .delivered
+        }
         #expect(try await notifier.client.call(status).deliveries.first?.attempts == 3)
         await notifier.stop()
         await receiver.stop()

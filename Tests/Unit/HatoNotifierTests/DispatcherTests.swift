@@ -30,7 +30,9 @@ import Testing
         let channel = ScriptedChannel(script: [ScriptedChannel.busy, ScriptedChannel.busy])
         try await running(outbox, channel) {
             let id = try await outbox.send("a")
-            try await eventually("the first attempt failed") { try await outbox.status(of: id)?.deliveries.first?.lastAttempt != nil }
+            try await eventually("the first attempt failed") {
+                try await outbox.status(of: id)?.deliveries.first?.lastAttempt != nil
+            }
             for _ in 1...2 {
                 try await eventually("the dispatcher sleeps until the retry") { clock.nextAlarm != nil }
                 let alarm = try #require(clock.nextAlarm)

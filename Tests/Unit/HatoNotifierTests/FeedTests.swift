@@ -173,7 +173,8 @@ import Testing
         let notifier = try await started()
         try await notifier.setTrigger()
         var test = Notifier.Triggers.Test(
-            id: "chat-message", path: try TreePath("/chats/c1/messages/m1"), after: ["senderName": "マスオ", "text": "ただいま"])
+            id: "chat-message", path: try TreePath("/chats/c1/messages/m1"),
+            after: ["senderName": "マスオ", "text": "ただいま"])
         test.uid = "u1"
         let result = try await notifier.client.call(test)
         #expect(result.matches && result.params == ["chat": "c1", "id": "m1"])

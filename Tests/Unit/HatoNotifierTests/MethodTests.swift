@@ -37,7 +37,8 @@ import Testing
         let url = "https://example.com/hook"
         let first = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1")
         channel.answerNext([ScriptedChannel.busy])
-        let sent = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "secret")))
+        let sent = try await notifier.client.call(
+            Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "secret")))
         let second = try await notifier.call(Notifier.Devices.Register(url: url), as: "u2")
         #expect(second.device != first.device && second.secret != nil && second.secret != first.secret)
         #expect(try await notifier.call(Notifier.Devices.List(), as: "u1").devices.isEmpty)
@@ -59,10 +60,14 @@ import Testing
             #expect(await error(call)?.code == .notFound)
         }
         #expect(
-            await error { _ = try await notifier.call(Notifier.Devices.List(uid: "u1"), as: "u2") }?.code == .permissionDenied)
+            await error { _ = try await notifier.call(Notifier.Devices.List(uid: "u1"), as: "u2") }?.code
+                == .permissionDenied)
         #expect(
-            await error { _ = try await notifier.call(Notifier.Devices.Register(url: "https://example.com/2", uid: "u1"), as: "u2") }?
-                .code == .permissionDenied)
+            await error {
+                _ = try await notifier.call(
+                    Notifier.Devices.Register(url: "https://example.com/2", uid: "u1"), as: "u2")
+            }?
+            .code == .permissionDenied)
         #expect(
             await error { _ = try await notifier.client.call(Notifier.Devices.Register(url: "https://example.com/3")) }?
                 .data["parameter"] == "uid")
@@ -79,7 +84,8 @@ import Testing
         for platform in ["apns", "fcm", "webpush", "pigeon"] {
             let refused = await error {
                 _ = try await notifier.client.call(
-                    method: "notifier.devices.register", params: ["platform": .string(platform), "token": "t", "uid": "u1"])
+                    method: "notifier.devices.register",
+                    params: ["platform": .string(platform), "token": "t", "uid": "u1"])
             }
             #expect(refused?.code == .invalidArgument && refused?.reason == "unsupported_platform")
             #expect(refused?.message.contains("webhook") == true)
@@ -90,7 +96,9 @@ import Testing
     @Test func aUserHasALimitedNumberOfDevicesInPages() async throws {
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.limits.devicesPerUserMax = 3 }
         for index in 1...3 { try await notifier.addDevice(of: "u1", at: "https://example.com/\(index)") }
-        #expect(await error { try await notifier.addDevice(of: "u1", at: "https://example.com/4") }?.reason == "too_many_devices")
+        #expect(
+            await error { try await notifier.addDevice(of: "u1", at: "https://example.com/4") }?.reason
+                == "too_many_devices")
         try await notifier.addDevice(of: "u2", at: "https://example.com/5")
         for uid in [nil, "u1"] as [String?] {
             var seen: [String] = []
@@ -139,7 +147,8 @@ import Testing
         #expect(await parameter { $0.to.uids = [] } == "to.uids")
         #expect(await parameter { $0.to.uids = [String(repeating: "x", count: 200)] } == "to.uids")
         #expect(await parameter { $0.notification = .init() } == "notification")
-        #expect(await parameter { $0.notification.title = String(repeating: "x", count: 2_000) } == "notification.title")
+        #expect(
+            await parameter { $0.notification.title = String(repeating: "x", count: 2_000) } == "notification.title")
         #expect(await parameter { $0.data = ["k": String(repeating: "x", count: 5_000)] } == "data")
         #expect(await parameter { $0.options = .init(ttlSeconds: 0) } == "options.ttlSeconds")
         #expect(await parameter { $0.options = .init(collapseKey: "") } == "options.collapseKey")
@@ -150,8 +159,11 @@ import Testing
         }
         #expect(unknown?.code == .notFound)
         #expect(
-            await error { _ = try await notifier.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")), as: "u1") }?
-                .code == .permissionDenied)
+            await error {
+                _ = try await notifier.call(
+                    Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")), as: "u1")
+            }?
+            .code == .permissionDenied)
         await notifier.stop()
     }
 
@@ -159,7 +171,8 @@ import Testing
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 2 }
         try await notifier.addDevice(of: "u1", at: "https://example.com/1")
         channel.answerNext([ScriptedChannel.busy, ScriptedChannel.busy])
-        let sent = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
+        let sent = try await notifier.client.call(
+            Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
         try await eventually("dead") { try await notifier.client.call(Notifier.Dead.List()).dead.count == 1 }
         let letter = try #require(try await notifier.client.call(Notifier.Dead.List()).dead.first)
         #expect(letter.notification == sent.notification && letter.attempts == 2 && letter.lastAttempt?.status == 500)
@@ -167,7 +180,9 @@ import Testing
         try await eventually("delivered") { try await notifier.stats.delivered == 1 }
         #expect(try await notifier.client.call(Notifier.Dead.Drop(all: true)).dropped == 0)
         #expect(await error { _ = try await notifier.client.call(Notifier.Dead.Drop()) }?.code == .invalidArgument)
-        #expect(await error { _ = try await notifier.client.call(Notifier.Dead.List(after: "x")) }?.code == .invalidArgument)
+        #expect(
+            await error { _ = try await notifier.client.call(Notifier.Dead.List(after: "x")) }?.code == .invalidArgument
+        )
         await notifier.stop()
     }
 
@@ -175,13 +190,15 @@ import Testing
         let notifier = try await TestNotifier.start(channels: [channel]) { $0.delivery.attemptsMax = 1 }
         try await notifier.addDevice(of: "u1", at: "https://example.com/1")
         let subscription = try await notifier.client.subscribe(Notifier.Follow())
-        let sent = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
+        let sent = try await notifier.client.call(
+            Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "a")))
         var events: [Notifier.Event] = []
         for try await event in subscription {
             events.append(try Notifier.Event.decode(event.params))
             if events.count == 2 {
                 channel.answerNext([ScriptedChannel.busy])
-                _ = try await notifier.client.call(Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "b")))
+                _ = try await notifier.client.call(
+                    Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "b")))
             }
             if events.count == 4 { break }
         }
@@ -213,7 +230,8 @@ import Testing
         #expect(try await notifier.client.call(Notifier.Triggers.List()).triggers.map(\.id) == ["a", "b"])
         #expect(await error { try await notifier.setTrigger("c") }?.reason == "too_many_triggers")
         #expect(await error { try await notifier.setTrigger("a", title: "{nothing}") }?.reason == "invalid_template")
-        #expect(await error { _ = try await notifier.client.call(Notifier.Triggers.Remove(id: "z")) }?.code == .notFound)
+        #expect(
+            await error { _ = try await notifier.client.call(Notifier.Triggers.Remove(id: "z")) }?.code == .notFound)
         let unknown = await error {
             _ = try await notifier.client.call(
                 method: "notifier.triggers.set",

@@ -26,7 +26,8 @@ import Testing
         }
         let accepted = try await outbox.accept(outbox.notification("a", to: ["u1", "u2", "u1", "nobody"]))
         #expect(accepted.recipients == 3)
-        #expect(try await outbox.lease(limit: 100).leases.map(\.delivery.content.device).sorted() == ["d1", "d2", "d3"])
+        #expect(
+            try await outbox.lease(limit: 100).leases.map(\.delivery.content.device).sorted() == ["d1", "d2", "d3"])
         #expect(outbox.pending == 3)
     }
 

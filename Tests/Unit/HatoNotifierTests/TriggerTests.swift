@@ -8,7 +8,8 @@ import Testing
 
     private func change(before: JSONValue? = nil, after: JSONValue? = nil, uid: String? = "u1") -> FeedChange {
         FeedChange(
-            pattern: "/chats/{chat}/messages/{id}", parameters: ["chat": "c1", "id": "m1"], path: "/chats/c1/messages/m1",
+            pattern: "/chats/{chat}/messages/{id}", parameters: ["chat": "c1", "id": "m1"],
+            path: "/chats/c1/messages/m1",
             type: .created, before: before, after: after, uid: uid)
     }
 
@@ -30,14 +31,19 @@ import Testing
 
     @Test func whatIsMissingIsFilledWithNothing() throws {
         let change = change(after: ["text": nil, "object": ["a": 1], "list": [1]])
-        for place in ["{after.text}", "{after.object}", "{after.list}", "{after.no}", "{after.object.a.b}", "{before.x}", "{after}"] {
+        for place in [
+            "{after.text}", "{after.object}", "{after.list}", "{after.no}", "{after.object.a.b}", "{before.x}",
+            "{after}",
+        ] {
             #expect(try filled("[\(place)]", change) == "[]")
         }
         #expect(try filled("{after}", self.change(after: "leaf")) == "leaf")
         #expect(try filled("{after.text}", self.change(after: ["text": [".value": "p", ".priority": 1]])) == "p")
     }
 
-    @Test(arguments: ["{", "}", "{chat", "chat}", "{}", "{other}", "{after.}", "{after..x}", "{ chat}", "{Chat}", "{now}"])
+    @Test(arguments: [
+        "{", "}", "{chat", "chat}", "{}", "{other}", "{after.}", "{after..x}", "{ chat}", "{Chat}", "{now}",
+    ])
     func wrongTemplatesAreRefused(_ template: String) {
         #expect(throws: ArgumentError.self) { try Template(template, parameters: names) }
     }
@@ -51,7 +57,8 @@ import Testing
 
     // MARK: Whole triggers
 
-    private func trigger(_ recipients: Notifier.Recipients = .init(uidsAt: "/chats/{chat}/members")) -> Notifier.Trigger {
+    private func trigger(_ recipients: Notifier.Recipients = .init(uidsAt: "/chats/{chat}/members")) -> Notifier.Trigger
+    {
         Notifier.Triggers.Set(
             id: "t1", pattern: "/chats/{chat}/messages/{id}", recipients: recipients,
             notification: .init(title: "{after.senderName}", body: "{after.text}")

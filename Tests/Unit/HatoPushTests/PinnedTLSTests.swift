@@ -36,7 +36,9 @@ struct PinnedTLSTests {
             let content = DeliveryContent(notification: "n", device: "d", uid: "u", text: .init(title: "t"))
             let url = "https://\(host):\(server.port)/"
             return await channel.deliver(
-                Delivery(id: "n-0", address: .webhook(url: url, secrets: [WebhookSecret { 1 }]), content: content, createdAt: 0))
+                Delivery(
+                    id: "n-0", address: .webhook(url: url, secrets: [WebhookSecret { 1 }]), content: content,
+                    createdAt: 0))
         }
         #expect(await deliver("receiver.test") == .delivered(DeliveryAnswer(status: 204)))
         guard case .failed(let answer, nil) = await deliver("other.test") else {

@@ -67,7 +67,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "whsec_", "whsec_!!!", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
+        "", "whsec_", "whsec_!!!", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
         "whsec_" + String(repeating: "AAAA", count: 22),
     ])
     func textsThatAreNoSecretAreRefused(_ text: String) {

@@ -14,7 +14,9 @@ import Testing
     }
 
     @Test func onlyTwoHundredsAreDelivered() {
-        for status in [200, 201, 202, 204, 299] { #expect(outcome(status) == .delivered(DeliveryAnswer(status: status))) }
+        for status in [200, 201, 202, 204, 299] {
+            #expect(outcome(status) == .delivered(DeliveryAnswer(status: status)))
+        }
         for status in [301, 302, 307, 308, 400, 401, 404, 413, 500, 502, 503, 504, 101] {
             guard case .failed(let answer, nil) = outcome(status) else {
                 Issue.record("\(status) is no failure")
@@ -50,7 +52,8 @@ import Testing
 
     @Test func theBodyHoldsWhatThereIs() throws {
         var content = DeliveryContent(
-            notification: "ntf_1", device: "dev_1", uid: "u2", text: .init(title: "マスオさんからのメッセージ", body: "ただいま 🍶\n\"x\""))
+            notification: "ntf_1", device: "dev_1", uid: "u2",
+            text: .init(title: "マスオさんからのメッセージ", body: "ただいま 🍶\n\"x\""))
         content.data = ["chat": "c1", "a": ""]
         content.trigger = "chat-message"
         let delivery = Delivery(

@@ -26,7 +26,8 @@ private struct LoopbackResolver: HostResolver {
             notification: "ntf_1", device: "dev_1", uid: "u2", text: .init(title: "マスオさんからのメッセージ", body: "ただいま 🍶"))
         content.data = ["chat": "c1"]
         return Delivery(
-            id: "ntf_1-0", address: .webhook(url: url, secrets: [secret]), content: content, createdAt: 1_795_000_000_000)
+            id: "ntf_1-0", address: .webhook(url: url, secrets: [secret]), content: content,
+            createdAt: 1_795_000_000_000)
     }
 
     private func with(
@@ -134,16 +135,17 @@ private struct LoopbackResolver: HostResolver {
         var limits = WebhookChannel.Limits()
         limits.timeout = .milliseconds(200)
         let channel = channel(limits: limits)
+        let (silence, end) = AsyncStream.makeStream(of: Void.self)
         try await with(
             channel,
             answer: { _ in
-                // Longer than the limit by far; cut off when the receiver stops.
-                try? await Task.sleep(for: .seconds(3))
+                for await _ in silence {}
                 return HTTPResponse(status: 200)
             }
         ) { receiver in
-            guard case .failed(let answer, nil) = await channel.deliver(delivery(to: "http://127.0.0.1:\(receiver.port)/"))
-            else {
+            let outcome = await channel.deliver(delivery(to: "http://127.0.0.1:\(receiver.port)/"))
+            end.finish()
+            guard case .failed(let answer, nil) = outcome else {
                 Issue.record("silence is no failure")
                 return
             }

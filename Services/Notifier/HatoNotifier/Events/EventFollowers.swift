@@ -3,8 +3,8 @@ import HatoRPC
 import HatoStorage
 import Synchronization
 
-/// Who follows what becomes of notifications. Each follower reads the records of the store's commits at its own pace: one
-/// that is slow holds up nobody, and keeps nothing in memory but one page of commits.
+/// Who follows what becomes of notifications. Each follower reads the records of the store's commits at its own pace:
+/// one that is slow holds up nobody, and keeps nothing in memory but one page of commits.
 final class EventFollowers: Sendable {
     private struct Key: Hashable {
         var connection: UInt64
@@ -26,7 +26,9 @@ final class EventFollowers: Sendable {
     }
 
     func follow(_ request: Notifier.Follow, _ context: RPCContext) async throws -> Notifier.Follow.Result {
-        guard followers.withLock({ $0.count }) < followersMax else { throw NotifierError.tooManyFollowers(followersMax) }
+        guard followers.withLock({ $0.count }) < followersMax else {
+            throw NotifierError.tooManyFollowers(followersMax)
+        }
         let start = try await start(of: request)
         let epoch = store.epoch.description
         let subscription = context.openSubscription()
@@ -56,7 +58,9 @@ final class EventFollowers: Sendable {
 
     func unfollow(_ subscription: String, on connection: RPCConnection) throws {
         let key = Key(connection: connection.id, subscription: subscription)
-        guard let follower = followers.withLock({ $0[key] }) else { throw NotifierError.unknownSubscription(subscription) }
+        guard let follower = followers.withLock({ $0[key] }) else {
+            throw NotifierError.unknownSubscription(subscription)
+        }
         follower.task.cancel()
         forget(key)
     }
@@ -120,15 +124,18 @@ final class EventFollowers: Sendable {
     }
 }
 
-/// Where an event stands: its commit, and its number there. As one number it leaves room for a million events a commit and
-/// stays exact in JSON for 8 billion commits.
+/// Where an event stands: its commit, and its number there. As one number it leaves room for a million events a commit
+/// and stays exact in JSON for 8 billion commits.
 struct EventPosition: Hashable, Sendable {
     private static let indexBits = 20
     var number: Int
 
     var version: UInt64 { UInt64(number >> EventPosition.indexBits) }
     /// The version whose followers are sent the commit of this position.
-    var before: UInt64 { number & (1 << EventPosition.indexBits - 1) == (1 << EventPosition.indexBits) - 1 ? version : version - min(version, 1) }
+    var before: UInt64 {
+        number & (1 << EventPosition.indexBits - 1) == (1 << EventPosition.indexBits) - 1
+            ? version : version - min(version, 1)
+    }
 
     init(number: Int) { self.number = max(0, number) }
 

@@ -78,10 +78,11 @@ extension NotifierService {
         let uid = caller.isAdministrator ? request.uid : try owner(caller, named: request.uid)
         let after = request.after
         return try await store.read { snapshot in
-            let rows = try uid.map { uid in
-                let prefix = RecordKey(.deviceOfUser).with(uid)
-                return try snapshot.rows(prefix, after: after.map { prefix.with($0) }, limit: limit)
-            } ?? snapshot.rows(RecordKey(.device), after: after.map { DeviceRecord.key($0) }, limit: limit)
+            let rows =
+                try uid.map { uid in
+                    let prefix = RecordKey(.deviceOfUser).with(uid)
+                    return try snapshot.rows(prefix, after: after.map { prefix.with($0) }, limit: limit)
+                } ?? snapshot.rows(RecordKey(.device), after: after.map { DeviceRecord.key($0) }, limit: limit)
             let devices = try rows.compactMap { row -> Notifier.Device? in
                 var reader = RecordKeyReader(row.key.bytes)
                 if uid != nil { _ = reader.text() }
@@ -143,7 +144,8 @@ extension NotifierService {
 }
 
 extension DeviceRecord {
-    /// Makes `new` the signing secret; the former one signs too for a while. Returns the new one, nil when it is no change.
+    /// Makes `new` the signing secret; the former one signs too for a while. Returns the new one, nil when it is no
+    /// change.
     fileprivate mutating func replaceSecret(
         _ new: WebhookSecret, at now: Int64, _ policy: DeliveryPolicy
     ) -> WebhookSecret? {

@@ -22,8 +22,9 @@ extension NotifierService {
         handle(Notifier.Backup.self, in: &router) { service, request, _ in try await service.backup(request.name) }
         handle(Notifier.Dead.List.self, in: &router) { service, request, _ in
             let limit = try service.checks.page(request.limit)
-            do { return try await service.outbox.deadLetters(after: request.after, limit: limit) }
-            catch let error as ArgumentError {
+            do { return try await service.outbox.deadLetters(after: request.after, limit: limit) } catch let error
+                as ArgumentError
+            {
                 throw RPCError.invalidArgument("after", reason: error.reason, error.message)
             }
         }
@@ -42,7 +43,8 @@ extension NotifierService {
         try checks.options(request.options)
         try checks.key(request.idempotencyKey, "idempotencyKey")
         let now = configuration.time.now()
-        let timeToLive = request.options?.ttlSeconds.map { Int64($0) * 1_000 }
+        let timeToLive =
+            request.options?.ttlSeconds.map { Int64($0) * 1_000 }
             ?? configuration.delivery.timeToLive.milliseconds
         var new = NewNotification(
             recipients: recipients, text: request.notification, createdAt: now, expiresAt: now + timeToLive)
@@ -105,7 +107,8 @@ extension NotifierService {
         }
         guard isName, (1...100).contains(name.utf8.count), !name.hasPrefix(".") else {
             throw RPCError.invalidArgument(
-                "name", reason: "invalid_name", "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, e.g. \"2026-11-21\"")
+                "name", reason: "invalid_name",
+                "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, e.g. \"2026-11-21\"")
         }
         try await store.read { [store] _ in
             try BackupFolder(folder).write(name, of: store)

@@ -80,7 +80,8 @@ extension NotifierService {
         let record = try await store.read { try $0.record(TriggerRecord.self, TriggerRecord.key(request.id)) }
         guard let trigger = record?.trigger else { throw NotifierError.triggerNotFound(request.id) }
         let compiled = try CompiledTrigger(trigger, limits: configuration.limits)
-        guard case .exact(let parameters) = compiled.pattern.match(request.path), trigger.on.contains(request.type) else {
+        guard case .exact(let parameters) = compiled.pattern.match(request.path), trigger.on.contains(request.type)
+        else {
             return .init(matches: false)
         }
         var change = FeedChange(
@@ -89,7 +90,9 @@ extension NotifierService {
         for parameter in parameters { change.parameters[parameter.name] = parameter.key.text }
         var keys: [String] = []
         if let path = compiled.recipientsPath(change) {
-            guard let messages, let database = DatabaseName(rawValue: trigger.database) else { throw NotifierError.noFeed }
+            guard let messages, let database = DatabaseName(rawValue: trigger.database) else {
+                throw NotifierError.noFeed
+            }
             keys = try await messages.keys(database, path)
         }
         let now = configuration.time.now()

@@ -1,5 +1,5 @@
-/// How long to wait after a failure: full jitter, `random(0, min(longest, first · 2^(attempt - 1)))`, and never less than the
-/// receiver asked for.
+/// How long to wait after a failure: full jitter, `random(0, min(longest, first · 2^(attempt - 1)))`, and never less
+/// than the receiver asked for.
 public struct BackoffPolicy: Sendable, Hashable {
     public var first: Duration = .seconds(1)
     public var longest: Duration = .seconds(600)

@@ -1,6 +1,7 @@
 import HatoModel
 
-/// Where one delivery stands, and what each event makes of it. Pure: whoever drives it writes the result down before acting on it.
+/// Where one delivery stands, and what each event makes of it. Pure: whoever drives it writes the result down before
+/// acting on it.
 ///
 /// ```
 /// pending ──lease──▶ leased ──delivered──▶ delivered
@@ -44,7 +45,8 @@ struct DeliveryStateMachine: Codable, Hashable, Sendable {
 
     var isFinished: Bool { state != .pending && state != .leased }
 
-    /// Somebody wants to make the next attempt. A lease that has lapsed is as good as none: its attempt was lost with its maker.
+    /// Somebody wants to make the next attempt. A lease that has lapsed is as good as none: its attempt was lost with
+    /// its maker.
     mutating func leaseRequested(at now: Int64, until: Int64, _ policy: DeliveryPolicy) -> Action {
         guard !isFinished, time <= now else { return .ignore }
         guard now < expiresAt else { return end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now) }

@@ -2,8 +2,8 @@ import HatoModel
 import HatoPush
 import Logging
 
-/// Leases what is due, has channels attempt it, and sleeps until the next delivery is due: woken by what is accepted, by
-/// attempts that end, and by its one timer; it never polls.
+/// Leases what is due, has channels attempt it, and sleeps until the next delivery is due: woken by what is accepted,
+/// by attempts that end, and by its one timer; it never polls.
 actor Dispatcher {
     private let outbox: Outbox
     private let channels: [Notifier.Platform: any Channel]

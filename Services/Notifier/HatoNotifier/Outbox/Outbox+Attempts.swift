@@ -21,7 +21,8 @@ struct LeaseRound: Sendable {
 }
 
 extension Outbox {
-    /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device ends.
+    /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
+    /// ends.
     func lease(limit: Int) async throws -> LeaseRound {
         let (policy, now) = (policy, time.now())
         return try await change { draft in

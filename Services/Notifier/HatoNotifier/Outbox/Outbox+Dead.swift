@@ -53,7 +53,9 @@ extension Outbox {
             let until = RecordKey(.dead).with(time: time.now() + 1)
             while true {
                 let visited = try await visit(
-                    keys: { try $0.rows(RecordKey(.dead), before: until, limit: 500).map { RecordKey(bytes: $0.value) } },
+                    keys: {
+                        try $0.rows(RecordKey(.dead), before: until, limit: 500).map { RecordKey(bytes: $0.value) }
+                    },
                     body)
                 if visited == 0 { break }
                 count += visited

@@ -23,7 +23,8 @@ extension Outbox {
             let commits = try store.commits(after: version, limit: 256)
             guard !commits.isEmpty else { break }
             for commit in commits {
-                let events = commit.record.isEmpty
+                let events =
+                    commit.record.isEmpty
                     ? [] : try RecordCoding.decode([OutboxEvent].self, commit.record, key: [])
                 // Commits without events have no time: they go with what follows them.
                 if let time = events.first?.time, time >= oldest { break reading }
@@ -65,7 +66,8 @@ extension Outbox {
     func counts() async throws -> Counts {
         try await store.read { snapshot in
             var counts = Counts(
-                pending: try snapshot.count(.lane), leased: try snapshot.count(.leased), dead: try snapshot.count(.dead))
+                pending: try snapshot.count(.lane), leased: try snapshot.count(.leased), dead: try snapshot.count(.dead)
+            )
             if let row = try snapshot.rows(RecordKey(.due), limit: 1).first {
                 var reader = RecordKeyReader(row.key.bytes)
                 counts.nextDueAt = reader.number().map { Int64($0) }

@@ -3,10 +3,12 @@ import HatoPush
 import HatoStorage
 import Synchronization
 
-/// Writes every step of a delivery durably. Each method is one transaction, or a row of them; what it answers is on disk.
+/// Writes every step of a delivery durably. Each method is one transaction, or a row of them; what it answers is on
+/// disk.
 ///
-/// Lanes keep their order by one row each in the table `due`: it stands at the time when the lane's head may be attempted,
-/// or while it is attempted at the end of the lease, so an attempt whose maker vanished becomes due by itself.
+/// Lanes keep their order by one row each in the table `due`: it stands at the time when the lane's head may be
+/// attempted, or while it is attempted at the end of the lease, so an attempt whose maker vanished becomes due by
+/// itself.
 final class Outbox: Sendable {
     let store: any Store
     let policy: DeliveryPolicy
@@ -19,7 +21,8 @@ final class Outbox: Sendable {
     /// Told when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
 
-    /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their holder is gone.
+    /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
+    /// holder is gone.
     static func open(
         _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics
     ) async throws -> Outbox {
@@ -29,7 +32,8 @@ final class Outbox: Sendable {
         return outbox
     }
 
-    private init(_ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, unfinished: Int) {
+    private init(_ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, unfinished: Int)
+    {
         self.store = store
         policy = configuration.delivery
         limits = configuration.limits

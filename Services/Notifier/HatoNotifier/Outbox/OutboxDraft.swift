@@ -1,8 +1,8 @@
 import HatoModel
 import HatoStorage
 
-/// What one transaction does to the outbox: reads through the transaction, gathers the writes, and remembers what it has
-/// already said about lanes, since a transaction does not see its own writes.
+/// What one transaction does to the outbox: reads through the transaction, gathers the writes, and remembers what it
+/// has already said about lanes, since a transaction does not see its own writes.
 struct OutboxDraft {
     let transaction: any StoreTransaction
     let now: Int64
@@ -24,7 +24,8 @@ struct OutboxDraft {
 
     // MARK: Accepting
 
-    /// `id` names the notification if it is not a repetition. With `evenForNobody` it is kept though it has no recipients.
+    /// `id` names the notification if it is not a repetition. With `evenForNobody` it is kept though it has no
+    /// recipients.
     mutating func accept(_ new: NewNotification, id: String, evenForNobody: Bool) throws -> AcceptedNotification {
         let idempotencyKey = new.idempotency.map { IdempotencyRecord.key(scope: $0.scope, $0.key) }
         if let idempotencyKey, let former = try repetition(of: new, idempotencyKey) { return former }
@@ -97,7 +98,8 @@ struct OutboxDraft {
 
     // MARK: Lanes
 
-    /// Puts a pending delivery at the end of its lane; under a collapse key it takes the place of what was not sent yet.
+    /// Puts a pending delivery at the end of its lane; under a collapse key it takes the place of what was not sent
+    /// yet.
     mutating func enqueue(_ delivery: DeliveryRecord) throws {
         var delivery = delivery
         delivery.sequenceVersion = transaction.nextVersion
@@ -128,7 +130,8 @@ struct OutboxDraft {
         hasEnqueued = true
     }
 
-    /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there is something.
+    /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there
+    /// is something.
     private func lane(_ lane: Lane) throws -> [DeliveryRecord] {
         if let known = lanes[lane] { return known }
         return try transaction.rows(lane.prefix, limit: lane.collapseKey == nil ? 1 : .max).compactMap { row in

@@ -1,11 +1,11 @@
 import HatoStorage
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #else
-import Darwin
+    import Darwin
 #endif
 
 /// Where backups go: a folder each, under the one the operator chose and nowhere else.

@@ -1,7 +1,8 @@
-/// The key of a row: a table's letter, then its parts, so that rows of one thing lie side by side in the order of the parts.
+/// The key of a row: a table's letter, then its parts, so that rows of one thing lie side by side in the order of the
+/// parts.
 ///
-/// Text is written with NUL as `00 FF` and ended by `00 01`: a text sorts before every longer one that begins with it. Numbers
-/// are big-endian.
+/// Text is written with NUL as `00 FF` and ended by `00 01`: a text sorts before every longer one that begins with it.
+/// Numbers are big-endian.
 struct RecordKey: Hashable, Sendable {
     private(set) var bytes: [UInt8]
 

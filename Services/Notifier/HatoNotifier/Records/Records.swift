@@ -31,7 +31,9 @@ struct DeviceRecord: Codable, Sendable {
     /// Throws when a secret in the store is none.
     func address(at now: Int64) throws(ArgumentError) -> DeviceAddress {
         var secrets = [try WebhookSecret(secret)]
-        if let previousSecret, let previousUntil, now < previousUntil { secrets.append(try WebhookSecret(previousSecret)) }
+        if let previousSecret, let previousUntil, now < previousUntil {
+            secrets.append(try WebhookSecret(previousSecret))
+        }
         return .webhook(url: url, secrets: secrets)
     }
 

@@ -84,7 +84,8 @@ struct ChangeHandler: Sendable {
 
     /// Reads the whole node where the change tells only a part of it, as it is now.
     private func completed(_ firings: [Firing]) async throws -> [Firing] {
-        let paths = Set(firings.filter { $0.trigger.needsWholeNode($0.change) }.compactMap { try? TreePath($0.change.path) })
+        let paths = Set(
+            firings.filter { $0.trigger.needsWholeNode($0.change) }.compactMap { try? TreePath($0.change.path) })
         guard !paths.isEmpty else { return firings }
         let nodes = try await read(paths) { try await messages.node(database, $0) }
         return firings.map { firing in

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Commits that came and were not handled yet: what gathers while one transaction is written goes into the next. One task
-/// appends, another takes; when it is full, the appending one waits, and with it the feed.
+/// Commits that came and were not handled yet: what gathers while one transaction is written goes into the next. One
+/// task appends, another takes; when it is full, the appending one waits, and with it the feed.
 final class CommitBuffer: Sendable {
     private struct State {
         var commits: [FeedCommit] = []

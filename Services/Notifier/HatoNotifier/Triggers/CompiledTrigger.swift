@@ -1,6 +1,7 @@
 import HatoModel
 
-/// A trigger that was read and found right; decides, without looking at anything but the change, what is to be sent to whom.
+/// A trigger that was read and found right; decides, without looking at anything but the change, what is to be sent to
+/// whom.
 struct CompiledTrigger: Sendable {
     enum Recipients: Sendable, Hashable {
         case uids([String])
@@ -23,7 +24,8 @@ struct CompiledTrigger: Sendable {
         pattern = trigger.pattern
         let names = pattern.parameterNames
         guard !trigger.on.isEmpty else {
-            throw .invalidArgument("on", reason: "invalid_trigger", "on names at least one of created, updated, deleted")
+            throw .invalidArgument(
+                "on", reason: "invalid_trigger", "on names at least one of created, updated, deleted")
         }
         recipients = try CompiledTrigger.recipients(trigger.recipients, names, limits)
         title = try CompiledTrigger.template(trigger.notification.title, "notification.title", names)
@@ -68,7 +70,8 @@ struct CompiledTrigger: Sendable {
         case (nil, nil, let name?):
             guard let field = FieldPath(name), !field.keys.isEmpty else {
                 throw .invalidArgument(
-                    "recipients.uidField", reason: "invalid_recipients", "uidField is a field of the change, e.g. after.to")
+                    "recipients.uidField", reason: "invalid_recipients",
+                    "uidField is a field of the change, e.g. after.to")
             }
             return .field(field)
         default:

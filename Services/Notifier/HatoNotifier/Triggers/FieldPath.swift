@@ -13,12 +13,15 @@ struct FieldPath: Hashable, Sendable {
     /// Nil when the text names no field: keys of the tree hold no dots, so a dot always parts two of them.
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        guard let first = parts.first, let side = Side(rawValue: first), !parts.dropFirst().contains("") else { return nil }
+        guard let first = parts.first, let side = Side(rawValue: first), !parts.dropFirst().contains("") else {
+            return nil
+        }
         self.side = side
         keys = Array(parts.dropFirst())
     }
 
-    /// The text of the field's value: of a string itself, of a number or boolean as JSON writes it. Nil when it is missing or no leaf.
+    /// The text of the field's value: of a string itself, of a number or boolean as JSON writes it. Nil when it is
+    /// missing or no leaf.
     func text(in change: FeedChange) -> String? {
         var value = side == .before ? change.before : change.after
         for key in keys {

@@ -10,7 +10,8 @@ struct FeedPosition: Sendable, Hashable {
 
 /// What the notifier asks of messages, as administrator.
 ///
-/// Feeds and reads have a connection each: a feed that waits for its handler stops being read, and the handler waits for reads.
+/// Feeds and reads have a connection each: a feed that waits for its handler stops being read, and the handler waits
+/// for reads.
 struct MessagesClient: Sendable {
     private let feeds: RPCClient
     private let reads: RPCClient
@@ -75,7 +76,8 @@ extension FeedCommit {
         }
         let change = try Messages.Change.decode(event.params)
         self.init(
-            version: change.version, epoch: change.epoch, time: change.time, changes: change.changes.map(FeedChange.init))
+            version: change.version, epoch: change.epoch, time: change.time,
+            changes: change.changes.map(FeedChange.init))
     }
 }
 

@@ -2,8 +2,8 @@ import HatoModel
 
 /// A text with places to fill: `{after.senderName}さんからのメッセージ`.
 ///
-/// A place names a field of the change (`{after.text}`, `{before.title}`), what a wildcard of the pattern matched (`{chat}`), or
-/// the `{path}`. What is missing or no leaf is filled with nothing. `{{` and `}}` stand for braces.
+/// A place names a field of the change (`{after.text}`, `{before.title}`), what a wildcard of the pattern matched
+/// (`{chat}`), or the `{path}`. What is missing or no leaf is filled with nothing. `{{` and `}}` stand for braces.
 struct Template: Hashable, Sendable {
     private enum Part: Hashable, Sendable {
         case text(String)

@@ -3,8 +3,8 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-/// Follows the feed of each database that has triggers: one subscription for all triggers of a database, from the stored
-/// cursor on, again after whatever interrupted it.
+/// Follows the feed of each database that has triggers: one subscription for all triggers of a database, from the
+/// stored cursor on, again after whatever interrupted it.
 actor TriggerFeeds {
     private struct Feed {
         var task: Task<Void, Never>
@@ -126,7 +126,9 @@ actor TriggerFeeds {
                 buffer.end(.failure(error))
             }
         }
-        let result = await Result { while let commits = try await buffer.takeAll() { cursor = try await handler.handle(commits, cursor) } }
+        let result = await Result {
+            while let commits = try await buffer.takeAll() { cursor = try await handler.handle(commits, cursor) }
+        }
         reader.cancel()
         await messages.end(subscription)
         await reader.value
@@ -134,7 +136,8 @@ actor TriggerFeeds {
         try Task.checkCancellation()
     }
 
-    /// Moves the cursor where the feed can go on from, when the reason is that it cannot from where it is. True when it did.
+    /// Moves the cursor where the feed can go on from, when the reason is that it cannot from where it is. True when it
+    /// did.
     private func resumed(_ database: DatabaseName, after error: any Error) async -> Bool {
         let reason = (error as? FeedEnded)?.reason ?? (error as? RPCError)?.reason
         let oldest = (error as? RPCError)?.data["oldest"]?.number.flatMap { UInt64(exactly: $0) }

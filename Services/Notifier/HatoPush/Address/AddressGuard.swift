@@ -1,12 +1,14 @@
 /// Decides whether an address may be called, and to which IP address the connection must go.
 ///
-/// Addresses are given by users, so calling them must not reach what only this machine can reach. A host is resolved once;
-/// every address it has must be public; and the caller connects to the very address that was judged (`Admitted.address`), so
-/// that a second answer of the name server changes nothing. Asked when a device is registered and again before each send.
+/// Addresses are given by users, so calling them must not reach what only this machine can reach. A host is resolved
+/// once; every address it has must be public; and the caller connects to the very address that was judged
+/// (`Admitted.address`), so that a second answer of the name server changes nothing. Asked when a device is registered
+/// and again before each send.
 public struct AddressGuard: Sendable {
     /// What is called although it is not `https` to the public internet.
     public struct Policy: Sendable, Hashable {
-        /// Also loopback and private addresses, plain http, and any port: for a laptop, a test, or receivers in one's own network.
+        /// Also loopback and private addresses, plain http, and any port: for a laptop, a test, or receivers in one's
+        /// own network.
         public var allowsPrivate: Bool
         public var ports: [Int]
 

@@ -1,9 +1,9 @@
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #else
-import Darwin
+    import Darwin
 #endif
 
 /// An IPv4 or IPv6 address, and whether the public internet routes it.
@@ -60,7 +60,8 @@ extension IPAddress: CustomStringConvertible {
 
 extension IPAddress {
     /// Whether the address is one of a single host on the public internet: neither loopback, private, link-local,
-    /// unique-local, shared (CGNAT), multicast, documentation, benchmark nor reserved (IANA's special-purpose registries).
+    /// unique-local, shared (CGNAT), multicast, documentation, benchmark nor reserved (IANA's special-purpose
+    /// registries).
     public var isPublic: Bool {
         switch self {
         case .v4(let value):

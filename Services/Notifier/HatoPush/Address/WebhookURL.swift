@@ -17,7 +17,9 @@ public struct WebhookURL: Sendable, Hashable {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !WebhookURL.unsafe.contains($0) }) else {
             throw .invalidURL("it has characters that must be percent-encoded, and a host must be in its ASCII form")
         }
-        guard let schemeEnd = text.firstRange(of: "://") else { throw .invalidURL("it has no scheme; https:// is meant") }
+        guard let schemeEnd = text.firstRange(of: "://") else {
+            throw .invalidURL("it has no scheme; https:// is meant")
+        }
         scheme = text[..<schemeEnd.lowerBound].lowercased()
         guard scheme == "https" || scheme == "http" else { throw .invalidURL("its scheme is neither https nor http") }
         let rest = text[schemeEnd.upperBound...]

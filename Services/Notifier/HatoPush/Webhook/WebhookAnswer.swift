@@ -40,7 +40,8 @@ enum HTTPDate {
     static func seconds(_ text: String) -> Int64? {
         let parts = text.split(separator: " ")
         guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), (1...31).contains(day),
-            let month = months.firstIndex(of: String(parts[2])), let year = Int64(parts[3]), (1_970...9_999).contains(year)
+            let month = months.firstIndex(of: String(parts[2])), let year = Int64(parts[3]),
+            (1_970...9_999).contains(year)
         else { return nil }
         let clock = parts[4].split(separator: ":").compactMap { Int64($0) }
         guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]), (0...60).contains(clock[2])

@@ -8,7 +8,8 @@ import HatoModel
 ///   "data":{"chat":"c1"},"collapseKey":"…","trigger":"chat-message","path":"/chats/c1/messages/m1"}}
 /// ```
 ///
-/// `title`, `body`, `collapseKey`, `trigger` and `path` are absent when there is none; `data` is always an object of texts.
+/// `title`, `body`, `collapseKey`, `trigger` and `path` are absent when there is none; `data` is always an object of
+/// texts.
 enum WebhookBody {
     static func bytes(_ delivery: Delivery) -> [UInt8] {
         let content = delivery.content

@@ -1,9 +1,9 @@
 public import HatoModel
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+    import FoundationEssentials
 #else
-import Foundation
+    import Foundation
 #endif
 
 /// A signing secret: `whsec_` and base64 of 24 to 64 bytes (Standard Webhooks).

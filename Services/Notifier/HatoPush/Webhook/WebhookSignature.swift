@@ -1,9 +1,9 @@
 import Crypto
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+    import FoundationEssentials
 #else
-import Foundation
+    import Foundation
 #endif
 
 /// The signature of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, one for each secret, parted by spaces.
@@ -32,7 +32,8 @@ public enum WebhookSignature {
     public static func verify(
         _ headers: WebhookHeaders, body: [UInt8], secrets: [WebhookSecret], now: Int64
     ) throws(Refusal) {
-        guard let id = headers.id, let stamp = headers.timestamp.flatMap({ Int64($0) }), let signature = headers.signature
+        guard let id = headers.id, let stamp = headers.timestamp.flatMap({ Int64($0) }),
+            let signature = headers.signature
         else { throw .missingHeaders }
         guard stamp >= now - toleranceSeconds, stamp <= now + toleranceSeconds else { throw .tooOldOrNew }
         let message = signed(id: id, timestamp: stamp, body: body)

@@ -26,7 +26,8 @@ struct OutboxCommand: AsyncParsableCommand {
         func request() throws -> Notifier.Status { .init(notification: notification) }
 
         func table(_ result: JSONValue) -> CommandTable? {
-            CommandTable(["delivery", "device", "uid", "state", "attempts", "reason"], of: result["deliveries"]?.array ?? [])
+            CommandTable(
+                ["delivery", "device", "uid", "state", "attempts", "reason"], of: result["deliveries"]?.array ?? [])
         }
     }
 

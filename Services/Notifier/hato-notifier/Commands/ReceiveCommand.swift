@@ -5,7 +5,8 @@ import HatoPush
 import HatoRPC
 import HatoRuntime
 
-/// A receiver of webhooks to try them with: prints one JSON line for each, and checks signatures when it knows the secret.
+/// A receiver of webhooks to try them with: prints one JSON line for each, and checks signatures when it knows the
+/// secret.
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive", abstract: "Receive webhooks on this machine and print one JSON line for each.",

@@ -38,33 +38,28 @@ enum NotifierSettings {
         var set: @Sendable (inout NotifierConfiguration, Int) -> Void
     }
 
-    private static func number<Root>(
-        _ name: String, _ preset: Int, _ range: ClosedRange<Int>, _ help: String,
-        _ part: any WritableKeyPath<NotifierConfiguration, Root> & Sendable,
-        _ path: any WritableKeyPath<Root, Int> & Sendable
-    ) -> Member {
-        Member(
-            setting: Setting(name, .integer(range), default: String(preset), help: help),
-            set: { $0[keyPath: part][keyPath: path] = $1 })
-    }
+    private typealias PolicyPath<Value> = WritableKeyPath<DeliveryPolicy, Value> & Sendable
+    private typealias LimitPath = WritableKeyPath<NotifierLimits, Int> & Sendable
 
     private static func delivery(
-        _ name: String, _ path: any WritableKeyPath<DeliveryPolicy, Int> & Sendable, _ range: ClosedRange<Int>,
-        _ help: String
+        _ name: String, _ path: any PolicyPath<Int>, _ range: ClosedRange<Int>, _ help: String
     ) -> Member {
-        number(name, DeliveryPolicy()[keyPath: path], range, help, \.delivery, path)
+        let preset = DeliveryPolicy()[keyPath: path]
+        return Member(
+            setting: Setting(name, .integer(range), default: "\(preset)", help: help),
+            set: { $0.delivery[keyPath: path] = $1 })
     }
 
     private static func limit(
-        _ name: String, _ path: any WritableKeyPath<NotifierLimits, Int> & Sendable, _ range: ClosedRange<Int>,
-        _ help: String
+        _ name: String, _ path: any LimitPath, _ range: ClosedRange<Int>, _ help: String
     ) -> Member {
-        number(name, NotifierLimits()[keyPath: path], range, help, \.limits, path)
+        let preset = NotifierLimits()[keyPath: path]
+        return Member(
+            setting: Setting(name, .integer(range), default: "\(preset)", help: help),
+            set: { $0.limits[keyPath: path] = $1 })
     }
 
-    private static func seconds(
-        _ name: String, _ path: any WritableKeyPath<DeliveryPolicy, Duration> & Sendable, _ help: String
-    ) -> Member {
+    private static func seconds(_ name: String, _ path: any PolicyPath<Duration>, _ help: String) -> Member {
         let preset = DeliveryPolicy()[keyPath: path].components.seconds
         return Member(
             setting: Setting(name, .integer(1...315_360_000), default: "\(preset)", help: help),
@@ -74,10 +69,13 @@ enum NotifierSettings {
     private static let members: [Member] =
         [
             delivery("attempts-max", \.attemptsMax, 1...100, "attempts before a delivery is dead"),
-            delivery("attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time, over all devices"),
-            seconds("backoff-first-seconds", \.backoff.first, "longest wait after the first failure; doubles with each"),
+            delivery(
+                "attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time, over all devices"),
+            seconds(
+                "backoff-first-seconds", \.backoff.first, "longest wait after the first failure; doubles with each"),
             seconds("backoff-longest-seconds", \.backoff.longest, "longest wait after any failure"),
-            seconds("ttl-seconds", \.timeToLive, "how long a notification is worth delivering unless it says otherwise"),
+            seconds(
+                "ttl-seconds", \.timeToLive, "how long a notification is worth delivering unless it says otherwise"),
             seconds("lease-seconds", \.lease, "how long an attempt may take before it is made again"),
             seconds("idempotency-seconds", \.idempotency, "how long an idempotency key holds"),
             seconds("keep-finished-seconds", \.keepFinished, "how long the status of a notification is kept"),
