@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 
 /// A request as it came over plain HTTP, its body complete.
 public struct HTTPRequest: Sendable {
@@ -33,6 +34,7 @@ public struct HTTPResponse: Sendable {
 public final class HTTPListener: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
+    private let answers: OpenAnswers
 
     /// The port it got.
     public var port: Int { channel.localAddress?.port ?? 0 }
@@ -42,6 +44,8 @@ public final class HTTPListener: Sendable {
         host: String, port: Int, bodyBytesMax: Int = 1 << 20,
         answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) async throws {
+        let answers = OpenAnswers()
+        self.answers = answers
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             channel = try await ServerBootstrap(group: group)
@@ -50,7 +54,7 @@ public final class HTTPListener: Sendable {
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                         try channel.pipeline.syncOperations.addHandler(
-                            HTTPListenerHandler(bodyBytesMax: bodyBytesMax, answer: answer))
+                            HTTPListenerHandler(bodyBytesMax: bodyBytesMax, answers: answers, answer: answer))
                     }
                 }
                 .bind(host: host, port: port).get()
@@ -60,10 +64,39 @@ public final class HTTPListener: Sendable {
         }
     }
 
-    /// Closes the port and every connection.
-    public func stop() async {
+    /// Closes the port, lets answers that are under way be sent for at most `grace`, then closes every connection.
+    public func stop(grace: Duration = .seconds(2)) async {
         try? await channel.close()
+        await answers.allSent(within: grace)
         try? await group.shutdownGracefully()
+    }
+}
+
+/// Counts requests whose answer is not sent yet.
+private final class OpenAnswers: Sendable {
+    private let state = Mutex<(count: Int, sent: AsyncStream<Void>.Continuation?)>((0, nil))
+
+    func begin() { state.withLock { $0.count += 1 } }
+
+    func end() {
+        state.withLock { state in
+            state.count -= 1
+            if state.count == 0 { state.sent?.finish() }
+        }
+    }
+
+    func allSent(within grace: Duration) async {
+        let (stream, sent) = AsyncStream.makeStream(of: Void.self)
+        state.withLock { state in
+            state.sent = sent
+            if state.count == 0 { sent.finish() }
+        }
+        let limit = Task {
+            try await Task.sleep(for: grace)
+            sent.finish()
+        }
+        for await _ in stream {}
+        limit.cancel()
     }
 }
 
@@ -73,13 +106,17 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let bodyBytesMax: Int
+    private let answers: OpenAnswers
     private let answer: @Sendable (HTTPRequest) async -> HTTPResponse
     private var head: HTTPRequestHead?
     private var body: [UInt8] = []
     private var isTooLong = false
 
-    init(bodyBytesMax: Int, answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse) {
+    init(
+        bodyBytesMax: Int, answers: OpenAnswers, answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
+    ) {
         self.bodyBytesMax = bodyBytesMax
+        self.answers = answers
         self.answer = answer
     }
 
@@ -106,25 +143,27 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
         let channel = context.channel
         let keepsAlive = head.isKeepAlive && !isTooLong
         if isTooLong {
-            HTTPListenerHandler.write(HTTPResponse(status: 413), to: channel, head.version, keepsAlive: false)
+            _ = HTTPListenerHandler.write(HTTPResponse(status: 413), to: channel, head.version, keepsAlive: false)
             return
         }
         let request = HTTPRequest(
             method: head.method.rawValue, target: head.uri,
             headers: head.headers.map { ($0.name.lowercased(), $0.value) }, body: body)
         let version = head.version
+        answers.begin()
         // Ends with its answer; when the connection is gone meanwhile, the write fails and nobody waits for it.
-        Task { [answer] in
+        Task { [answer, answers] in
             let response = await answer(request)
             channel.eventLoop.execute {
                 HTTPListenerHandler.write(response, to: channel, version, keepsAlive: keepsAlive)
+                    .whenComplete { _ in answers.end() }
             }
         }
     }
 
     private static func write(
         _ response: HTTPResponse, to channel: any Channel, _ version: HTTPVersion, keepsAlive: Bool
-    ) {
+    ) -> EventLoopFuture<Void> {
         var headers = HTTPHeaders(response.headers.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "content-length", value: String(response.body.count))
         if !keepsAlive { headers.replaceOrAdd(name: "connection", value: "close") }
@@ -132,9 +171,11 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
             version: version, status: HTTPResponseStatus(statusCode: response.status), headers: headers)
         channel.write(HTTPServerResponsePart.head(head), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: response.body))), promise: nil)
-        channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
+        let sent = channel.writeAndFlush(HTTPServerResponsePart.end(nil))
+        sent.whenComplete { _ in
             if !keepsAlive { channel.close(promise: nil) }
         }
+        return sent
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
