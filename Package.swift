@@ -160,7 +160,7 @@ let package = Package(
         unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),
-        suite("Integration", ["HatoModel", "HatoRPC", "HatoTesting"]),
+        suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", crypto]),
         suite("Fault", ["HatoModel", "HatoRPC", "HatoRuntime"]),
         suite("Tidy", ["HatoModel"]),
     ],

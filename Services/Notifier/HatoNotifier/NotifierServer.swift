@@ -77,8 +77,8 @@ public final class NotifierServer: Sendable {
     /// done after `grace` are cut off; they are made again at the next start.
     public func shutdown(grace: Duration) async {
         let end = ContinuousClock.now + grace
-        await server.shutdown(grace: grace)
         await service.followers.stop()
+        await server.shutdown(grace: grace)
         await service.feeds?.stop()
         for task in upkeep { task.cancel() }
         for task in upkeep { await task.value }

@@ -1,0 +1,161 @@
+import Crypto
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoRuntime
+import HatoTesting
+import Synchronization
+import Testing
+
+/// A write in messages becomes a webhook of the notifier, for users of auth.
+@Suite(.timeLimit(.minutes(5)))
+struct NotificationsAcrossServices {
+    private func push(_ stack: TestStack, _ author: Auth.Session, _ text: String) async throws {
+        let client = stack.client(.messages)
+        _ = try await client.call(
+            Messages.Push(
+                path: try TreePath("/chats/c1/messages"), value: ["senderName": "マスオ", "text": .string(text)]),
+            credential: author.idToken)
+        await client.close()
+    }
+
+    /// Two members of a chat with a receiver each, and a trigger for the chat's messages; returns the other's secret.
+    private func furnish(
+        _ stack: TestStack, _ author: (Auth.Session, Receiver), _ other: (Auth.Session, Receiver)
+    ) async throws -> String {
+        let messages = stack.client(.messages, as: .administrator)
+        _ = try await messages.call(
+            Messages.Set(
+                path: try TreePath("/chats/c1/members"), value: [author.0.uid: true, other.0.uid: true] as JSONValue))
+        await messages.close()
+        let devices = stack.client(.notifier)
+        _ = try await devices.call(Notifier.Devices.Register(url: author.1.url), credential: author.0.idToken)
+        let device = try await devices.call(Notifier.Devices.Register(url: other.1.url), credential: other.0.idToken)
+        await devices.close()
+        let administrator = stack.client(.notifier, as: .administrator)
+        _ = try await administrator.call(
+            Notifier.Triggers.Set(
+                id: "message", pattern: "/chats/{chat}/messages/{id}",
+                recipients: .init(uidsAt: "/chats/{chat}/members"),
+                notification: .init(title: "{after.senderName}さんからのメッセージ", body: "{after.text}")))
+        await administrator.close()
+        return try #require(device.secret)
+    }
+
+    private func settled(_ stack: TestStack) async throws {
+        let client = stack.client(.notifier, as: .administrator)
+        try await eventually("nothing waits") { try await client.call(Notifier.Stats()).pending == 0 }
+        await client.close()
+    }
+
+    private func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while try await !condition() {
+            try #require(ContinuousClock.now < deadline, "never came true: \(what)")
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    @Test func theOtherIsNotifiedSignedAndOnceTheAuthorNever() async throws {
+        try await TestStack.run { stack in
+            let (author, other) = (try await Receiver(), try await Receiver())
+            let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
+            let secret = try await furnish(stack, (writer, author), (reader, other))
+            try await push(stack, writer, "ただいま")
+            try await eventually("a webhook") { other.received.count == 1 }
+            let first = try #require(other.received.first)
+            let data = try JSONParser.parse(first.body)["data"]
+            #expect(data?["title"] == "マスオさんからのメッセージ" && data?["body"] == "ただいま")
+            #expect(data?["uid"] == .string(reader.uid))
+            #expect(first.isSigned(with: secret))
+
+            await other.stop()
+            try await push(stack, writer, "二つ目")
+            let administrator = stack.client(.notifier, as: .administrator)
+            try await eventually("an attempt failed") { try await administrator.call(Notifier.Stats()).pending == 1 }
+            await administrator.close()
+            try await other.start()
+            try await settled(stack)
+            #expect(other.received.compactMap(\.text) == ["ただいま", "二つ目"])
+            #expect(author.received.isEmpty)
+            await author.stop()
+            await other.stop()
+        }
+    }
+
+    @Test func aUserCanNeitherSendNorSeeWhatIsSent() async throws {
+        try await TestStack.run { stack in
+            let user = try await stack.newUser()
+            let client = stack.client(.notifier)
+            func code<Request: RPCRequest>(_ request: Request) async -> RPCError.Code? {
+                do {
+                    _ = try await client.call(request, credential: user.idToken)
+                    return nil
+                } catch { return (error as? RPCError)?.code }
+            }
+            #expect(
+                await code(Notifier.Send(to: .init(uids: [user.uid]), notification: .init(title: "x")))
+                    == .permissionDenied)
+            #expect(await code(Notifier.Stats()) == .permissionDenied)
+            #expect(await code(Notifier.Dead.List()) == .permissionDenied)
+            #expect(await code(Notifier.Triggers.List()) == .permissionDenied)
+            #expect(await code(Notifier.Devices.List()) == nil)
+            await client.close()
+        }
+    }
+}
+
+/// A receiver of webhooks that can be stopped and started again on its port.
+private final class Receiver: Sendable {
+    struct Received: Sendable {
+        var id: String
+        var timestamp: String
+        var signature: String
+        var body: [UInt8]
+
+        var text: String? { (try? JSONParser.parse(body))?["data"]?["body"]?.string }
+
+        /// By the words of Standard Webhooks, not by the code that signed.
+        func isSigned(with secret: String) -> Bool {
+            guard let key = Data(base64Encoded: String(secret.dropFirst("whsec_".count))) else { return false }
+            let message = Data("\(id).\(timestamp).".utf8) + body
+            let code = HMAC<SHA256>.authenticationCode(for: message, using: SymmetricKey(data: key))
+            return signature.split(separator: " ").contains("v1,\(Data(code).base64EncodedString())")
+        }
+    }
+
+    private struct State {
+        var received: [Received] = []
+        var listener: HTTPListener?
+        var port = 0
+    }
+
+    private let state = Mutex(State())
+
+    init() async throws { try await start() }
+
+    var url: String { "http://127.0.0.1:\(state.withLock { $0.port })/hook" }
+    var received: [Received] { state.withLock { $0.received } }
+
+    func start() async throws {
+        let listener = try await HTTPListener(host: "127.0.0.1", port: state.withLock { $0.port }) { request in
+            let received = Received(
+                id: request.header("webhook-id") ?? "", timestamp: request.header("webhook-timestamp") ?? "",
+                signature: request.header("webhook-signature") ?? "", body: request.body)
+            self.state.withLock { $0.received.append(received) }
+            return HTTPResponse(status: 204)
+        }
+        state.withLock { state in
+            state.listener = listener
+            state.port = listener.port
+        }
+    }
+
+    func stop() async {
+        let listener = state.withLock { state in
+            defer { state.listener = nil }
+            return state.listener
+        }
+        await listener?.stop()
+    }
+}
