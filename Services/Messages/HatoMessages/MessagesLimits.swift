@@ -44,10 +44,12 @@ public struct MessagesLimits: Sendable, Hashable {
     /// All of them, for whoever reads settings.
     public static let all: [Named] = [
         Named(
-            name: "listeners-per-connection-max", field: \.listenersPerConnectionMax, help: "listeners of one connection"),
+            name: "listeners-per-connection-max", field: \.listenersPerConnectionMax,
+            help: "listeners of one connection"),
         Named(name: "listeners-max", field: \.listenersMax, help: "listeners of the service"),
         Named(
-            name: "followers-per-connection-max", field: \.followersPerConnectionMax, help: "followers of one connection"),
+            name: "followers-per-connection-max", field: \.followersPerConnectionMax,
+            help: "followers of one connection"),
         Named(name: "followers-max", field: \.followersMax, help: "followers of the service"),
         Named(name: "patterns-per-follower-max", field: \.patternsPerFollowerMax, help: "patterns of one follower"),
         Named(

@@ -50,7 +50,8 @@ extension MessagesError: RPCErrorConvertible {
     private var databaseError: RPCError {
         switch self {
         case .databaseNotFound(let name):
-            .notFound(reason: "database_not_found", "There is no database \"\(name)\"; messages.databases.create makes one")
+            .notFound(
+                reason: "database_not_found", "There is no database \"\(name)\"; messages.databases.create makes one")
         case .databaseExists(let name): .alreadyExists(reason: "database_exists", "The database \"\(name)\" exists")
         case .tooManyDatabases(let max):
             .resourceExhausted(reason: "too_many_databases", "There are \(max) databases, which is the limit")

@@ -21,7 +21,9 @@ private struct ParamsReader {
         return path
     }
 
-    static func missing(_ name: String) -> RPCError { .invalidParams(name, "'\(name)' is missing", reason: "missing_parameter") }
+    static func missing(_ name: String) -> RPCError {
+        .invalidParams(name, "'\(name)' is missing", reason: "missing_parameter")
+    }
 
     static func unknown(_ member: JSONObject.Member) -> RPCError {
         .invalidParams(member.name, "There is no parameter '\(member.name)'", reason: "unknown_parameter")
@@ -49,7 +51,8 @@ private struct ParamsReader {
     }
 
     static func version(_ member: JSONObject.Member) throws(RPCError) -> UInt64 {
-        guard case .number(let number) = member.value, let version = UInt64(exactly: number), number < 9_007_199_254_740_992
+        guard case .number(let number) = member.value, let version = UInt64(exactly: number),
+            number < 9_007_199_254_740_992
         else { throw mismatch(member, "a version: an integer from 0") }
         return version
     }

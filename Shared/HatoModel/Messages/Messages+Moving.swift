@@ -2,7 +2,8 @@ extension Messages {
     /// Reads the leaves of a subtree page by page, all of one version.
     public struct Export: RPCRequest {
         public static let method = "messages.export"
-        public static let summary = "Reads the leaves below a path page by page; all pages of a snapshot show one version"
+        public static let summary =
+            "Reads the leaves below a path page by page; all pages of a snapshot show one version"
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let isSlow = true
@@ -17,7 +18,8 @@ extension Messages {
         public var limit: Int?
 
         public init(
-            database: DatabaseName? = nil, path: TreePath, snapshot: String? = nil, after: String? = nil, limit: Int? = nil
+            database: DatabaseName? = nil, path: TreePath, snapshot: String? = nil, after: String? = nil,
+            limit: Int? = nil
         ) {
             self.database = database
             self.path = path
@@ -118,7 +120,8 @@ extension Messages.Export {
 extension Messages.Import {
     public static var example: RPCExample<Self> {
         RPCExample(
-            Messages.Import(path: MessagesExamples.room, rows: [["/members/masuo", true], ["/title", "磯野家"]]), Result(version: 19))
+            Messages.Import(path: MessagesExamples.room, rows: [["/members/masuo", true], ["/title", "磯野家"]]),
+            Result(version: 19))
     }
 }
 

@@ -17,7 +17,8 @@ extension Messages {
         public var etag: Bool?
 
         public init(
-            database: DatabaseName? = nil, path: TreePath, query: TreeQuery? = nil, form: Form = .plain, etag: Bool? = nil
+            database: DatabaseName? = nil, path: TreePath, query: TreeQuery? = nil, form: Form = .plain,
+            etag: Bool? = nil
         ) {
             self.database = database
             self.path = path

@@ -126,7 +126,8 @@ extension Messages.Set {
 extension Messages.Update {
     public static var example: RPCExample<Self> {
         RPCExample(
-            Messages.Update(path: MessagesExamples.room, values: ["title": "磯野家", "members/masuo": true]), Result(version: 17))
+            Messages.Update(path: MessagesExamples.room, values: ["title": "磯野家", "members/masuo": true]),
+            Result(version: 17))
     }
 }
 

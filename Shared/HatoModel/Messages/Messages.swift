@@ -28,7 +28,8 @@ public struct DatabaseName: Sendable, Hashable, RawRepresentable, CustomStringCo
         guard !bytes.isEmpty, bytes.count <= 63 else { return nil }
         for byte in bytes {
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): continue
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                continue
             default: return nil
             }
         }

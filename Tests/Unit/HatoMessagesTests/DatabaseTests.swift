@@ -52,7 +52,8 @@ import Testing
             let last = try await events.nextNotification()
             #expect(last?.method == Messages.Cancelled.method)
             #expect(last?.params["reason"] == "database_dropped")
-            #expect(await refusal { try await client.call(Messages.Get(database: name, path: "/a")) }?.code == .notFound)
+            #expect(
+                await refusal { try await client.call(Messages.Get(database: name, path: "/a")) }?.code == .notFound)
             _ = try await client.call(Messages.Databases.Create(database: name))
             let value = try await client.call(Messages.Get(database: name, path: "/")).value
             #expect(value == .null)
@@ -114,7 +115,8 @@ import Testing
             try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}}"#)
             let set = #"{"jsonrpc":"2.0","id":2,"method":"messages.rules.set","params":{"rules":"{\"rules\":{}}"}}"#
             try await line.send(set)
-            try await line.send(#"{"jsonrpc":"2.0","id":3,"method":"messages.set","params":{"auth":"user:a","path":"/a","value":1}}"#)
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":3,"method":"messages.set","params":{"auth":"user:a","path":"/a","value":1}}"#)
             _ = try await line.next()
             #expect(try await line.next()["result"] != nil)
             #expect(try await line.next()["error"]?["code"] == -32002)
@@ -138,7 +140,9 @@ import Testing
         try await RunningMessages.with(change: { $0.limits.indexBuildPageRows = 7 }) { running in
             let client = running.administrator
             var people = JSONObject()
-            for number in 0..<100 { people["p\(number)"] = ["age": .number(Double(number % 10)), "n": .number(Double(number))] }
+            for number in 0..<100 {
+                people["p\(number)"] = ["age": .number(Double(number % 10)), "n": .number(Double(number))]
+            }
             _ = try await client.call(Messages.Set(path: "/people", value: .object(people)))
             _ = try await client.call(Messages.Rules.Set(rules: Self.indexed(on: "age")))
             for number in 0..<20 {
@@ -181,11 +185,13 @@ import Testing
             }
             let line = try await RawLines.connect(running)
             try await line.send(
-                #"{"jsonrpc":"2.0","id":1,"method":"messages.get","params":{"auth":"user:a","path":"/chats/c/messages","query":{"orderBy":"date"}}}"#)
+                #"{"jsonrpc":"2.0","id":1,"method":"messages.get","params":{"auth":"user:a","path":"/chats/c/messages","query":{"orderBy":"date"}}}"#
+            )
             let result = try await line.next()["result"]
             #expect(result?["value"]?.object?.members.map(\.name) == ["30", "x", "4"])
             #expect(result?["keys"] == ["30", "x", "4"])
-            let nothing = try await client.call(Messages.Get(path: "/chats/none/messages", query: TreeQuery(order: .child("/date"))))
+            let nothing = try await client.call(
+                Messages.Get(path: "/chats/none/messages", query: TreeQuery(order: .child("/date"))))
             #expect(nothing.value == [:])
             #expect(nothing.keys == [])
             line.close()
@@ -200,7 +206,7 @@ import Testing
         let deadline = ContinuousClock.now + .seconds(30)
         while try await client.call(Messages.Indexes.List()).contains(where: { $0.state == .building }) {
             try #require(ContinuousClock.now < deadline, "the index is not ready after 30 s")
-            try await Task.sleep(for: .milliseconds(5))
+            try await ContinuousClock().sleep(for: .milliseconds(5))
         }
     }
 }

@@ -101,7 +101,9 @@ final class Mirror: Sendable {
     func expectToArrive(_ client: RPCClient, _ seed: UInt64) async throws {
         let wanted = try await expected(client)
         let deadline = ContinuousClock.now + .seconds(20)
-        while box.tree != wanted, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(2)) }
+        while box.tree != wanted, ContinuousClock.now < deadline {
+            try await ContinuousClock().sleep(for: .milliseconds(2))
+        }
         #expect(box.tree == wanted, "seed \(seed), \(listen.path) \(listen.query.map { "\($0.json)" } ?? "")")
         reading.cancel()
     }

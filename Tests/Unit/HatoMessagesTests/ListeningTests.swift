@@ -150,7 +150,9 @@ import Testing
             listen.coalesceMs = 300
             var events = EventReader(try await client.subscribe(listen))
             _ = try await events.next()
-            for number in 1...20 { _ = try await client.call(Messages.Set(path: TreePath("/a/k"), value: .number(Double(number)))) }
+            for number in 1...20 {
+                _ = try await client.call(Messages.Set(path: TreePath("/a/k"), value: .number(Double(number))))
+            }
             var seen: [JSONValue] = []
             while seen.last != 20 {
                 for case .put("/k", let value) in try await events.next() { seen.append(value) }

@@ -45,10 +45,13 @@ struct RunningMessages {
     }
 }
 
-/// Believes `admin` and `user:NAME`.
+/// Believes `admin`, `user:NAME` and `until:MILLISECONDS`.
 struct NamedCallers: Authenticator {
     func remembered(_ credential: String) -> Caller? {
         if credential == "admin" { return .administrator }
+        if credential.hasPrefix("until:") {
+            return .user(Caller.User(uid: "mortal", expiresAt: Int64(credential.dropFirst(6))))
+        }
         guard credential.hasPrefix("user:") else { return nil }
         return .user(Caller.User(uid: String(credential.dropFirst(5))))
     }

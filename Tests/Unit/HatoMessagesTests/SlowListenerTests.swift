@@ -11,7 +11,8 @@ import Testing
         try await RunningMessages.with { running in
             let client = running.administrator
             let line = try await RawLines.connect(running, readsAtOnce: false)
-            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/a"}}"#)
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/a"}}"#)
             try await waitForListeners(1, client)
             let text = String(repeating: "x", count: 50_000)
             for number in 0..<300 {
@@ -49,7 +50,8 @@ import Testing
         try await RunningMessages.with { running in
             let client = running.administrator
             let stuck = try await RawLines.connect(running, readsAtOnce: false)
-            try await stuck.send(#"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/a"}}"#)
+            try await stuck.send(
+                #"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"auth":"admin","path":"/a"}}"#)
             try await waitForListeners(1, client)
             var events = EventReader(try await client.subscribe(Messages.Listen(path: "/a")))
             _ = try await events.next()
@@ -83,7 +85,9 @@ import Testing
             let (last, secondLast) = (try TreeKey("m199"), try TreeKey("m198"))
             while tree.child(last).isEmpty || tree.children?.count != 2 {
                 for event in try await line.next()["params"]?["events"]?.array ?? [] {
-                    if event["path"] == "/", event["type"] == "put" { tree = try TreeNode(json: event["data"] ?? .null) } else {
+                    if event["path"] == "/", event["type"] == "put" {
+                        tree = try TreeNode(json: event["data"] ?? .null)
+                    } else {
                         for member in event["data"]?.object?.members ?? [] {
                             tree = tree.setting(try TreeNode(json: member.value), at: try TreePath(member.name))
                         }
@@ -110,7 +114,7 @@ import Testing
         let deadline = ContinuousClock.now + .seconds(20)
         while try await client.call(Messages.Stats()).listeners != count {
             try #require(ContinuousClock.now < deadline)
-            try await Task.sleep(for: .milliseconds(2))
+            try await ContinuousClock().sleep(for: .milliseconds(2))
         }
     }
 }

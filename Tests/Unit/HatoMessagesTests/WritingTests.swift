@@ -35,7 +35,8 @@ import Testing
             let client = running.user("masuo")
             _ = try await client.call(Messages.Set(path: "/", value: ["a": ["x": 1, "y": 2], "b": 3]))
             let before = running.store.version
-            let update = try await client.call(Messages.Update(path: "/", values: ["a/x": 10, "c/d/e": true, "b": nil]))
+            let update = try await client.call(
+                Messages.Update(path: "/", values: ["a/x": 10, "c/d/e": true, "b": nil]))
             #expect(update.version == before + 1)
             #expect(
                 try await client.call(Messages.Get(path: "/")).value
@@ -77,8 +78,9 @@ import Testing
             let first = try await client.call(Messages.Set(path: "/a/b", value: 1)).version
             _ = try await client.call(Messages.Set(path: "/other", value: 1))
             let second = try await client.call(Messages.Set(path: "/a", value: 2, ifVersion: first)).version
-            #expect(await refusal { try await client.call(Messages.Set(path: "/a/b", value: 3, ifVersion: first)) }?.reason
-                == "version_mismatch")
+            #expect(
+                await refusal { try await client.call(Messages.Set(path: "/a/b", value: 3, ifVersion: first)) }?.reason
+                    == "version_mismatch")
             _ = try await client.call(Messages.Set(path: "/a", value: 4, ifVersion: second))
         }
     }
@@ -95,7 +97,9 @@ import Testing
                 try await client.call(Messages.Update(path: "/users", values: ["masuo/a": 1, "sazae/a": 1]))
             }
             #expect(partly?.code == .permissionDenied)
-            #expect(await refusal { try await running.client(nil).call(Messages.Get(path: "/users/masuo")) }?.code == .permissionDenied)
+            #expect(
+                await refusal { try await running.client(nil).call(Messages.Get(path: "/users/masuo")) }?.code
+                    == .permissionDenied)
             #expect(try await running.user("sazae").call(Messages.Get(path: "/users/masuo")).value == ["name": "マスオ"])
             _ = try await running.administrator.call(Messages.Set(path: "/anything", value: 1))
         }

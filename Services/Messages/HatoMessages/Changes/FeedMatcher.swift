@@ -45,7 +45,6 @@ struct FeedMatcher: Sendable {
     private func entries(of note: CommitNote, matching pattern: FeedPattern) -> [Messages.Change.Entry] {
         var matches: [Match] = []
         for change in note.changes {
-            let before = matches.count
             switch pattern.match(change.path) {
             case nil: continue
             case .exact(let parameters)? where !change.path.isPriority:
@@ -63,10 +62,9 @@ struct FeedMatcher: Sendable {
                     return [many(change, pattern, parameters, note)]
                 }
             }
-            if matches.count - before > matchesMax { return [many(change, pattern, [], note)] }
         }
         guard matches.count <= matchesMax else {
-            return [many(note.changes[0], pattern, [], note, at: commonPath(of: note.changes))]
+            return [manyPlaces(note, pattern)]
         }
         return matches.map { entry(of: $0, pattern, note) }
     }
@@ -156,16 +154,23 @@ struct FeedMatcher: Sendable {
     // MARK: Too much to tell
 
     private func many(
-        _ change: PathChange, _ pattern: FeedPattern, _ parameters: [FeedPattern.Parameter], _ note: CommitNote,
-        at path: TreePath? = nil
+        _ change: PathChange, _ pattern: FeedPattern, _ parameters: [FeedPattern.Parameter], _ note: CommitNote
     ) -> Messages.Change.Entry {
-        var entry = Messages.Change.Entry(
-            path: (path ?? change.path).text, type: path == nil ? Self.type(change.before, change.after) : .updated)
+        var entry = Messages.Change.Entry(path: change.path.text, type: Self.type(change.before, change.after))
         entry.pattern = pattern.description
         entry.params = Dictionary(parameters.map { ($0.name, $0.key.text) }) { first, _ in first }
         entry.uid = note.uid
         entry.many = true
-        if path == nil, change.isTruncated { entry.truncated = true }
+        if change.isTruncated { entry.truncated = true }
+        return entry
+    }
+
+    /// Matches all over the commit, by the node above all of them.
+    private func manyPlaces(_ note: CommitNote, _ pattern: FeedPattern) -> Messages.Change.Entry {
+        var entry = Messages.Change.Entry(path: commonPath(of: note.changes).text, type: .updated)
+        entry.pattern = pattern.description
+        entry.uid = note.uid
+        entry.many = true
         return entry
     }
 

@@ -17,7 +17,9 @@ final class Catalogue: Sendable {
         var databases: [DatabaseName: Database] = [:]
         let prefix = StoreKeys.databases.lower.count
         try snapshot.scan(StoreKeys.databases, reverse: false) { key, value in
-            let text = key.extracting(prefix..<key.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+            let text = key.extracting(prefix..<key.count).withUnsafeBufferPointer {
+                String(decoding: $0, as: UTF8.self)
+            }
             let record = try DatabaseRecord(value.withUnsafeBufferPointer { Array($0) })
             guard let name = DatabaseName(rawValue: text) else { throw RecordError(record: "database name") }
             databases[name] = try Database(name: name, record: record, reading: snapshot)

@@ -44,7 +44,8 @@ struct DatabaseAdministration: Sendable {
         var indexes = IndexCatalog()
         _ = indexes.adopt(rules.indexes)
         let database = Database(
-            name: name, record: DatabaseRecord(id: id, createdAt: now(), rules: rules.text), rules: rules, indexes: indexes)
+            name: name, record: DatabaseRecord(id: id, createdAt: now(), rules: rules.text), rules: rules,
+            indexes: indexes)
         var encoder = ByteEncoder()
         encoder.append(id.rawValue + 1)
         let key = StoreKeys.nextDatabase

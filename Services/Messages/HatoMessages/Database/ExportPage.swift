@@ -51,7 +51,8 @@ enum ImportedRows {
         switch (request.rows, request.value) {
         case (nil, let value?): return .set(value, at: request.path)
         case (let rows?, nil): return try mutation(rows, at: request.path, rowsMax: rowsMax)
-        case (nil, nil): throw RPCError.invalidParams("rows", "'rows' or 'value' is needed", reason: "missing_parameter")
+        case (nil, nil):
+            throw RPCError.invalidParams("rows", "'rows' or 'value' is needed", reason: "missing_parameter")
         case (_?, _?): throw RPCError.invalidParams("value", "'rows' and 'value' exclude each other")
         }
     }

@@ -58,7 +58,9 @@ struct NodeReading {
 
     /// How a read answers a query: by an index, or not at all.
     private func plan(_ query: TreeQuery, _ path: TreePath) throws -> QueryPlan {
-        do { return try QueryPlan.indexed(query, at: path, in: database.asOf(snapshot).indexes) } catch let error as QueryError {
+        do { return try QueryPlan.indexed(query, at: path, in: database.asOf(snapshot).indexes) } catch let error
+            as QueryError
+        {
             guard case .indexNotDefined(let on, _) = error else { throw error }
             let isBuilding = database.indexes.indexes.contains {
                 !$0.isReady && $0.definition.on == on && $0.definition.covers(path)
@@ -74,7 +76,8 @@ struct NodeReading {
         }
         guard request.query != nil else { return }
         if request.etag == true {
-            throw .invalidArgument("etag", reason: "etag_of_query", "Only a whole node has an etag, not what a query selects")
+            throw .invalidArgument(
+                "etag", reason: "etag_of_query", "Only a whole node has an etag, not what a query selects")
         }
         if request.path.isPriority {
             throw .invalidArgument("path", reason: "invalid_path", "A priority has no children to query")

@@ -24,6 +24,8 @@ struct ListenerReading: Sendable {
 
     let store: any Store
     let limits: MessagesLimits
+    /// Whose listener it is; another topic may have the same key by the time this is read.
+    let topic: UInt64
     let key: TopicKey
     /// As of the snapshot.
     let database: Database
@@ -64,7 +66,9 @@ struct ListenerReading: Sendable {
         if missed.isEmpty { return nil }
         if key.query != nil || missed.isWhole { return try EventMembers.whole(key, reading) }
         let update: ListenerUpdate
-        do { update = try missed.update(reading: reading.nodes, bytesMax: limits.catchUpBytesMax) } catch TreeError.tooBig {
+        do { update = try missed.update(reading: reading.nodes, bytesMax: limits.catchUpBytesMax) } catch TreeError
+            .tooBig
+        {
             return try EventMembers.whole(key, reading)
         }
         switch update {

@@ -7,15 +7,16 @@ import Logging
 
 extension ListenerRegistry {
     typealias Answer = @Sendable (Result<Messages.Listen.Result, any Error>) -> Void
+    typealias Loaded = Result<ListenerReading.Outcome, any Error>
 
     // MARK: Beginning
 
     /// Opens a listener on what `database` lets its caller read. The answer goes out before its first event does.
     func open(
-        _ opening: Listener.Opening, on path: TreePath, of database: Database, _ request: Messages.Listen,
-        answer: @escaping Answer
+        _ opening: Listener.Opening, of database: Database, _ request: Messages.Listen, answer: @escaping Answer
     ) {
         do {
+            let path = request.path
             guard listeners.count < parts.limits.listenersMax else {
                 throw MessagesError.tooManyListeners(max: parts.limits.listenersMax)
             }
@@ -25,6 +26,11 @@ extension ListenerRegistry {
             let snapshot = try begin()
             let key = TopicKey(database: database.id, path: path, query: request.query)
             let topic = try topic(key, database, at: snapshot)
+            // Judged again here: rules may have come since the request did, and later ones find the listener.
+            guard topic.database.rules.mayRead(path, as: opening.caller) else {
+                removeIfUnused(topic)
+                throw MessagesError.denied(path)
+            }
             let listener = Listener(id: nextID(), opening, topic: topic)
             listeners[listener.id] = listener
             remember(opening.connection, opening.subscription, listener.id)
@@ -74,7 +80,7 @@ extension ListenerRegistry {
 
     private func topic(_ key: TopicKey, _ database: Database, at snapshot: any StoreSnapshot) throws -> Topic {
         if let id = topicIDs[key], let topic = topics[id] { return topic }
-        let topic = Topic(id: nextID(), key: key, database: try database.asOf(snapshot), version: snapshot.version)
+        let topic = Topic(id: nextID(), key: key, database: try database.wholeAsOf(snapshot), version: snapshot.version)
         topics[topic.id] = topic
         topicIDs[key] = topic.id
         tries[key.database, default: ListenerTrie()].insert(topic.id, at: key.path)
@@ -95,20 +101,18 @@ extension ListenerRegistry {
             topic.window = .loading(after: current.version, pending: [])
         }
         let reading = ListenerReading(
-            store: parts.store, limits: parts.limits, key: topic.key, database: topic.database, snapshot: current,
+            store: parts.store, limits: parts.limits, topic: topic.id, key: topic.key, database: topic.database,
+            snapshot: current,
             wanted: wanted, readsWindow: readsWindow)
-        let (post, id, topicID) = (post, listener.id, topic.id)
+        let (post, id) = (post, listener.id)
         parts.store.submitRead {
             let outcome = Result { try reading.read() }
-            post { $0.loaded(listener: id, topic: topicID, reading, outcome, answer) }
+            post { $0.loaded(id, reading, outcome, answer) }
         }
     }
 
-    private func loaded(
-        listener id: UInt64, topic topicID: UInt64, _ reading: ListenerReading,
-        _ outcome: Result<ListenerReading.Outcome, any Error>, _ answer: Answer?
-    ) {
-        guard let topic = topics[topicID] else {
+    private func loaded(_ id: UInt64, _ reading: ListenerReading, _ outcome: Loaded, _ answer: Answer?) {
+        guard let topic = topics[reading.topic] else {
             answer?(.failure(MessagesError.stopping))
             return
         }
@@ -244,14 +248,17 @@ extension ListenerRegistry {
         listener.opening.watch.cancel()
         listeners[listener.id] = nil
         names[listener.connection.id]?[listener.opening.subscription] = nil
-        if topic.isUnused {
-            topics[topic.id] = nil
-            topicIDs[topic.key] = nil
-            tries[topic.key.database]?.remove(topic.id, at: topic.key.path)
-            if tries[topic.key.database]?.count == 0 { tries[topic.key.database] = nil }
-        }
+        removeIfUnused(topic)
         parts.metrics.listening(listeners.count)
         endIfIdle()
+    }
+
+    private func removeIfUnused(_ topic: Topic) {
+        guard topic.isUnused else { return }
+        topics[topic.id] = nil
+        topicIDs[topic.key] = nil
+        tries[topic.key.database]?.remove(topic.id, at: topic.key.path)
+        if tries[topic.key.database]?.count == 0 { tries[topic.key.database] = nil }
     }
 
     /// Ends a listener that did not ask for it.
@@ -270,7 +277,8 @@ extension ListenerRegistry {
         var writer = JSONWriter()
         writer.member("reason")
         writer.write(reason)
-        let sent = connection.notify(Messages.Cancelled.method, subscription: subscription, members: EncodedJSON(writer))
+        let sent = connection.notify(
+            Messages.Cancelled.method, subscription: subscription, members: EncodedJSON(writer))
         if !sent, !connection.isClosed {
             connection.onDrain { sayFarewell(connection, subscription, reason) }
         }

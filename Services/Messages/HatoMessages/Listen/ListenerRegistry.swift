@@ -25,7 +25,10 @@ final class ListenerRegistry {
     var names: [UInt64: [String: UInt64]] = [:]
     var lastID: UInt64 = 0
 
-    init(_ parts: ServiceParts, logger: Logger, post: @escaping Publisher.Post, setActive: @escaping @Sendable (Bool) -> Void) {
+    init(
+        _ parts: ServiceParts, logger: Logger, post: @escaping Publisher.Post,
+        setActive: @escaping @Sendable (Bool) -> Void
+    ) {
         self.parts = parts
         self.logger = logger
         self.post = post
@@ -113,7 +116,9 @@ final class ListenerRegistry {
             }
             topic.window = .ready(window)
         }
-        if isFresh { return Topic.Sent(after: before, version: version, members: try EventMembers.whole(topic.key, reading)) }
+        if isFresh {
+            return Topic.Sent(after: before, version: version, members: try EventMembers.whole(topic.key, reading))
+        }
         if events.isEmpty { return nil }
         return Topic.Sent(after: before, version: version, members: EventMembers.encode(version: version, events))
     }

@@ -27,7 +27,9 @@ final class Publisher: Sendable {
     /// Throws when the operating system gives no thread.
     ///
     /// - Parameter makeRegistry: makes what lives on the thread; gets the way to post to it later, and to set `isActive`.
-    init(_ makeRegistry: @escaping @Sendable (@escaping Post, @escaping @Sendable (Bool) -> Void) -> ListenerRegistry) throws(StoreError) {
+    init(_ makeRegistry: @escaping @Sendable (@escaping Post, @escaping @Sendable (Bool) -> Void) -> ListenerRegistry)
+        throws(StoreError)
+    {
         let (jobs, activity) = (jobs, activity)
         try startThread {
             let registry = makeRegistry({ [weak jobs] body in _ = jobs?.append(.run(body)) }, { activity.isOn = $0 })

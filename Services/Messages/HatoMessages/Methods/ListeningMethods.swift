@@ -38,7 +38,7 @@ struct ListeningMethods: Sendable {
                     connection: context.connection, subscription: subscription, caller: context.caller,
                     coalesceMs: coalesceMs, watch: watch(context, subscription))
                 publisher.run { registry in
-                    registry.open(opening, on: request.path, of: database, request) { result in
+                    registry.open(opening, of: database, request) { result in
                         switch result {
                         case .success(let result): reply.succeed(result)
                         case .failure(let error): reply.refuse(error)

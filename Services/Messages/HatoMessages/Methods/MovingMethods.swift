@@ -22,7 +22,8 @@ struct MovingMethods: Sendable {
                 return reply.fail(
                     RPCError.invalidArgument(
                         "name", reason: "invalid_name",
-                        "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot, e.g. \"2026-11-21\""))
+                        "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot, e.g. \"2026-11-21\""
+                    ))
             }
             onReader(context, reply) {
                 Messages.Backup.Result(name: request.name, version: try backups.write(request.name, of: parts.store))

@@ -32,7 +32,8 @@ struct WritingMethods: Sendable {
                 RPCError.invalidArgument(
                     "ifVersion", reason: "two_conditions", "A write has one condition: ifMatch or ifVersion"))
         }
-        let condition = request.ifMatch.map(Mutation.Condition.etag) ?? request.ifVersion.map(Mutation.Condition.version)
+        let condition =
+            request.ifMatch.map(Mutation.Condition.etag) ?? request.ifVersion.map(Mutation.Condition.version)
         write(.set(request.value, at: request.path, if: condition), request.database, context) { result in
             switch result {
             case .success(let done): reply.succeed(Messages.Set.Result(etag: done.outcome, version: done.version))

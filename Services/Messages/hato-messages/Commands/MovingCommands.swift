@@ -65,7 +65,8 @@ struct ImportCommand: AsyncParsableCommand {
                     number += 1
                     guard !line.isEmpty else { continue }
                     guard let row = try? JSONParser.parse(line).array else {
-                        throw CommandFailure(.usage, "line \(number) of \(file) is no row, such as [\"/title\",\"磯野家\"]")
+                        throw CommandFailure(
+                            .usage, "line \(number) of \(file) is no row, such as [\"/title\",\"磯野家\"]")
                     }
                     try await pages.add(row)
                     bar.advance()
@@ -73,7 +74,9 @@ struct ImportCommand: AsyncParsableCommand {
             }
             let version = try await pages.finish()
             bar.finish()
-            try output.show(["rows": .number(Double(pages.rowCount)), "version": version.map { .number(Double($0)) } ?? .null])
+            try output.show([
+                "rows": .number(Double(pages.rowCount)), "version": version.map { .number(Double($0)) } ?? .null,
+            ])
         }
     }
 }

@@ -50,7 +50,9 @@ struct QueryCommand: RequestCommand {
 
     /// A row for each child, a column for each member that any of them has.
     func table(_ result: JSONValue) -> CommandTable? {
-        guard let value = result["value"]?.object, let keys = result["keys"]?.array?.compactMap(\.string) else { return nil }
+        guard let value = result["value"]?.object, let keys = result["keys"]?.array?.compactMap(\.string) else {
+            return nil
+        }
         var columns: [String] = []
         for child in value.members {
             for member in child.value.object?.members ?? [] where !columns.contains(member.name) {

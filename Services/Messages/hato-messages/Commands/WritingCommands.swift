@@ -15,7 +15,8 @@ struct SetCommand: RequestCommand {
 
     func request() throws -> Messages.Set {
         Messages.Set(
-            database: try place.name(), path: try TreePath(path), value: try ValueArgument.value(value), ifMatch: ifMatch,
+            database: try place.name(), path: try TreePath(path), value: try ValueArgument.value(value),
+            ifMatch: ifMatch,
             ifVersion: ifVersion)
     }
 }

@@ -16,7 +16,8 @@ struct ChatLine: Sendable, Hashable {
         sender = try Self.name(object, "sender")
         guard let text = object["text"]?.string else { throw ChatLineProblem("has no string \"text\"") }
         self.text = text
-        guard let at = object["at"]?.number, let milliseconds = Int64(exactly: at), (0..<Self.atEnd).contains(milliseconds)
+        guard let at = object["at"]?.number, let milliseconds = Int64(exactly: at),
+            (0..<Self.atEnd).contains(milliseconds)
         else { throw ChatLineProblem("has no \"at\" in milliseconds since 1970") }
         self.at = milliseconds
     }

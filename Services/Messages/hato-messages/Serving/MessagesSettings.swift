@@ -16,7 +16,8 @@ enum MessagesSettings {
 
     private static let limits = MessagesLimits.all.map { limit in
         Setting(
-            limit.name, .integer(1...Int.max), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help)
+            limit.name, .integer(1...Int.max), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help
+        )
     }
 
     /// The limits the settings come to.

@@ -16,7 +16,8 @@ struct ServeCommand: AsyncParsableCommand {
 
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Print the effective settings of `serve` with the same arguments, secrets hidden.")
+        commandName: "config",
+        abstract: "Print the effective settings of `serve` with the same arguments, secrets hidden.")
 
     @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")
     var settings: [String] = []

@@ -1,0 +1,192 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Testing
+
+/// `hato-messages` by hand: chat logs in, trees out and in again, exit codes.
+@Suite(.timeLimit(.minutes(5)))
+struct ChatImports {
+    @Test func chatLogIsImportedOnceHoweverOftenItIs() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let file = try folder.write(
+                "chats.jsonl",
+                """
+                {"room":"r.1","at":1700000000000,"sender":"[a]","text":"one"}
+                {"room":"r.1","at":1700000000000,"sender":"b","text":"two"}
+                {"room":"r.1","at":1700000000001,"sender":"[a]","text":"three"}
+                """)
+            let first = try await command(["import-chats", file, "--json"], on: stack)
+            #expect(first.code == 0, "\(first.error)")
+            #expect(first.output["messages"] == 3)
+            #expect(first.output["rooms"] == 1)
+            #expect(first.output["senders"] == 2)
+            let client = stack.client(.messages, as: .administrator)
+            let version = try await client.call(Messages.Stats()).version
+            _ = try await command(["import-chats", file], on: stack)
+            #expect(try await client.call(Messages.Stats()).version == version)
+
+            let query = TreeQuery(order: .child(try TreePath("date")))
+            let read = try await client.call(Messages.Get(path: try TreePath("/chats/r%2E1/messages"), query: query))
+            let messages = read.value.object?.members.map(\.value) ?? []
+            #expect(messages.map { $0["text"] } == ["one", "two", "three"])
+            #expect(
+                messages.first == [
+                    "date": 1_700_000_000_000, "senderId": "%5Ba%5D", "senderName": "[a]", "text": "one",
+                ])
+            #expect(read.keys?.allSatisfy { $0.hasPrefix("-NjEtLV-") || $0.hasPrefix("-NjEtLV0") } == true)
+            #expect(try await client.call(Messages.Get(path: try TreePath("/users/%5Ba%5D/name"))).value == "[a]")
+        }
+    }
+
+    @Test func badLineIsNamedAndSkippedOnlyWhenAsked() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let file = try folder.write(
+                "chats.jsonl",
+                """
+                {"room":"r","at":1700000000000,"sender":"a","text":"one"}
+                {"room":"r","at":"yesterday","sender":"a","text":"two"}
+                {"room":"r","at":1700000000002,"sender":"a","text":"three"}
+                """)
+            let refused = try await command(["import-chats", file], on: stack)
+            #expect(refused.code == 74)
+            #expect(refused.error.contains("line 2"))
+            let skipped = try await command(["import-chats", file, "--skip-bad-lines", "--json"], on: stack)
+            #expect(skipped.code == 0)
+            #expect(skipped.error.contains("line 2"))
+            #expect(skipped.output["messages"] == 2)
+            #expect(skipped.output["skippedLines"] == 1)
+        }
+    }
+
+    @Test func sampleIsImportedGzippedToo() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let sample = try sample()
+            let text = try String(contentsOf: sample, encoding: .utf8)
+            let lines = text.split(separator: "\n").count
+            let copy = try folder.write("sample.jsonl", text)
+            try folder.run("/bin/gzip", [copy])
+            let imported = try await command(["import-chats", copy + ".gz", "--json"], on: stack)
+            #expect(imported.code == 0, "\(imported.error)")
+            #expect(imported.output["messages"]?.number == Double(lines))
+        }
+    }
+
+    @Test func exportedTreeIsImportedAgain() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let client = stack.client(.messages, as: .administrator)
+            let tree: JSONValue = ["a": ["b": [".value": 1, ".priority": 2], "c": "鳩"], "d": true]
+            _ = try await client.call(Messages.Set(path: try TreePath("/from"), value: tree))
+            let exported = try await command(["export", "/from", "--page-size", "2"], on: stack)
+            #expect(exported.code == 0, "\(exported.error)")
+            let rows = try folder.write("rows.jsonl", exported.text)
+            let whole = try folder.write("tree.json", String(decoding: tree.encoded, as: UTF8.self))
+            for (file, path) in [(rows, "/rows"), (whole, "/tree")] {
+                let imported = try await command(["import", file, "--path", path], on: stack)
+                #expect(imported.code == 0, "\(imported.error)")
+                let copy = try await client.call(Messages.Get(path: try TreePath(path), form: .export)).value
+                #expect(copy == tree)
+            }
+        }
+    }
+
+    @Test func commandsEndWithTheirCodes() async throws {
+        try await TestStack.run { stack in
+            #expect(try await command(["set", "/a", #""text""#], on: stack).code == 0)
+            #expect(try await command(["get", "/a", "--only", "value"], on: stack).text == "text\n")
+            #expect(try await command(["set", "/a", "text"], on: stack).code == 64)
+            #expect(try await command(["get", "/a.b"], on: stack).code == 64)
+            let noIndex = try await command(["query", "/a", "--order-by", "x"], on: stack)
+            #expect(noIndex.code == 1)
+            #expect(noIndex.error.contains(#"add ".indexOn": "x""#))
+            #expect(try await command(["get", "/a"], on: stack, asNobody: true).code == 77)
+            let listened = try await command(["listen", "/a", "--max-events", "1"], on: stack)
+            #expect(listened.output["params"]?["events"]?.array?.first?["data"] == "text")
+        }
+    }
+
+    // MARK: Running commands
+
+    private struct Ended {
+        var code: Int32
+        var text: String
+        var error: String
+        var output: JSONValue { (try? JSONParser.parse(text)) ?? .null }
+    }
+
+    private func command(_ arguments: [String], on stack: TestStack, asNobody: Bool = false) async throws -> Ended {
+        let process = Process()
+        process.executableURL = try products().appending(path: "hato-messages")
+        process.arguments = arguments
+        var environment = ProcessInfo.processInfo.environment
+        environment["HATO_SERVER"] = stack.announcement["messages"]?.string
+        environment["HATO_ADMIN_KEY_FILE"] = asNobody ? nil : stack.announcement["adminKeyFile"]?.string
+        environment["HATO_TOKEN"] = nil
+        process.environment = environment
+        let folder = try TemporaryFolder()
+        let (output, error) = (try folder.handle("output"), try folder.handle("error"))
+        process.standardOutput = output
+        process.standardError = error
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            process.terminationHandler = { _ in continuation.resume() }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        return Ended(code: process.terminationStatus, text: try folder.text("output"), error: try folder.text("error"))
+    }
+
+    /// The folder of the built products: a test bundle lies beside them.
+    private func products() throws -> URL {
+        let starts = CommandLine.arguments.filter { $0.contains(".xctest") } + CommandLine.arguments.prefix(1)
+        for start in starts {
+            var folder = URL(fileURLWithPath: start).deletingLastPathComponent()
+            for _ in 0..<5 {
+                if FileManager.default.isExecutableFile(atPath: folder.appending(path: "hato-messages").path) {
+                    return folder
+                }
+                folder.deleteLastPathComponent()
+            }
+        }
+        throw CocoaError(.fileNoSuchFile)
+    }
+
+    private func sample() throws -> URL {
+        var folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        for _ in 0..<2 { folder.deleteLastPathComponent() }
+        return folder.appending(path: "Services/Messages/hato-messages/Samples/irc-sample.jsonl")
+    }
+}
+
+/// A folder that goes with its owner.
+private final class TemporaryFolder {
+    private let url = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)")
+
+    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func write(_ name: String, _ text: String) throws -> String {
+        let file = url.appending(path: name)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        return file.path
+    }
+
+    func handle(_ name: String) throws -> FileHandle {
+        let file = url.appending(path: name)
+        try Data().write(to: file)
+        return try FileHandle(forWritingTo: file)
+    }
+
+    func text(_ name: String) throws -> String { try String(contentsOf: url.appending(path: name), encoding: .utf8) }
+
+    func run(_ executable: String, _ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: executable)
+        process.arguments = arguments
+        try process.run()
+        process.waitUntilExit()
+    }
+}

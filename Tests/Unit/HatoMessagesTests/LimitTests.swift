@@ -1,0 +1,121 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+@Suite struct LimitTests {
+    @Test func everyLimitIsASettingOnce() {
+        let names = MessagesLimits.all.map(\.name)
+        #expect(Set(names).count == names.count)
+        // Each setting changes a field of its own; `responseBytesMax` is the limit of the wire.
+        var limits = MessagesLimits()
+        for (index, limit) in MessagesLimits.all.enumerated() { limits[keyPath: limit.field] = index + 1 }
+        for (index, limit) in MessagesLimits.all.enumerated() { #expect(limits[keyPath: limit.field] == index + 1) }
+        #expect(Swift.Mirror(reflecting: limits).children.count == names.count + 1)
+    }
+
+    @Test func answerOverTheLimitIsTooBig() async throws {
+        try await RunningMessages.with(change: { $0.server.limits.responseBytesMax = 2_000 }) { running in
+            let client = running.administrator
+            let text = JSONValue.string(String(repeating: "x", count: 1_500))
+            _ = try await client.call(Messages.Set(path: "/a", value: ["b": text, "c": text]))
+            let refused = await refusal { try await client.call(Messages.Get(path: "/a")) }
+            #expect(refused?.code == .resourceExhausted)
+            #expect(refused?.reason == "too_big")
+            let listened = await refusal { try await client.subscribe(Messages.Listen(path: "/a")) }
+            #expect(listened?.reason == "too_big")
+            _ = try await client.call(Messages.Get(path: "/a/b"))
+        }
+    }
+
+    @Test func numberOfDatabasesIsLimited() async throws {
+        try await RunningMessages.with(change: { $0.limits.databasesMax = 2 }) { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Databases.Create(database: DatabaseName("b")))
+            let refused = await refusal {
+                try await client.call(Messages.Databases.Create(database: DatabaseName("c")))
+            }
+            #expect(refused?.reason == "too_many_databases")
+        }
+    }
+
+    @Test func lengthOfRulesAndNumberOfIndexesAreLimited() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.rulesBytesMax = 400
+            $0.limits.indexesPerDatabaseMax = 2
+        }) { running in
+            let client = running.administrator
+            let indexes = #"{"rules": {"a": {".indexOn": ["x", "y", "z"]}}}"#
+            let many = await refusal { try await client.call(Messages.Rules.Set(rules: indexes)) }
+            #expect(many?.reason == "too_many_indexes")
+            let long = indexes + String(repeating: " ", count: 400)
+            let refused = await refusal { try await client.call(Messages.Rules.Set(rules: long)) }
+            #expect(refused?.reason == "too_long")
+        }
+    }
+
+    @Test func placesOfAnUpdateAndTimeOfGatheringAreLimited() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.updatePathsMax = 1
+            $0.limits.coalesceMsMax = 10
+            $0.limits.listenersMax = 1
+        }) { running in
+            let client = running.administrator
+            let update = await refusal { try await client.call(Messages.Update(path: "/", values: ["a": 1, "b": 2])) }
+            #expect(update?.reason == "too_many_paths")
+            var listen = Messages.Listen(path: "/a")
+            listen.coalesceMs = 11
+            #expect(await refusal { try await client.subscribe(listen) }?.reason == "invalid_time")
+            listen.coalesceMs = 10
+            _ = try await client.subscribe(listen)
+            let other = running.user("a")
+            let second = await refusal { try await other.subscribe(Messages.Listen(path: "/a")) }
+            #expect(second?.reason == "too_many_listeners")
+        }
+    }
+
+    @Test func combinationsThatMeanNothingAreRefused() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            var get = Messages.Get(path: "/a", query: TreeQuery(order: .key))
+            get.shallow = true
+            #expect(await refusal { try await client.call(get) }?.reason == "shallow_alone")
+            get.shallow = nil
+            get.etag = true
+            #expect(await refusal { try await client.call(get) }?.reason == "etag_of_query")
+            var set = Messages.Set(path: "/a", value: 1, ifMatch: "x")
+            set.ifVersion = 1
+            #expect(await refusal { try await client.call(set) }?.reason == "two_conditions")
+            let deep = await refusal { try await client.subscribe(Messages.Listen(path: "/a/.priority")) }
+            #expect(deep?.reason == "invalid_path")
+        }
+    }
+
+    @Test func unknownAndMissingParametersAreNamed() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            for method in ["messages.get", "messages.set", "messages.update", "messages.push", "messages.remove"] {
+                let missing = await refusal {
+                    try await client.call(method: method, params: ["value": 1, "values": [:]])
+                }
+                #expect(missing?.code == .invalidParams, "\(method)")
+                let unknown = await refusal {
+                    try await client.call(
+                        method: method, params: ["path": "/a", "value": 1, "values": [:], "pathh": "/b"])
+                }
+                #expect(unknown?.code == .invalidParams, "\(method)")
+                let wrong = await refusal { try await client.call(method: method, params: ["path": 7]) }
+                #expect(wrong?.data["parameter"] == "path", "\(method)")
+            }
+            let key = await refusal { try await client.call(method: "messages.get", params: ["path": "/a.b"]) }
+            #expect(key?.code == .invalidArgument)
+            let name = await refusal {
+                try await client.call(method: "messages.get", params: ["path": "/a", "database": "No"])
+            }
+            #expect(name?.reason == "invalid_database")
+        }
+    }
+}
