@@ -5,8 +5,8 @@ public import HatoRPC
 
 /// The options every command has that calls a service.
 ///
-/// Flags win over the environment (`HATO_SERVER`, `HATO_TOKEN`, `HATO_ADMIN_KEY_FILE`); a credential given as a flag hides
-/// both credentials of the environment.
+/// Flags win over the environment (`HATO_SERVER`, `HATO_TOKEN`, `HATO_ADMIN_KEY_FILE`); a credential given as a flag
+/// hides both credentials of the environment.
 public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
     public var server: String?
@@ -17,7 +17,9 @@ public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("The file that holds the administrator key.", valueName: "file"))
     public var adminKeyFile: String?
 
-    @Option(name: .customLong("as"), help: ArgumentHelp("Let the rules judge as this user (administrators).", valueName: "uid"))
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp("Let the rules judge as this user (administrators).", valueName: "uid"))
     public var speaksAs: String?
 
     @Flag(help: "Let the rules judge as nobody (administrators).")
@@ -44,7 +46,9 @@ public struct ClientOptions: ParsableArguments, Sendable {
     @Flag(help: "Print JSON, also on a terminal.")
     public var json = false
 
-    @Option(help: ArgumentHelp("Print one member of the result alone, a text without quotes: for scripts.", valueName: "member"))
+    @Option(
+        help: ArgumentHelp(
+            "Print one member of the result alone, a text without quotes: for scripts.", valueName: "member"))
     public var only: String?
 
     public init() {}
@@ -87,7 +91,8 @@ public struct ClientSettings: Sendable {
     }
 
     private static func tls(_ options: ClientOptions) -> RPCClientTLS? {
-        guard options.tls || options.tlsCa != nil || options.tlsCertificate != nil || options.tlsServerName != nil else {
+        guard options.tls || options.tlsCa != nil || options.tlsCertificate != nil || options.tlsServerName != nil
+        else {
             return nil
         }
         return RPCClientTLS(
@@ -107,9 +112,12 @@ public struct ClientSettings: Sendable {
     private static func administratorKey(in file: String) throws -> String {
         let text: String
         do { text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self) } catch {
-            throw CommandFailure(.inputOutput, "cannot read the administrator key file '\(file)': \(error.localizedDescription)")
+            throw CommandFailure(
+                .inputOutput, "cannot read the administrator key file '\(file)': \(error.localizedDescription)")
         }
-        let keys = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        let keys = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter {
+            !$0.isEmpty
+        }
         guard let key = keys.first else {
             throw CommandFailure(.configuration, "the administrator key file '\(file)' holds no key")
         }

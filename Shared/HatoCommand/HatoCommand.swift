@@ -1,3 +1,5 @@
+public import HatoModel
+
 /// Turns a request of the model into a subcommand (protocol §8).
 ///
 /// An executable names its service once and lists its subcommands; `call`, `health` and `version` come from here:
@@ -36,8 +38,8 @@
 ///     func request() throws -> Messages.Listen { Messages.Listen(path: try TreePath(path)) }
 /// }
 /// ```
-/// What takes several calls runs inside `CommandSession.run(options, Target.self) { client, output in … }`. What is wrong
-/// with the arguments is an `ArgumentError`, a `ValidationError` or an `RPCError.invalid…` thrown by `request()`.
+/// What takes several calls runs inside `CommandSession.run(options, Target.self) { client, output in … }`. What is
+/// wrong with the arguments is an `ArgumentError`, a `ValidationError` or an `RPCError.invalid…` thrown by `request()`.
 /// A `table(_:)` makes a command friendlier on a terminal; `--json` brings JSON back.
 public protocol CommandTarget: Sendable {
     /// Name on the wire: `messages`.
@@ -46,8 +48,6 @@ public protocol CommandTarget: Sendable {
     static var port: Int { get }
     static var methods: [any RPCRequest.Type] { get }
 }
-
-public import HatoModel
 
 extension CommandTarget {
     /// The binary: `hato-messages`.

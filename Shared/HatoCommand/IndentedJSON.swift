@@ -39,7 +39,9 @@ enum IndentedJSON {
             case .array(let elements): elements
             default: []
             }
-        guard inner.count <= 8, inner.allSatisfy({ $0.object?.isEmpty ?? $0.array?.isEmpty ?? true }) else { return false }
+        guard inner.count <= 8, inner.allSatisfy({ $0.object?.isEmpty ?? $0.array?.isEmpty ?? true }) else {
+            return false
+        }
         return indentation + value.encoded.count <= lineWidth
     }
 

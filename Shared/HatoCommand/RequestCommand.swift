@@ -40,7 +40,9 @@ public protocol StreamCommand: AsyncParsableCommand {
 }
 
 extension StreamCommand {
-    public func line(_ event: RPCEvent) -> JSONValue? { .object(["method": .string(event.method), "params": .object(event.params)]) }
+    public func line(_ event: RPCEvent) -> JSONValue? {
+        .object(["method": .string(event.method), "params": .object(event.params)])
+    }
 
     public func run() async throws {
         try await CommandSession.run(options, Target.self) { client, output in
@@ -63,7 +65,8 @@ public struct StreamOptions: ParsableArguments, Sendable {
 }
 
 extension CommandOutput {
-    /// Prints events until the subscription or `maxEvents` ends; a cancelled subscription is a failure after its last line.
+    /// Prints events until the subscription or `maxEvents` ends; a cancelled subscription is a failure after its last
+    /// line.
     func show(
         _ subscription: RPCSubscription, _ options: StreamOptions, line: (RPCEvent) -> JSONValue?
     ) async throws {

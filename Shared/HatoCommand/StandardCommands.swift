@@ -43,7 +43,8 @@ extension CommandTarget {
     /// Methods that answer with a subscription send events after it.
     static func opensListener(_ method: String) -> Bool {
         func answersSubscription<Request: RPCRequest>(_ type: Request.Type) -> Bool {
-            JSONSchema.of(Request.Result.self, sample: try? JSONCoding.encode(type.example.result))["properties"]?["subscription"] != nil
+            JSONSchema.of(Request.Result.self, sample: try? JSONCoding.encode(type.example.result))["properties"]?[
+                "subscription"] != nil
         }
         return methods.contains { $0.method == method && answersSubscription($0) }
     }
@@ -68,7 +69,8 @@ enum CallParams {
     }
 }
 
-/// `health`: what the service says about itself; ends with 0 when it is ready or degraded. Fit for a container's health check.
+/// `health`: what the service says about itself; ends with 0 when it is ready or degraded. Fit for a container's health
+/// check.
 public struct HealthCommand<Target: CommandTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(

@@ -1,5 +1,5 @@
-/// Equality of member names: by their bytes. Swift's own would take a letter with an accent and the same letter composed of
-/// two characters for one name.
+/// Equality of member names: by their bytes. Swift's own would take a letter with an accent and the same letter
+/// composed of two characters for one name.
 func isSameName(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
     let (left, right) = (left.utf8Span.span, right.utf8Span.span)

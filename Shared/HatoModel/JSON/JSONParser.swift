@@ -1,9 +1,10 @@
 /// Reads whole JSON texts, strictly: RFC 8259 and nothing beside it.
 ///
 /// What the RFC leaves open is decided here. Numbers are doubles, correctly rounded, and one that overflows is refused;
-/// those too small for a double are 0, and -0 is 0. Bytes must be UTF-8 without overlong forms and surrogates; an escaped
-/// half of a surrogate pair is refused. A name that stands twice in an object, at any level, is refused. Names are equal when
-/// their characters are (no Unicode normalisation). Nesting is bounded. A byte order mark is not white space.
+/// those too small for a double are 0, and -0 is 0. Bytes must be UTF-8 without overlong forms and surrogates; an
+/// escaped half of a surrogate pair is refused. A name that stands twice in an object, at any level, is refused. Names
+/// are equal when their characters are (no Unicode normalisation). Nesting is bounded. A byte order mark is not white
+/// space.
 public enum JSONParser {
     /// How many arrays and objects may stand inside each other (protocol §1).
     public static let depthDefault = 64

@@ -1,8 +1,9 @@
 extension JSONScanner {
     /// Reads the number that begins at `position`.
     ///
-    /// Integers, and decimals whose digits and power of ten are both exact as doubles (Clinger's fast path: below 2^53, and up
-    /// to 10^22), are computed here with one rounding; the rest goes to the standard library, which rounds correctly too.
+    /// Integers, and decimals whose digits and power of ten are both exact as doubles (Clinger's fast path: below 2^53,
+    /// and up to 10^22), are computed here with one rounding; the rest goes to the standard library, which rounds
+    /// correctly too.
     mutating func readNumber(_ bytes: Span<UInt8>) throws(JSONError) -> Double {
         let start = position
         var isNegative = false

@@ -15,7 +15,8 @@ extension JSONScanner {
         }
     }
 
-    /// The same with the first escape at `position`: what was read since `start` is copied, the rest is decoded into it.
+    /// The same with the first escape at `position`: what was read since `start` is copied, the rest is decoded into
+    /// it.
     private mutating func readEscapedString(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> String {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(position - start + 32)
@@ -23,7 +24,8 @@ extension JSONScanner {
         while position < bytes.count {
             let byte = bytes[position]
             if byte == UInt8(ascii: "\"") {
-                // Escapes decode to whole characters, so that bad bytes are bad before and after; only their place moves.
+                // Escapes decode to whole characters, so that bad bytes are bad before and after; only their place
+                // moves.
                 let text: String
                 do { text = String(copying: try UTF8Span(validating: decoded.span)) } catch {
                     throw JSONError(.badUTF8, at: start)

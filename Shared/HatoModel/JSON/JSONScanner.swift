@@ -1,7 +1,7 @@
 /// Reads a JSON text from left to right, value by value: the parts a caller needs, in one pass, all of it validated.
 ///
-/// The scanner is only a position; the bytes are handed to each call and must be the same for all of them. After an error
-/// the scanner is of no more use. A JSON-RPC envelope is read like this:
+/// The scanner is only a position; the bytes are handed to each call and must be the same for all of them. After an
+/// error the scanner is of no more use. A JSON-RPC envelope is read like this:
 /// ```swift
 /// var scanner = JSONScanner()
 /// guard try scanner.kind(bytes) == .object else { … }
@@ -136,7 +136,8 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// Passes over the next value, validated like any other, and tells where it stands (without the white space around it).
+    /// Passes over the next value, validated like any other, and tells where it stands (without the white space around
+    /// it).
     public mutating func skip(_ bytes: Span<UInt8>) throws(JSONError) -> Range<Int> {
         _ = nextByte(bytes)
         let start = position

@@ -54,7 +54,9 @@ extension JSONObject: Codable {
 
     fileprivate init(_ container: KeyedDecodingContainer<JSONCodingKey>) throws {
         self.init(
-            uniqueMembers: try container.allKeys.map { Member($0.stringValue, try container.decode(JSONValue.self, forKey: $0)) })
+            uniqueMembers: try container.allKeys.map {
+                Member($0.stringValue, try container.decode(JSONValue.self, forKey: $0))
+            })
     }
 
     public func encode(to encoder: any Encoder) throws {

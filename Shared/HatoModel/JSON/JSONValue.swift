@@ -1,8 +1,9 @@
-/// One JSON value (RFC 8259) as this system holds it: numbers are IEEE doubles, objects keep the order of their members.
+/// One JSON value (RFC 8259) as this system holds it: numbers are IEEE doubles, objects keep the order of their
+/// members.
 ///
-/// Equality of objects ignores the order of members; equality of numbers is that of doubles; equality of strings and names
-/// is that of their characters, without the Unicode normalisation of Swift's own (two keys of the tree that differ only in how
-/// an accent is composed are two keys).
+/// Equality of objects ignores the order of members; equality of numbers is that of doubles; equality of strings and
+/// names is that of their characters, without the Unicode normalisation of Swift's own (two keys of the tree that
+/// differ only in how an accent is composed are two keys).
 public enum JSONValue: Sendable {
     case null
     case bool(Bool)

@@ -1,8 +1,9 @@
 /// Writes JSON texts into bytes, without white space, members in the order they are written.
 ///
-/// Commas are set by the writer: `beginObject`, `member`, a value, …, `endObject`. Nothing checks that the calls make one
-/// valid text; the doc comments say what may follow what. Numbers are written as §4 of the architecture says: integral ones
-/// below 2^53 without fraction, others in the shortest form that reads back; -0 is 0. Only what RFC 8259 wants escaped is.
+/// Commas are set by the writer: `beginObject`, `member`, a value, …, `endObject`. Nothing checks that the calls make
+/// one valid text; the doc comments say what may follow what. Numbers are written as §4 of the architecture says:
+/// integral ones below 2^53 without fraction, others in the shortest form that reads back; -0 is 0. Only what RFC 8259
+/// wants escaped is.
 public struct JSONWriter: Sendable {
     public private(set) var bytes: [UInt8] = []
     /// Whether something stands before the next value or name that must be parted from it.

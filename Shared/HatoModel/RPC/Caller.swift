@@ -26,9 +26,10 @@ public enum Caller: Sendable, Hashable {
 
 /// Turns the `auth` of a call into a caller. A service gives its RPC server one.
 public protocol Authenticator: Sendable {
-    /// Answers at once when the credential is the administrator key or a token verified before; nil when it takes `authenticate`.
-    /// Called on the event loop for every call that carries `auth`: a look-up, never a computation.
+    /// Answers at once when the credential is the administrator key or a token verified before; nil when it takes
+    /// `authenticate`. Called on the event loop for every call that carries `auth`: a look-up, never a computation.
     func remembered(_ credential: String) -> Caller?
-    /// Verifies a credential, fetching keys if it must. Throws `RPCError` (unauthenticated, or unavailable and retryable).
+    /// Verifies a credential, fetching keys if it must. Throws `RPCError` (unauthenticated, or unavailable and
+    /// retryable).
     func authenticate(_ credential: String) async throws -> Caller
 }

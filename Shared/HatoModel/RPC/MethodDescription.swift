@@ -38,7 +38,8 @@ struct MethodDescription {
         let required = schema["required"]?.array ?? []
         return (schema["properties"]?.object?.members ?? []).map { member in
             Parameter(
-                name: member.name, schema: member.value.object ?? [:], isRequired: required.contains(.string(member.name)),
+                name: member.name, schema: member.value.object ?? [:],
+                isRequired: required.contains(.string(member.name)),
                 note: notes[member.name])
         }
     }

@@ -4,7 +4,8 @@ public enum MethodsPage {
         title: String, methods: [any RPCRequest.Type], notifications: [any RPCNotification.Type] = []
     ) -> String {
         var page = "# \(title)\n\n"
-        page += "Made from the declared methods; do not edit. Every call may also carry `auth` and, for administrators, `as`.\n"
+        page +=
+            "Made from the declared methods; do not edit. Every call may also carry `auth` and, for administrators, `as`.\n"
         for type in methods { page += section(MethodDescription(type)) }
         if !notifications.isEmpty {
             page += "\n# What the server sends\n"
@@ -20,7 +21,8 @@ public enum MethodsPage {
         text += table("Parameter", rows(method.parameters, notes: method.notes))
         text += table("Result", rows(MethodDescription.parameters(method.result)))
         text += "```\n"
-        text += line("→", ["jsonrpc": "2.0", "id": 1, "method": .string(method.name)], "params", .object(method.exampleParams))
+        text += line(
+            "→", ["jsonrpc": "2.0", "id": 1, "method": .string(method.name)], "params", .object(method.exampleParams))
         text += line("←", ["jsonrpc": "2.0", "id": 1], "result", method.exampleResult)
         return text + "```\n"
     }
@@ -29,7 +31,8 @@ public enum MethodsPage {
         var text = "\n## \(notification.name)\n\n\(notification.summary).\n\n"
         text += table("Parameter", rows(notification.parameters))
         text += "```\n"
-        text += line("←", ["jsonrpc": "2.0", "method": .string(notification.name)], "params", .object(notification.example))
+        text += line(
+            "←", ["jsonrpc": "2.0", "method": .string(notification.name)], "params", .object(notification.example))
         return text + "```\n"
     }
 

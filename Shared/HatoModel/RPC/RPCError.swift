@@ -1,4 +1,5 @@
-/// A JSON-RPC error as it stands on the wire (protocol §3): code, message for people, and `data` with a stable `reason`.
+/// A JSON-RPC error as it stands on the wire (protocol §3): code, message for people, and `data` with a stable
+/// `reason`.
 public struct RPCError: Error, Sendable, Hashable {
     public struct Code: Sendable, Hashable, RawRepresentable {
         public var rawValue: Int
@@ -21,7 +22,8 @@ public struct RPCError: Error, Sendable, Hashable {
 
     public var code: Code
     public var message: String
-    /// Everything under `data`: `reason` and `retryable` first, then what the code adds (`parameter`, `path`, `etag` …).
+    /// Everything under `data`: `reason` and `retryable` first, then what the code adds (`parameter`, `path`, `etag`
+    /// …).
     public var data: JSONObject
 
     public init(_ code: Code, reason: String, _ message: String, retryable: Bool = false, data: JSONObject = [:]) {

@@ -2,8 +2,8 @@
 ///
 /// Server, client, command line and the OpenRPC document all come from this declaration. The conforming type is the
 /// params: its stored properties are the parameters by name, optional ones are optional parameters. Nest it in the
-/// namespace of its service (`Messages.Push` is `messages.push`; a test holds type and wire name together) and synthesise
-/// `Codable`, or override `decode` and `encode` by hand where a measurement asks for it.
+/// namespace of its service (`Messages.Push` is `messages.push`; a test holds type and wire name together) and
+/// synthesise `Codable`, or override `decode` and `encode` by hand where a measurement asks for it.
 public protocol RPCRequest: Codable, Sendable {
     associatedtype Result: Codable & Sendable
 
@@ -16,10 +16,12 @@ public protocol RPCRequest: Codable, Sendable {
     /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
     static var isSlow: Bool { get }
     static var example: RPCExample<Self> { get }
-    /// What the documents say about parameters whose names do not say it all, by name (`query.orderBy` for nested ones).
+    /// What the documents say about parameters whose names do not say it all, by name (`query.orderBy` for nested
+    /// ones).
     static var parameterNotes: [String: String] { get }
 
-    /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the parameter.
+    /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the
+    /// parameter.
     static func decode(_ params: JSONObject) throws -> Self
     /// Writes a result as one JSON value.
     static func encode(_ result: Result, into writer: inout JSONWriter) throws

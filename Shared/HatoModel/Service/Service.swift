@@ -31,7 +31,8 @@ public enum Service {
             /// One member for each thing that was looked at.
             public var checks: JSONObject
 
-            public init(service: String, version: String, status: Status, uptimeSeconds: Int, checks: JSONObject = [:]) {
+            public init(service: String, version: String, status: Status, uptimeSeconds: Int, checks: JSONObject = [:])
+            {
                 self.service = service
                 self.version = version
                 self.status = status

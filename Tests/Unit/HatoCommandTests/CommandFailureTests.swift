@@ -7,7 +7,8 @@ import Testing
 @Suite struct CommandFailureTests {
     static let codes: [(RPCError.Code, Int32)] = [
         (.unauthenticated, 77), (.permissionDenied, 77), (.unavailable, 69), (.internalError, 70), (.notFound, 1),
-        (.alreadyExists, 1), (.failedPrecondition, 1), (.resourceExhausted, 1), (.invalidArgument, 1), (.invalidParams, 1),
+        (.alreadyExists, 1), (.failedPrecondition, 1), (.resourceExhausted, 1), (.invalidArgument, 1),
+        (.invalidParams, 1),
         (.methodNotFound, 1), (.parseError, 1), (.invalidRequest, 1),
     ]
 

@@ -204,7 +204,8 @@ private struct NameAuthenticator: Authenticator {
     @Test func unreachableServiceIsUnavailable() async throws {
         var address = ""
         try await withServer { address = $0 }
-        let done = try await run(CallCommand<ShopTarget>.self, ["service.health", "--server", address, "--timeout", "20"])
+        let done = try await run(
+            CallCommand<ShopTarget>.self, ["service.health", "--server", address, "--timeout", "20"])
         #expect(done.code == 69)
         #expect(!done.err.isEmpty)
     }
@@ -241,7 +242,8 @@ private struct NameAuthenticator: Authenticator {
 
     @Test func cancelledListenerEndsTheCommand() async throws {
         try await withServer { address in
-            let done = try await run(CallCommand<ShopTarget>.self, ["shop.watch", #"{"cancels":true}"#, "--server", address])
+            let done = try await run(
+                CallCommand<ShopTarget>.self, ["shop.watch", #"{"cancels":true}"#, "--server", address])
             #expect(done.code == 77)
             #expect(done.lines.count == 5)
             #expect(done.err.contains("closed"))

@@ -62,7 +62,8 @@ import Testing
 
     @Test func wrongTypeIsNamedByItsPath() {
         #expect(error(of: ["name": 1])?.data["parameter"] == "name")
-        #expect(error(of: ["name": "a", "nested": ["limit": 1, "names": ["x", 2]]])?.data["parameter"] == "nested.names.1")
+        #expect(
+            error(of: ["name": "a", "nested": ["limit": 1, "names": ["x", 2]]])?.data["parameter"] == "nested.names.1")
         #expect(error(of: ["name": "a", "nested": 1])?.data["parameter"] == "nested")
     }
 

@@ -1,7 +1,8 @@
 import HatoModel
 import Testing
 
-/// Random values, written and read back. The seed is printed when it fails; give it to `SeededRandom` to see the case again.
+/// Random values, written and read back. The seed is printed when it fails; give it to `SeededRandom` to see the case
+/// again.
 @Suite struct JSONRoundTripTests {
     struct SeededRandom: RandomNumberGenerator {
         var state: UInt64

@@ -1,8 +1,8 @@
 import HatoModel
 import Testing
 
-/// The case classes of the public JSON test suites, written down as tables: what must be read, what must be refused and why,
-/// and how we decided where RFC 8259 leaves it open.
+/// The case classes of the public JSON test suites, written down as tables: what must be read, what must be refused and
+/// why, and how we decided where RFC 8259 leaves it open.
 @Suite struct JSONTortureTests {
     struct Accepted: Sendable, CustomTestStringConvertible {
         var text: [UInt8]
@@ -56,7 +56,8 @@ import Testing
     }
 
     static let brokenStructures: [Refused] = [
-        Refused("", .endedEarly, at: 0), Refused(" ", .endedEarly, at: 1), Refused("[", .endedEarly), Refused("{", .endedEarly),
+        Refused("", .endedEarly, at: 0), Refused(" ", .endedEarly, at: 1), Refused("[", .endedEarly),
+        Refused("{", .endedEarly),
         Refused("[1", .endedEarly), Refused("[1,", .endedEarly), Refused("{\"a\"", .endedEarly),
         Refused("{\"a\":", .endedEarly), Refused("{\"a\":1", .endedEarly), Refused("{\"a\":1,", .endedEarly),
         Refused("[\"a", .endedEarly), Refused("[\"a\\", .endedEarly), Refused("[\"\\u00", .endedEarly),
@@ -65,20 +66,25 @@ import Testing
         Refused("[,1]", .unexpectedByte, at: 1), Refused("[,]", .unexpectedByte), Refused("[1,,2]", .unexpectedByte),
         Refused("[1 2]", .unexpectedByte), Refused("[1:2]", .unexpectedByte), Refused("[1}", .unexpectedByte),
         Refused("{\"a\":1]", .unexpectedByte), Refused("{\"a\":1,}", .unexpectedByte), Refused("{,}", .unexpectedByte),
-        Refused("{\"a\" 1}", .unexpectedByte), Refused("{\"a\":}", .unexpectedByte), Refused("{\"a\",1}", .unexpectedByte),
+        Refused("{\"a\" 1}", .unexpectedByte), Refused("{\"a\":}", .unexpectedByte),
+        Refused("{\"a\",1}", .unexpectedByte),
         Refused("{:1}", .unexpectedByte), Refused("{a:1}", .unexpectedByte), Refused("{'a':1}", .unexpectedByte),
-        Refused("{1:1}", .unexpectedByte), Refused("{null:1}", .unexpectedByte), Refused("{\"a\":1 \"b\":2}", .unexpectedByte),
+        Refused("{1:1}", .unexpectedByte), Refused("{null:1}", .unexpectedByte),
+        Refused("{\"a\":1 \"b\":2}", .unexpectedByte),
         Refused("{\"a\"::1}", .unexpectedByte), Refused("{[]:1}", .unexpectedByte), Refused("'a'", .unexpectedByte),
         Refused("True", .unexpectedByte), Refused("nULL", .unexpectedByte), Refused("nan", .unexpectedByte),
         Refused("NaN", .unexpectedByte), Refused("Infinity", .unexpectedByte), Refused("undefined", .unexpectedByte),
         Refused("[1]]", .trailingBytes, at: 3), Refused("1 2", .trailingBytes), Refused("{}{}", .trailingBytes),
         Refused("nullx", .trailingBytes), Refused("[] //", .trailingBytes), Refused("[]\u{0}", .trailingBytes),
-        Refused("\"\"\"", .trailingBytes), Refused("/* */ 1", .unexpectedByte), Refused("[1, /* */ 2]", .unexpectedByte),
+        Refused("\"\"\"", .trailingBytes), Refused("/* */ 1", .unexpectedByte),
+        Refused("[1, /* */ 2]", .unexpectedByte),
         Refused("#\n1", .unexpectedByte), Refused("*", .unexpectedByte), Refused("<.>", .unexpectedByte),
         Refused("[\u{c}]", .unexpectedByte), Refused("[\u{b}]", .unexpectedByte), Refused("[\u{a0}]", .unexpectedByte),
-        Refused("\u{feff}{}", .unexpectedByte, at: 0), Refused("[\u{2060}]", .unexpectedByte), Refused("\u{0}", .unexpectedByte),
+        Refused("\u{feff}{}", .unexpectedByte, at: 0), Refused("[\u{2060}]", .unexpectedByte),
+        Refused("\u{0}", .unexpectedByte),
         Refused("[\u{0}1]", .unexpectedByte), Refused("⍂", .unexpectedByte), Refused("[a", .unexpectedByte),
-        Refused("<null>", .unexpectedByte), Refused("[\"a\"\u{0}]", .unexpectedByte), Refused("{\"a\":1}\u{1}", .trailingBytes),
+        Refused("<null>", .unexpectedByte), Refused("[\"a\"\u{0}]", .unexpectedByte),
+        Refused("{\"a\":1}\u{1}", .trailingBytes),
         Refused(bytes: Array(repeating: 0x5B, count: 100_000), .tooDeep, at: 64),
         Refused(String(repeating: "{\"\":", count: 100_000), .tooDeep),
     ]
@@ -101,12 +107,15 @@ import Testing
     // MARK: Numbers
 
     static let numbers: [(String, Double)] = [
-        ("0", 0), ("-0", 0), ("-0.0", 0), ("0e0", 0), ("0E+999999999999", 0), ("1", 1), ("-1", -1), ("42", 42), ("1.5", 1.5),
-        ("-1.5", -1.5), ("0.1", 0.1), ("0.3", 0.3), ("1e0", 1), ("1E2", 100), ("1e+2", 100), ("1e-2", 0.01), ("1.5e3", 1500),
+        ("0", 0), ("-0", 0), ("-0.0", 0), ("0e0", 0), ("0E+999999999999", 0), ("1", 1), ("-1", -1), ("42", 42),
+        ("1.5", 1.5),
+        ("-1.5", -1.5), ("0.1", 0.1), ("0.3", 0.3), ("1e0", 1), ("1E2", 100), ("1e+2", 100), ("1e-2", 0.01),
+        ("1.5e3", 1500),
         ("0e1", 0), ("20e1", 200), ("123e65", 123e65), ("123.456e78", 123.456e78), ("123.456789", 123.456789),
         ("9007199254740991", 9007199254740991), ("9007199254740992", 9007199254740992),
         ("9007199254740993", 9007199254740992), ("-9007199254740993", -9007199254740992),
-        ("9007199254740993.0000000000000000000000000000001", 9007199254740994), ("12345678901234567890", 12345678901234567890),
+        ("9007199254740993.0000000000000000000000000000001", 9007199254740994),
+        ("12345678901234567890", 12345678901234567890),
         ("100000000000000000000", 1e20), ("18446744073709551615", 18446744073709551616),
         ("1797693134862315708e290", 1.797693134862315708e308), ("1.7976931348623157e308", 1.7976931348623157e308),
         ("1.7976931348623158e308", 1.7976931348623157e308), ("2.2250738585072011e-308", 2.2250738585072011e-308),
@@ -114,7 +123,8 @@ import Testing
         ("2.4703282292062328e-324", 5e-324), ("2.4703282292062327e-324", 0), ("1e-400", 0), ("-1e-400", 0),
         ("123e-10000000", 0), ("1e22", 1e22), ("1e23", 1e23), ("8.5e-23", 8.5e-23), ("0.000001", 1e-6), ("1e-7", 1e-7),
         ("0.5000000000000000000000000000000000000000000000", 0.5), ("6929495644600919.5", 6929495644600919.5),
-        ("3.14159265358979323846264338327950288419716939937510", Double.pi), ("7.3177701707893310e+15", 7317770170789331),
+        ("3.14159265358979323846264338327950288419716939937510", Double.pi),
+        ("7.3177701707893310e+15", 7317770170789331),
         ("1.00000000000000011102230246251565404236316680908203125", 1),
         ("1.00000000000000011102230246251565404236316680908203126", 1.0000000000000002),
         ("1.00000000000000033306690738754696212708950042724609375", 1.0000000000000004),
@@ -127,17 +137,23 @@ import Testing
     }
 
     static let brokenNumbers: [Refused] = [
-        Refused("-", .endedEarly), Refused("[-]", .badNumber), Refused("[+1]", .unexpectedByte), Refused("+1", .unexpectedByte),
-        Refused("01", .badNumber, at: 1), Refused("-01", .badNumber), Refused("00", .badNumber), Refused("-00", .badNumber),
-        Refused("[012]", .badNumber), Refused(".5", .unexpectedByte), Refused("-.5", .badNumber), Refused("1.", .endedEarly),
-        Refused("[1.]", .badNumber), Refused("[1.e1]", .badNumber), Refused("[0.e1]", .badNumber), Refused("1e", .endedEarly),
-        Refused("[1e]", .badNumber), Refused("[1e+]", .badNumber), Refused("[1eE2]", .badNumber), Refused("[1e+-2]", .badNumber),
+        Refused("-", .endedEarly), Refused("[-]", .badNumber), Refused("[+1]", .unexpectedByte),
+        Refused("+1", .unexpectedByte),
+        Refused("01", .badNumber, at: 1), Refused("-01", .badNumber), Refused("00", .badNumber),
+        Refused("-00", .badNumber),
+        Refused("[012]", .badNumber), Refused(".5", .unexpectedByte), Refused("-.5", .badNumber),
+        Refused("1.", .endedEarly),
+        Refused("[1.]", .badNumber), Refused("[1.e1]", .badNumber), Refused("[0.e1]", .badNumber),
+        Refused("1e", .endedEarly),
+        Refused("[1e]", .badNumber), Refused("[1e+]", .badNumber), Refused("[1eE2]", .badNumber),
+        Refused("[1e+-2]", .badNumber),
         Refused("[1.2.3]", .unexpectedByte), Refused("[1e1.5]", .unexpectedByte), Refused("[0x1]", .unexpectedByte),
         Refused("[1_000]", .unexpectedByte), Refused("[1,000]", .badNumber), Refused("[--1]", .badNumber),
         Refused("[-x]", .badNumber), Refused("[- 1]", .badNumber), Refused("[1 000.0]", .unexpectedByte),
         Refused("[-Infinity]", .badNumber), Refused("[-NaN]", .badNumber), Refused("[１]", .unexpectedByte),
         Refused("[1\u{0}]", .unexpectedByte), Refused("[1f]", .unexpectedByte), Refused("[1d0]", .unexpectedByte),
-        Refused("1e999", .numberTooLarge, at: 0), Refused("[-1e999]", .numberTooLarge, at: 1), Refused("1.8e308", .numberTooLarge),
+        Refused("1e999", .numberTooLarge, at: 0), Refused("[-1e999]", .numberTooLarge, at: 1),
+        Refused("1.8e308", .numberTooLarge),
         Refused("1.7976931348623159e308", .numberTooLarge), Refused("1e99999999999999999999", .numberTooLarge),
         Refused(String(repeating: "9", count: 400), .numberTooLarge),
     ]
@@ -151,15 +167,18 @@ import Testing
     // MARK: Strings
 
     static let strings: [Accepted] = [
-        Accepted(#""a""#, "a"), Accepted(#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"), Accepted(#""\u0041\u00e9\u9ce9""#, "Aé鳩"),
+        Accepted(#""a""#, "a"), Accepted(#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+        Accepted(#""\u0041\u00e9\u9ce9""#, "Aé鳩"),
         Accepted(#""\uD83D\uDD4A""#, "🕊"), Accepted(#""\ud834\udd1e""#, "𝄞"), Accepted(#""\uD800\uDC00""#, "\u{10000}"),
         Accepted(#""\uDBFF\uDFFF""#, "\u{10ffff}"), Accepted(#""\u0000""#, "\u{0}"), Accepted(#""\u001f""#, "\u{1f}"),
         Accepted(#""\uFFFF\uFFFE""#, "\u{ffff}\u{fffe}"), Accepted(#""\u2028\u2029""#, "\u{2028}\u{2029}"),
-        Accepted(#""\\u0041""#, "\\u0041"), Accepted(#""\u0022""#, "\""), Accepted(#""\u005C""#, "\\"), Accepted(#""a\u0300""#, "a\u{300}"),
+        Accepted(#""\\u0041""#, "\\u0041"), Accepted(#""\u0022""#, "\""), Accepted(#""\u005C""#, "\\"),
+        Accepted(#""a\u0300""#, "a\u{300}"),
         Accepted("\"\u{7f}\"", "\u{7f}"), Accepted("\"\u{80}\u{7ff}\u{800}\u{ffff}\"", "\u{80}\u{7ff}\u{800}\u{ffff}"),
         Accepted("\"\u{2028}\u{2029}\u{feff}\"", "\u{2028}\u{2029}\u{feff}"), Accepted("\"ただいま\"", "ただいま"),
         Accepted("\"\u{10ffff}\u{d7ff}\u{e000}\"", "\u{10ffff}\u{d7ff}\u{e000}"), Accepted("\"/*a*/ //\"", "/*a*/ //"),
-        Accepted(#""long enough not to be a small string, with one \t in it, and 鳩 behind""#,
+        Accepted(
+            #""long enough not to be a small string, with one \t in it, and 鳩 behind""#,
             "long enough not to be a small string, with one \t in it, and 鳩 behind"),
     ]
 
@@ -168,16 +187,26 @@ import Testing
     }
 
     static let brokenStrings: [Refused] = [
-        Refused(#""\x00""#, .badEscape, at: 1), Refused(#""\a""#, .badEscape), Refused(#""\'""#, .badEscape), Refused(#""\0""#, .badEscape),
-        Refused(#""\U0041""#, .badEscape), Refused("\"\\\u{0}\"", .badEscape), Refused("\"\\é\"", .badEscape), Refused("\"\\\n\"", .badEscape),
-        Refused(#""\u00A""#, .badEscape), Refused(#""\u00g0""#, .badEscape), Refused(#""\u{41}""#, .badEscape), Refused(#""\u 041""#, .badEscape),
-        Refused(#""\u-041""#, .badEscape), Refused(#""\uD800""#, .unpairedSurrogate, at: 1), Refused(#""\uDC00""#, .unpairedSurrogate),
-        Refused(#""\uD800a""#, .unpairedSurrogate), Refused(#""\uD800\n""#, .unpairedSurrogate), Refused(#""\uD800\u0041""#, .unpairedSurrogate),
-        Refused(#""\uD800\uD800""#, .unpairedSurrogate), Refused(#""\uDC00\uD800""#, .unpairedSurrogate), Refused(#""\uD800\u""#, .badEscape),
-        Refused(#""\uD83D\uDD4A\uDD4A""#, .unpairedSurrogate), Refused(#"{"\uDFFF":1}"#, .unpairedSurrogate), Refused(#""\uD800\"#, .unpairedSurrogate),
-        Refused("\"a\u{0}b\"", .controlCharacter, at: 2), Refused("\"\n\"", .controlCharacter), Refused("\"\t\"", .controlCharacter),
-        Refused("\"\u{1f}\"", .controlCharacter), Refused("{\"\r\":1}", .controlCharacter), Refused("\"\\n\n\"", .controlCharacter, at: 3),
-        Refused("\"", .endedEarly), Refused("\"\\\"", .endedEarly), Refused("\"abc", .endedEarly), Refused("\"\\u", .endedEarly),
+        Refused(#""\x00""#, .badEscape, at: 1), Refused(#""\a""#, .badEscape), Refused(#""\'""#, .badEscape),
+        Refused(#""\0""#, .badEscape),
+        Refused(#""\U0041""#, .badEscape), Refused("\"\\\u{0}\"", .badEscape), Refused("\"\\é\"", .badEscape),
+        Refused("\"\\\n\"", .badEscape),
+        Refused(#""\u00A""#, .badEscape), Refused(#""\u00g0""#, .badEscape), Refused(#""\u{41}""#, .badEscape),
+        Refused(#""\u 041""#, .badEscape),
+        Refused(#""\u-041""#, .badEscape), Refused(#""\uD800""#, .unpairedSurrogate, at: 1),
+        Refused(#""\uDC00""#, .unpairedSurrogate),
+        Refused(#""\uD800a""#, .unpairedSurrogate), Refused(#""\uD800\n""#, .unpairedSurrogate),
+        Refused(#""\uD800\u0041""#, .unpairedSurrogate),
+        Refused(#""\uD800\uD800""#, .unpairedSurrogate), Refused(#""\uDC00\uD800""#, .unpairedSurrogate),
+        Refused(#""\uD800\u""#, .badEscape),
+        Refused(#""\uD83D\uDD4A\uDD4A""#, .unpairedSurrogate), Refused(#"{"\uDFFF":1}"#, .unpairedSurrogate),
+        Refused(#""\uD800\"#, .unpairedSurrogate),
+        Refused("\"a\u{0}b\"", .controlCharacter, at: 2), Refused("\"\n\"", .controlCharacter),
+        Refused("\"\t\"", .controlCharacter),
+        Refused("\"\u{1f}\"", .controlCharacter), Refused("{\"\r\":1}", .controlCharacter),
+        Refused("\"\\n\n\"", .controlCharacter, at: 3),
+        Refused("\"", .endedEarly), Refused("\"\\\"", .endedEarly), Refused("\"abc", .endedEarly),
+        Refused("\"\\u", .endedEarly),
     ]
 
     @Test(arguments: brokenStrings) func brokenStringIsRefused(_ item: Refused) {
@@ -189,9 +218,11 @@ import Testing
     // MARK: UTF-8
 
     static let badSequences: [[UInt8]] = [
-        [0x80], [0xBF], [0xC0, 0x80], [0xC0, 0xAF], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80], [0xE0, 0x80, 0xAF],
+        [0x80], [0xBF], [0xC0, 0x80], [0xC0, 0xAF], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80],
+        [0xE0, 0x80, 0xAF],
         [0xE0, 0x9F, 0xBF], [0xE0, 0xA0], [0xE0], [0xE9], [0xED, 0xA0, 0x80], [0xED, 0xAF, 0xBF], [0xED, 0xB0, 0x80],
-        [0xED, 0xBF, 0xBF], [0xED, 0xA0, 0xBD, 0xED, 0xB5, 0x8A], [0xEF, 0xBF], [0xF0, 0x80, 0x80, 0x80], [0xF0, 0x8F, 0xBF, 0xBF],
+        [0xED, 0xBF, 0xBF], [0xED, 0xA0, 0xBD, 0xED, 0xB5, 0x8A], [0xEF, 0xBF], [0xF0, 0x80, 0x80, 0x80],
+        [0xF0, 0x8F, 0xBF, 0xBF],
         [0xF0, 0x9F, 0x95], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xF7, 0xBF, 0xBF, 0xBF],
         [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFC, 0x84, 0x80, 0x80, 0x80, 0x80], [0xFE], [0xFF], [0xE3, 0x81, 0x80, 0x80],
         [0xC3, 0xA9, 0xE9], [0x9C, 0x80, 0x80],
@@ -220,7 +251,8 @@ import Testing
             let escaped = text.utf16.map { unit in
                 "\\u" + String(repeating: "0", count: 4 - String(unit, radix: 16).count) + String(unit, radix: 16)
             }
-            #expect(try JSONParser.parse("\"\(escaped.joined())\"").string?.unicodeScalars.elementsEqual([scalar]) == true)
+            #expect(
+                try JSONParser.parse("\"\(escaped.joined())\"").string?.unicodeScalars.elementsEqual([scalar]) == true)
         }
     }
 
@@ -235,7 +267,8 @@ import Testing
     // MARK: Duplicate members
 
     static let duplicates = [
-        #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"\u0061":2}"#, #"[{"x":{"a":1,"a":null}}]"#, #"{"":1,"":2}"#,
+        #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"\u0061":2}"#, #"[{"x":{"a":1,"a":null}}]"#,
+        #"{"":1,"":2}"#,
         #"{"é":1,"\u00e9":2}"#, #"{"a long name that is no small string":1,"a long name that is no small string":2}"#,
     ]
 

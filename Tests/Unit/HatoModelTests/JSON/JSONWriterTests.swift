@@ -4,12 +4,13 @@ import Testing
 @Suite struct JSONWriterTests {
     private func text(_ value: JSONValue) -> String { String(decoding: value.encoded, as: UTF8.self) }
 
-    @Test(arguments: [
-        (0, "0"), (-0.0, "0"), (1, "1"), (-1, "-1"), (9, "9"), (10, "10"), (1_234_567_890, "1234567890"),
-        (1_795_000_000_000, "1795000000000"), (9_007_199_254_740_991, "9007199254740991"),
-        (-9_007_199_254_740_991, "-9007199254740991"), (9_007_199_254_740_992, "9007199254740992"), (0.1, "0.1"),
-        (-2.5, "-2.5"), (1e300, "1e+300"), (5e-324, "5e-324"), (1.7976931348623157e308, "1.7976931348623157e+308"),
-    ] as [(Double, String)])
+    @Test(
+        arguments: [
+            (0, "0"), (-0.0, "0"), (1, "1"), (-1, "-1"), (9, "9"), (10, "10"), (1_234_567_890, "1234567890"),
+            (1_795_000_000_000, "1795000000000"), (9_007_199_254_740_991, "9007199254740991"),
+            (-9_007_199_254_740_991, "-9007199254740991"), (9_007_199_254_740_992, "9007199254740992"), (0.1, "0.1"),
+            (-2.5, "-2.5"), (1e300, "1e+300"), (5e-324, "5e-324"), (1.7976931348623157e308, "1.7976931348623157e+308"),
+        ] as [(Double, String)])
     func numbersHaveOneForm(number: Double, expected: String) {
         #expect(text(.number(number)) == expected)
     }
@@ -38,7 +39,8 @@ import Testing
         writer.member("e")
         writer.write(encoded: Array(#"["x"]"#.utf8))
         writer.endObject()
-        #expect(String(decoding: writer.bytes, as: UTF8.self) == #"{"a":[1,{},[],null],"b":true,"c":1,"d":2,"e":["x"]}"#)
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self) == #"{"a":[1,{},[],null],"b":true,"c":1,"d":2,"e":["x"]}"#)
     }
 
     @Test func aWriterBeginsAnewInTheSameMemory() {

@@ -4,9 +4,11 @@ import Testing
 /// What must be true of every declared method of every service.
 @Suite struct DeclaredMethodTests {
     static let methods: [any RPCRequest.Type] = Service.builtIn + Auth.methods + Messages.methods + Notifier.methods
-    static let notifications: [any RPCNotification.Type] = Auth.notifications + Messages.notifications + Notifier.notifications
+    static let notifications: [any RPCNotification.Type] =
+        Auth.notifications + Messages.notifications + Notifier.notifications
 
-    /// `HatoModel.Messages.OnDisconnect.Set` is `messages.onDisconnect.set`; a word all in capitals is all in small letters.
+    /// `HatoModel.Messages.OnDisconnect.Set` is `messages.onDisconnect.set`; a word all in capitals is all in small
+    /// letters.
     private func wireName(of type: Any.Type) -> String {
         String(reflecting: type).split(separator: ".").dropFirst().map { word in
             word.allSatisfy(\.isUppercase) ? word.lowercased() : word.prefix(1).lowercased() + word.dropFirst()

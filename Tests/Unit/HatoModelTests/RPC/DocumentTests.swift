@@ -94,13 +94,15 @@ import Testing
         let paint = methods[0]
         #expect(paint["x-slow"] == true)
         #expect(paint["x-access"] == "signedIn")
-        #expect(paint["params"]?.array?.first == [
-            "name": "name", "summary": "of the thing to paint", "required": true, "schema": ["type": "string"],
-        ])
+        #expect(
+            paint["params"]?.array?.first == [
+                "name": "name", "summary": "of the thing to paint", "required": true, "schema": ["type": "string"],
+            ])
         #expect(paint["params"]?.array?.last == ["$ref": "#/components/contentDescriptors/as"])
-        #expect(paint["examples"]?.array?.first?["params"] == [
-            ["name": "name", "value": "door"], ["name": "color", "value": "red"],
-        ])
+        #expect(
+            paint["examples"]?.array?.first?["params"] == [
+                ["name": "name", "value": "door"], ["name": "color", "value": "red"],
+            ])
         #expect(paint["examples"]?.array?.first?["result"]?["value"] == ["coats": 2, "rows": []])
         #expect(document["x-notifications"]?.array?.first?["example"] == ["name": "door"])
         #expect(try JSONParser.parse(JSONValue.object(document).encoded) == .object(document))
