@@ -179,6 +179,9 @@ public struct QueryWindow: Sendable {
 
 /// The children of a collection that commits wrote in, with the places in them, none below another.
 private struct TouchedChildren {
+    /// More places than this in one child are the whole child.
+    private static let placesMax = 64
+
     private(set) var keys: [TreeKey] = []
     private var placesByKey: [TreeKey: [TreePath]] = [:]
 
@@ -195,7 +198,7 @@ private struct TouchedChildren {
         if places.contains(where: { $0.isAtOrAbove(place) }) { return }
         places.removeAll { place.isAtOrAbove($0) }
         places.append(place)
-        placesByKey[key] = places
+        placesByKey[key] = places.count > Self.placesMax ? [TreePath(uncheckedKeys: [key])] : places
     }
 
     /// What is now at the places that were written in a child.

@@ -97,6 +97,14 @@ import Testing
         #expect(world.window.count == 0)
     }
 
+    @Test func manyChangesInOneChildAreTheWholeChild() throws {
+        var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
+        var changes: [PathChange] = []
+        for index in 0..<100 { changes += try world.tree.set("/m/c/f\(index)", 1) }
+        let told = try world.hear(changes)
+        #expect(told.hasPrefix(#"{"type":"put","path":"/c","data":{"date":3,"f0":1,"#))
+    }
+
     @Test func pushIntoAWindowReadsOnlyThatChild() throws {
         var children: JSONObject = [:]
         for index in 0..<200 { children["k\(index)"] = ["date": .number(Double(index))] }
