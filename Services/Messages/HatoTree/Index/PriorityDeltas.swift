@@ -64,12 +64,15 @@ struct PriorityDeltas {
 
     /// Parents that went with their last child took their priorities along.
     private func appendVanished(to rows: inout RowBatch) throws {
+        // Many changes may have emptied the same parent.
+        var seen: Set<TreePath> = []
         for change in write.changes {
             let keys = change.path.keys
             let deepest = min(change.existedDepth, change.path.isPriority ? keys.count : keys.count - 1)
             guard deepest > change.existsDepth else { continue }
             for depth in (change.existsDepth + 1)...deepest {
                 let ancestor = TreePath(uncheckedKeys: Array(keys.prefix(depth)))
+                guard seen.insert(ancestor).inserted else { continue }
                 if let row = row(ancestor.keys, try reader.priority(at: ancestor)) { rows.delete(row.span) }
             }
         }

@@ -21,6 +21,9 @@ struct PlanDraft {
     /// The places of the changes of nodes, which come before those of priorities.
     private var places: [PlacedPath] = []
 
+    /// The key of a node that was not there, and what a place in it is located as.
+    private var absent: (key: [UInt8], located: LocatedNode)?
+
     init(reader: any TreeReader, codec: TreeKeyCodec, memory: ParentMemory?) {
         self.reader = reader
         self.codec = codec
@@ -34,7 +37,7 @@ struct PlanDraft {
     mutating func write(_ targets: [WriteTarget]) throws {
         for target in targets where !target.path.isPriority {
             let place = PlacedPath(target.path, codec)
-            try replace(place, try locate(place, isNew: target.isNew), with: target.node)
+            try replace(place, try locateOnce(place, isNew: target.isNew), with: target.node)
         }
         let vanished = try removeVanished()
         noteWrites()
@@ -63,6 +66,16 @@ struct PlanDraft {
             let isRemoval = changes[index].after?.isEmpty == true
             memory.noteWrite(at: places[index], isRemoval: isRemoval, existsDepth: changes[index].existsDepth)
         }
+    }
+
+    /// Below a node that is known not to be there, nothing is: an import of new nodes reads once for each of them.
+    private mutating func locateOnce(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
+        if let absent, place.key.starts(with: absent.key) { return absent.located }
+        let located = try locate(place, isNew: isNew)
+        if located.existedDepth < place.path.depth {
+            absent = (place.ancestor(located.existedDepth + 1), located)
+        }
+        return located
     }
 
     // MARK: Nodes

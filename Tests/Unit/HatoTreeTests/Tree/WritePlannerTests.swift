@@ -242,6 +242,22 @@ struct WritePlannerTests {
         #expect(throws: TreeError.self) { try tree.set("/n", [".sv": ["increment": 1e308]]) }
     }
 
+    @Test func writingManyPlacesOfANewNodeLooksOnce() throws {
+        let tree = MemoryTree()
+        try tree.set("/a", [".value": 5, ".priority": 1])
+        var values = JSONObject()
+        for index in 0..<300 { values.append("new/k\(index / 3)/f\(index % 3)", 1) }
+        for (path, existed) in [("/a", 1), ("/b", 0)] {
+            let counting = CountingReader(tree.rows)
+            let plan = try tree.planner.plan(.update(values, at: TreePath(path)), reading: counting, at: 1)
+            #expect(plan.changes.allSatisfy { $0.existedDepth == existed && $0.existsDepth == 4 })
+            #expect(counting.scans + counting.gets < 10)
+            plan.rows.apply(to: tree.rows)
+        }
+        #expect(try tree.nodes.leafCount(at: .root) == 600)
+        #expect(try tree.nodes.priority(at: TreePath("/a")) == .number(1))
+    }
+
     @Test func removingManySiblingsLooksOnce() throws {
         let tree = MemoryTree()
         try tree.set("/list", .object(JSONObject(uniqueMembers: (0..<300).map { .init("k\($0)", ["a": 1]) })))
