@@ -34,25 +34,26 @@ final class EventFollowers: Sendable {
         let subscription = context.openSubscription()
         let key = Key(connection: context.connection.id, subscription: subscription)
         let connection = context.connection
+        // Nothing is sent, and nothing ends by itself, before the follower is known.
+        let (known, begin) = AsyncStream.makeStream(of: Void.self)
         // Unstructured: ends with the connection, `unfollow`, its identity, or `stop`.
         let task = Task { [store] in
+            for await _ in known {}
             let reason = await EventFollowers.send(from: start, of: store, to: connection, subscription)
-            if let reason {
-                let last = EncodedJSON { writer in
-                    writer.member("reason")
-                    writer.write(reason)
-                }
-                _ = connection.notify(Notifier.Cancelled.method, subscription: subscription, members: last)
-            }
+            if let reason { EventFollowers.cancel(subscription, on: connection, reason) }
             self.forget(key)
         }
         let identity = context.watchIdentity { change in
-            if case .extended(.administrator) = change { return }
-            if case .replaced(.administrator) = change { return }
+            switch change {
+            case .extended(.administrator), .replaced(.administrator): return
+            case .expired: EventFollowers.cancel(subscription, on: connection, "token_expired")
+            case .extended, .replaced: EventFollowers.cancel(subscription, on: connection, "permission_denied")
+            }
             task.cancel()
         }
         let closing = connection.onClose { task.cancel() }
         followers.withLock { $0[key] = Follower(task: task, watches: [identity, closing]) }
+        begin.finish()
         return Notifier.Follow.Result(subscription: subscription, epoch: epoch)
     }
 
@@ -74,6 +75,15 @@ final class EventFollowers: Sendable {
     private func forget(_ key: Key) {
         let follower = followers.withLock { $0.removeValue(forKey: key) }
         for watch in follower?.watches ?? [] { watch.cancel() }
+    }
+
+    /// The last word to a follower.
+    private static func cancel(_ subscription: String, on connection: RPCConnection, _ reason: String) {
+        let members = EncodedJSON { writer in
+            writer.member("reason")
+            writer.write(reason)
+        }
+        _ = connection.notify(Notifier.Cancelled.method, subscription: subscription, members: members)
     }
 
     /// The position a follower begins after; refused when it is not in this history or no longer kept.

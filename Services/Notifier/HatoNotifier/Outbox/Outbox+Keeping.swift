@@ -17,6 +17,11 @@ extension Outbox {
     /// Forgets records of commits that followers can no longer resume from.
     private func forgetEvents() async throws {
         let oldest = time.now() - policy.keepEvents.milliseconds
+        try await store.read { [store] _ in try Outbox.forgetEvents(of: store, before: oldest) }
+    }
+
+    /// On a reader thread: it may read much.
+    private static func forgetEvents(of store: any Store, before oldest: Int64) throws {
         guard var version = store.keptCommits.oldest.map({ $0 - 1 }) else { return }
         let start = version
         reading: while true {

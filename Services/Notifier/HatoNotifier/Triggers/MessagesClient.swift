@@ -54,7 +54,12 @@ struct MessagesClient: Sendable {
     /// The keys of the children of a node.
     func keys(_ database: DatabaseName, _ path: TreePath) async throws -> [String] {
         let result = try await reads.call(Messages.Get(database: database, path: path, form: .shallow))
-        return result.value.object?.members.map(\.name) ?? []
+        switch result.value {
+        case .object(let node): return node.members.map(\.name)
+        // Keys that count from 0 come as an array.
+        case .array(let children): return children.indices.filter { !children[$0].isNull }.map(String.init)
+        default: return []
+        }
     }
 
     /// A node in export form.

@@ -43,8 +43,9 @@ actor TriggerFeeds {
     func stop() async {
         isStopping = true
         for feed in feeds.values { feed.task.cancel() }
-        for feed in feeds.values { await feed.task.value }
+        // Closed first: a task that waits for an answer of messages gets none any more and ends.
         await messages.close()
+        for feed in feeds.values { await feed.task.value }
     }
 
     /// Ends the feed of a database and follows it anew, as its triggers are now.
