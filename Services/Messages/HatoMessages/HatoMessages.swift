@@ -19,6 +19,7 @@ public final class MessagesService: Sendable {
     private let configuration: MessagesConfiguration
     private let builds: IndexBuilds
     private let exports: ExportSnapshots
+    private let ended = StoreEnd()
     /// Cancelled by `shutdown`.
     private let upkeep = Mutex<Task<Void, Never>?>(nil)
     private let logger: Logger
@@ -55,7 +56,15 @@ public final class MessagesService: Sendable {
         ).add(to: &router)
         var server = configuration.server
         server.methods = Messages.methods
-        server.health = configuration.checks
+        let (checks, ended) = (configuration.checks, ended)
+        server.health = {
+            var health = await checks()
+            guard ended.hasEnded else { return health }
+            // Nothing can be served any more: whoever watches must start the service anew.
+            health.status = .stopping
+            health.checks["store"] = "closed; the log says why"
+            return health
+        }
         let metricsText = configuration.metricsText
         server.metrics = { metricsText() }
         self.server = RPCServer(server, router: router, authenticator: authenticator, logger: logger)
@@ -67,8 +76,10 @@ public final class MessagesService: Sendable {
         store.observeCommits { group in
             queue.groupBecameDurable(group)
             publisher.groupBecameDurable(group)
-        } ended: { [logger] error in
-            logger.notice("the store has closed", metadata: ["reason": "\(error)"])
+        } ended: { [logger, ended] error in
+            ended.note()
+            if case .closed(cause: nil) = error { return }
+            logger.critical("the store has failed", metadata: ["reason": "\(error)"])
         }
         if store.version == 0 { try await makeFirstDatabase() }
         for database in parts.catalogue.all { builds.resume(database.name) }
@@ -117,4 +128,13 @@ public final class MessagesService: Sendable {
             do { try startThread(close) } catch { close() }
         }
     }
+}
+
+/// Whether the store has ended.
+private final class StoreEnd: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var hasEnded: Bool { flag.load(ordering: .acquiring) }
+
+    func note() { flag.store(true, ordering: .releasing) }
 }

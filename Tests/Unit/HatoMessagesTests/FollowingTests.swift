@@ -144,6 +144,20 @@ import Testing
         }
     }
 
+    @Test func followerPassesCommitsThatChangeNoTree() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let version = try await client.call(Messages.Set(path: "/chats/c/messages/m", value: 1)).version
+            for rules in [DefaultRules.deny, DefaultRules.chat] {
+                _ = try await client.call(Messages.Rules.Set(rules: rules))
+            }
+            let epoch = running.store.epoch.description
+            var feed = FeedReader(try await client.subscribe(try follow(after: version, epoch: epoch)))
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages/m", value: 2))
+            #expect(try await feed.next().changes.first?.after == 2)
+        }
+    }
+
     @Test func onlyAdministratorsFollow() async throws {
         try await RunningMessages.with { running in
             let client = running.user("a")

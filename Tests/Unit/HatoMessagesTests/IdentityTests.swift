@@ -82,4 +82,16 @@ import Testing
             #expect(metrics["text"]?.string?.contains("hato_messages_commits_total 1") == true)
         }
     }
+
+    @Test func serviceWhoseStoreHasEndedSaysSo() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/a", value: 1))
+            running.store.close()
+            let refused = await refusal { try await client.call(Messages.Set(path: "/a", value: 2)) }
+            #expect(refused?.code == .unavailable)
+            let health = try await client.call(method: "service.health")
+            #expect(health["status"] == "stopping")
+        }
+    }
 }

@@ -98,7 +98,11 @@ struct FeedPage: Sendable {
     ) throws -> FeedPage {
         var page = FeedPage(end: position)
         var bytes = 0
-        for commit in try store.commits(after: position, limit: commitsMax) {
+        let newest = store.version
+        let commits = try store.commits(after: position, limit: commitsMax)
+        // Commits without a record may be passed over.
+        if commits.isEmpty { page.end = max(position, newest) }
+        for commit in commits {
             if let note = try CommitNote.of(commit) {
                 page.time = note.time
                 if let members = Follower.members(of: note, matcher, database, store.epoch) {

@@ -168,8 +168,10 @@ extension ListenerRegistry {
             }
             return
         }
-        if case .loading = topic.window { return load(listener, .missed(listener.missed)) }
-        guard let sent = topic.sent(after: version) else { return load(listener, .missed(listener.missed)) }
+        // Who listens to a query is told by its window, so there must be one first.
+        guard topic.isTold, let sent = topic.sent(after: version) else {
+            return load(listener, .missed(listener.missed))
+        }
         for next in sent where !notify(listener, next.members) { return waitForDrain(listener) }
         listener.missed = MissedChanges(of: topic.key.path)
         topic.addLive(listener)

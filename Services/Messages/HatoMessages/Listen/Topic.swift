@@ -60,6 +60,12 @@ final class Topic {
     }
 
     var isUnused: Bool { live.isEmpty && others.isEmpty }
+    /// Whether changes become events at once: a query needs its window for that.
+    var isTold: Bool {
+        guard key.query != nil else { return true }
+        if case .ready = window { return true }
+        return false
+    }
     /// Whether somebody will ask for what is sent now.
     var needsEvents: Bool { !live.isEmpty || loads > 0 }
 
