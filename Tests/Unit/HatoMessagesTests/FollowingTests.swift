@@ -171,7 +171,7 @@ import Testing
             $0.limits.patternsPerFollowerMax = 1
         }) { running in
             let client = running.administrator
-            let pattern = try FeedPattern("/a")
+            let pattern = FeedPattern("/a")
             let many = await refusal { try await client.subscribe(Messages.Follow(patterns: [pattern, pattern])) }
             #expect(many?.reason == "too_many_patterns")
             let subscription = try await client.subscribe(try follow())
