@@ -197,9 +197,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             server.budget.add(held - countedBytes)
             countedBytes = held
         }
-        if connection.unsentBytes <= server.limits.unsentNotificationBytesMax / 2 {
-            for drained in connection.takeDrainWatches() { drained() }
-        }
+        for drained in connection.takeDrainWatches() { drained() }
         finishIfDone()
         if isReadHeld, mayRead {
             isReadHeld = false

@@ -25,6 +25,9 @@ public final class RPCConnection: Sendable {
     private let state = Mutex(State())
     /// Bytes on their way to the peer: posted, queued, or given to the socket and not yet taken.
     private let unsent = Atomic(0)
+    /// The largest notification that was refused since the peer was last told to have drained.
+    private let refused = Atomic(0)
+    private let hasClosed = Atomic(false)
     private let nextSubscription = Atomic<UInt64>(1)
     private let holds = Atomic(0)
 
@@ -40,7 +43,7 @@ public final class RPCConnection: Sendable {
     /// The identity of the connection, as of `session.authenticate`.
     public var caller: Caller { state.withLock { $0.caller } }
 
-    public var isClosed: Bool { state.withLock { $0.isClosed } }
+    public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
 
     // MARK: Notifications
 
@@ -56,6 +59,7 @@ public final class RPCConnection: Sendable {
         let before = unsent.wrappingAdd(count, ordering: .relaxed).oldValue
         guard before == 0 || before + count <= hub.server.limits.unsentNotificationBytesMax, !isClosed else {
             unsent.wrappingSubtract(count, ordering: .relaxed)
+            refused.max(count, ordering: .relaxed)
             return false
         }
         hub.post(.notification(self, notification))
@@ -122,9 +126,16 @@ public final class RPCConnection: Sendable {
 
     func subtractUnsent(_ count: Int) { unsent.wrappingSubtract(count, ordering: .relaxed) }
 
+    /// Whom to tell that there is room: for what was refused, or all there can be.
     func takeDrainWatches() -> [@Sendable () -> Void] {
-        state.withLock { state in
-            defer { if !state.drainWatches.isEmpty { state.drainWatches = [] } }
+        let (waiting, limit) = (unsentBytes, hub.server.limits.unsentNotificationBytesMax)
+        guard waiting == 0 || waiting <= limit / 2 && waiting + refused.load(ordering: .relaxed) <= limit else {
+            return []
+        }
+        return state.withLock { state in
+            guard !state.drainWatches.isEmpty else { return [] }
+            refused.store(0, ordering: .relaxed)
+            defer { state.drainWatches = [] }
             return state.drainWatches
         }
     }
@@ -133,6 +144,7 @@ public final class RPCConnection: Sendable {
     func markClosed() -> [@Sendable () -> Void] {
         handler = nil
         return state.withLock { state in
+            hasClosed.store(true, ordering: .relaxed)
             state.isClosed = true
             defer {
                 state.closeWatches = [:]

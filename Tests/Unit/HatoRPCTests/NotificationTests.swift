@@ -117,6 +117,30 @@ struct NotificationTests {
         await service.stop()
     }
 
+    @Test func drainIsToldOnlyWhenThereIsRoomForWhatWasRefused() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        _ = try await peer.call("check.listen")
+        let listener = try listener(service)
+        try await peer.channel.setOption(.autoRead, value: false).get()
+        // Two fit into the limit, the third does not, even when less than half of the limit is on its way.
+        let members = EncodedJSON("\"text\":\"" + String(repeating: "x", count: 450_000) + "\"")
+        let told = Shared(0)
+        @Sendable func send() {
+            while listener.connection.notify("check.event", subscription: listener.subscription, members: members) {}
+            listener.connection.onDrain {
+                told.change { $0 += 1 }
+                send()
+            }
+        }
+        send()
+        let other = try await service.peer()
+        for _ in 0..<500 { _ = try await other.call("check.echo") }
+        #expect(told.current < 100)
+        await peer.close()
+        await service.stop()
+    }
+
     @Test func oneNotificationLargerThanTheLimitIsSentAlone() async throws {
         let service = try await TestService { $0.limits.unsentNotificationBytesMax = 1_000 }
         let peer = try await service.peer()
