@@ -124,8 +124,10 @@ extension ListenerRegistry {
         }
         switch outcome {
         case .success(let outcome):
-            answer?(.success(result(of: listener, at: reading.version)))
+            // Events first: the connection holds them until the answer leaves, and lets them leave right behind it, before
+            // answers to later requests that are ready and wait their turn.
             broughtUpToDate(listener, outcome.members, to: reading.version)
+            answer?(.success(result(of: listener, at: reading.version)))
         case .failure(let error):
             if let answer {
                 end(listener)
