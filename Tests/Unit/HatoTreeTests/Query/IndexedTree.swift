@@ -59,7 +59,10 @@ struct IndexedTree {
         switch mutation.operation {
         case .set(let value): try write(value, mutation.path)
         case .update(let values):
-            for member in values.members { try write(member.value, mutation.path.appending(TreePath(member.name))) }
+            // An update is one step: a parent that it empties and fills again never vanished, and keeps its priority.
+            for member in values.members.filter({ !$0.value.isNull }) + values.members.filter(\.value.isNull) {
+                try write(member.value, mutation.path.appending(TreePath(member.name)))
+            }
         case .push(let value, let key, _): try write(value, mutation.path.child(TreeKey(key)))
         }
     }

@@ -53,7 +53,8 @@ import Testing
             for index in listeners.indices {
                 try listeners[index].hear(changes, history.tree)
                 let problem = listeners[index].problem(history.tree)
-                try #require(problem == nil, "seed \(seed), step \(step): \(problem ?? "")")
+                try #require(
+                    problem == nil, "seed \(seed), step \(step): \(problem ?? "") after \(changes.map(\.text))")
             }
             if listeners.count > 12 { listeners.removeFirst() }
             listeners.append(try WindowClient(history.data.query(), at: history.collection(), history.tree))
@@ -202,11 +203,14 @@ struct WindowClient {
         }
     }
 
+    private static func text(_ child: TreeChild) -> String { "\(child.key): \(child.node.text)" }
+
     func problem(_ tree: IndexedTree) -> String? {
         let expected = window.query.select(from: tree.model.node(at: window.path))
         let name = "\(window.query.json) at \(window.path)"
         if client.children != expected {
-            return "\(name): \(client.children.map(\.key)) instead of \(expected.map(\.key))"
+            let (heard, wanted) = (client.children.map(Self.text), expected.map(Self.text))
+            return "\(name): \(heard) instead of \(wanted)"
         }
         if children != Dictionary(uniqueKeysWithValues: expected.map { ($0.key, $0.node) }) {
             return "\(name): child events"
