@@ -145,10 +145,10 @@ func wireError<Outcome>(_ body: () async throws -> Outcome) async -> RPCError? {
 
 /// Waits until `condition` holds; false after a generous while.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(30)
+    let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {
         guard ContinuousClock.now < deadline else { return false }
-        await Task.yield()
+        try? await ContinuousClock().sleep(for: .milliseconds(2))
     }
     return true
 }

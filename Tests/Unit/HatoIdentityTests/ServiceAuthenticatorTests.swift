@@ -14,6 +14,8 @@ private final class World: Sendable {
         var now = start
         var keys: [SigningKey] = [SigningKey(kid: "k1")]
         var isDown = false
+        /// So many more fetches fail.
+        var failuresLeft = 0
         var fetches = 0
         var blocked: [CheckedContinuation<Void, Never>] = []
         var isBlocking = false
@@ -54,6 +56,10 @@ private final class World: Sendable {
         }
         return try state.withLock { state in
             if state.isDown { throw Down() }
+            if state.failuresLeft > 0 {
+                state.failuresLeft -= 1
+                throw Down()
+            }
             return state.keys.map(\.verificationKey.jwk)
         }
     }
@@ -123,7 +129,7 @@ struct ServiceAuthenticatorTests {
         let authenticator = world.authenticator()
         let token = try world.token()
         let callers = (0..<20).map { _ in Task { try await authenticator.authenticate(token) } }
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while world.state.withLock({ $0.blocked.isEmpty }), ContinuousClock.now < deadline { await Task.yield() }
         for _ in 0..<1000 { await Task.yield() }
         world.state.withLock { state in
@@ -200,14 +206,15 @@ struct ServiceAuthenticatorTests {
 
     @Test func runFetchesUntilTheKeysCome() async throws {
         let world = World()
-        world.state.withLock { $0.isDown = true }
+        world.state.withLock { $0.failuresLeft = 2 }
         let authenticator = world.authenticator()
         let run = Task { await authenticator.run() }
-        let deadline = ContinuousClock.now + .seconds(20)
-        while world.fetches == 0, ContinuousClock.now < deadline { await Task.yield() }
-        world.state.withLock { $0.isDown = false }
-        while authenticator.health != .ready, ContinuousClock.now < deadline { await Task.yield() }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while authenticator.health != .ready, ContinuousClock.now < deadline {
+            try await ContinuousClock().sleep(for: .milliseconds(5))
+        }
         #expect(authenticator.health == .ready)
+        #expect(world.fetches == 3)
         run.cancel()
         await run.value
     }

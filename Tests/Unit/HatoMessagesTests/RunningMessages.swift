@@ -40,7 +40,9 @@ struct RunningMessages {
     func user(_ uid: String) -> RPCClient { client("user:\(uid)") }
 
     func client(_ credential: String?) -> RPCClient {
-        let configuration = RPCClientConfiguration(host: host, port: port)
+        var configuration = RPCClientConfiguration(host: host, port: port)
+        // No test is about this: a loaded machine may take long.
+        configuration.timeout = .seconds(120)
         return RPCClient(credential.map { configuration.with(credential: $0) } ?? configuration)
     }
 }

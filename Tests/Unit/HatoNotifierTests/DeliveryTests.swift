@@ -7,7 +7,7 @@ import Testing
 @testable import HatoNotifier
 
 /// From a change to a receiver, through the whole service.
-@Suite(.timeLimit(.minutes(3))) struct DeliveryTests {
+@Suite(.timeLimit(.minutes(10))) struct DeliveryTests {
     @Test func aChangeBecomesASignedWebhookForTheOthersAndNeverForItsAuthor() async throws {
         let notifier = try await TestNotifier.start()
         let (author, other) = (try await TestReceiver(), try await TestReceiver())

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HatoNotifier
 
-@Suite(.timeLimit(.minutes(3))) struct MethodTests {
+@Suite(.timeLimit(.minutes(10))) struct MethodTests {
     private let channel = ScriptedChannel()
 
     private func error(_ body: () async throws -> Void) async -> RPCError? {

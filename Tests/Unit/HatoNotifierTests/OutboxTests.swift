@@ -7,7 +7,7 @@ import Testing
 
 @testable import HatoNotifier
 
-@Suite(.timeLimit(.minutes(2))) struct OutboxTests {
+@Suite(.timeLimit(.minutes(10))) struct OutboxTests {
     private let clock = TestClock()
     private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
 

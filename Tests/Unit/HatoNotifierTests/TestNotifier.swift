@@ -27,6 +27,10 @@ final class TestNotifier: Sendable {
         configuration.addresses.allowsPrivate = true
         configuration.delivery.backoff.first = .milliseconds(20)
         configuration.delivery.backoff.longest = .milliseconds(200)
+        // A loaded machine is no slow receiver.
+        configuration.webhooks.timeout = .seconds(100)
+        configuration.webhooks.connectTimeout = .seconds(100)
+        configuration.delivery.lease = .seconds(200)
         change(&configuration)
         let kept: any Store = if let store { store } else { try MemoryStore() }
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -43,7 +47,9 @@ final class TestNotifier: Sendable {
         self.messages = messages
         self.store = store
         self.server = server
-        let configuration = RPCClientConfiguration(host: "127.0.0.1", port: server.port)
+        var configuration = RPCClientConfiguration(host: "127.0.0.1", port: server.port)
+        // No test is about this: a loaded machine may take long.
+        configuration.timeout = .seconds(120)
         client = RPCClient(configuration.with(credential: TestKeys.administrator))
     }
 

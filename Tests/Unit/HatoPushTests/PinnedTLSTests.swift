@@ -17,7 +17,7 @@ private let openssl = ["/usr/bin/openssl", "/usr/local/bin/openssl", "/opt/homeb
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 
 /// The connection goes to the judged address, but certificate and server name are those of the host.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: openssl != nil, "the openssl command is missing"))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: openssl != nil, "the openssl command is missing"))
 struct PinnedTLSTests {
     @Test func theCertificateMustBeTheHosts() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "hato-pinned-\(UUID().uuidString)")

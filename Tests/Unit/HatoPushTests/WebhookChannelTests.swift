@@ -9,14 +9,17 @@ private struct LoopbackResolver: HostResolver {
     func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] { [.v4(0x7F00_0001)] }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct WebhookChannelTests {
+@Suite(.timeLimit(.minutes(10))) struct WebhookChannelTests {
     private static let now: Int64 = 1_795_000_000_500
     private let secret = WebhookSecret { 0x1234_5678_9ABC_DEF0 }
 
     private func channel(
-        allowsPrivate: Bool = true, limits: WebhookChannel.Limits = .init()
+        allowsPrivate: Bool = true, timeout: Duration = .seconds(60)
     ) -> WebhookChannel {
-        WebhookChannel(
+        var limits = WebhookChannel.Limits()
+        limits.timeout = timeout
+        limits.connectTimeout = .seconds(60)
+        return WebhookChannel(
             AddressGuard(.init(allowsPrivate: allowsPrivate), resolver: LoopbackResolver()), limits: limits,
             version: "0.1.0", now: { Self.now })
     }
@@ -132,9 +135,7 @@ private struct LoopbackResolver: HostResolver {
     }
 
     @Test func aSilentReceiverIsAFailureAtTheTimeLimit() async throws {
-        var limits = WebhookChannel.Limits()
-        limits.timeout = .milliseconds(200)
-        let channel = channel(limits: limits)
+        let channel = channel(timeout: .milliseconds(200))
         let (silence, end) = AsyncStream.makeStream(of: Void.self)
         try await with(
             channel,

@@ -4,7 +4,7 @@ import NIOCore
 import Testing
 
 /// What the server sends unasked: order, bounds, fan-out.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(10)))
 struct NotificationTests {
     private func listener(_ service: TestService, at index: Int = 0) throws -> TestService.Listener {
         let listeners = service.listeners.current

@@ -3,7 +3,7 @@ import HatoRPC
 import Testing
 
 /// Protocol §1: what is applied when, and in which order answers come.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(10)))
 struct OrderTests {
     private func line(_ id: Int, _ method: String, _ gate: String) -> String {
         "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"\(method)\",\"params\":{\"gate\":\"\(gate)\"}}\n"

@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 
 /// Starting, stopping, and what every service answers about itself.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(10)))
 struct ServerTests {
     @Test func serverRefusesToStartWithoutAHandlerForADeclaredMethod() async throws {
         var configuration = RPCServerConfiguration(service: "check", version: "1")

@@ -5,7 +5,7 @@ import NIOSSL
 import Testing
 
 /// TLS and mutual TLS, with certificates made for the test.
-@Suite(.timeLimit(.minutes(3)), .enabled(if: TestCertificates.isPossible, "the openssl command is missing"))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: TestCertificates.isPossible, "the openssl command is missing"))
 struct TLSTests {
     private func configuration(
         _ port: Int, _ certificates: TestCertificates, client: String? = nil, host: String = "localhost"

@@ -217,9 +217,3 @@ final class TestAuthenticator: Authenticator {
         return .user(Caller.User(uid: String(credential.dropFirst(5))))
     }
 }
-
-extension TestAuthenticator {
-    func setShortTokenEnd(inMilliseconds milliseconds: Int64) {
-        shortTokenEnd.withLock { $0 = WallClock.milliseconds() + milliseconds }
-    }
-}

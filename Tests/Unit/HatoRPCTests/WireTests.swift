@@ -4,7 +4,7 @@ import NIOCore
 import Testing
 
 /// Protocol §1, byte by byte.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(10)))
 struct WireTests {
     @Test func requestIsAnsweredWithItsId() async throws {
         let service = try await TestService()

@@ -111,9 +111,9 @@ final class Collected<Element: Sendable>: Sendable {
     func append(_ element: Element) { elements.withLock { $0.append(element) } }
     var all: [Element] { elements.withLock { $0 } }
 
-    /// Waits until there are `count`, or until half a minute has passed.
+    /// Waits until there are `count`, or until a minute has passed.
     func first(_ count: Int) async throws -> [Element] {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(60)
         while true {
             let all = all
             if all.count >= count { return all }
@@ -131,13 +131,19 @@ final class Gate: Sendable {
     private let isReached = Atomic<Bool>(false)
 
     init(holding store: any Store) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
         store.submit(
             { [self] _ in
                 isReached.store(true, ordering: .releasing)
-                while !isOpen.load(ordering: .acquiring) { usleep(500) }
+                while !isOpen.load(ordering: .acquiring), ContinuousClock.now < deadline { usleep(500) }
             }, completion: { _ in })
-        while !isReached.load(ordering: .acquiring) { try await Task.sleep(for: .milliseconds(1)) }
+        while !isReached.load(ordering: .acquiring) {
+            guard ContinuousClock.now < deadline else { throw Unreached() }
+            try await Task.sleep(for: .milliseconds(1))
+        }
     }
 
     func open() { isOpen.store(true, ordering: .releasing) }
+
+    struct Unreached: Error {}
 }

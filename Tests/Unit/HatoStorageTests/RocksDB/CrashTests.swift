@@ -70,8 +70,9 @@ struct CrashTests {
 private func writeUntilKilled(in folder: String, after microseconds: UInt32) async throws {
     let answers = open(folder + "/answered", O_WRONLY | O_CREAT | O_APPEND, 0o600)
     let store = try RocksDBStore.open(folder: folder + "/store", options: .small)
+    let deadline = ContinuousClock.now + .microseconds(Int(microseconds))
     let killer = Thread {
-        usleep(microseconds)
+        while ContinuousClock.now < deadline { usleep(200) }
         kill(getpid(), SIGKILL)
     }
     killer.start()

@@ -28,7 +28,7 @@
                     store.submit({ $0.put("a", "2") }, completion: { _ in events.append("answered the write") })
                     store.submit(
                         { try $0.text("a") }, completion: { events.append("read \((try? $0.get().outcome) ?? "-")") })
-                    let deadline = Date() + 20
+                    let deadline = Date() + 60
                     while faults.attempts == before, Date() < deadline { usleep(500) }
                     #expect(faults.attempts == before + 1)
                     usleep(20_000)
@@ -122,7 +122,11 @@
                 }
                 for round in 0..<5 {
                     let reached = store.version + 20
-                    while store.version < reached { try await Task.sleep(for: .milliseconds(1)) }
+                    let deadline = ContinuousClock.now + .seconds(60)
+                    while store.version < reached {
+                        try #require(ContinuousClock.now < deadline, "the writers write no more")
+                        try await Task.sleep(for: .milliseconds(1))
+                    }
                     let copy = folder.path("copy\(round)")
                     let answered = try faults.withoutSyncs { synced in
                         // Read first: what is answered after this line is not in question.
