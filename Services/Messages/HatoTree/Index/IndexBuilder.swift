@@ -31,13 +31,32 @@ public struct IndexBuilder {
         var places = 0
         try reader.scan(lower: cursor?.row ?? base, upper: upper, reverse: false) { row, _ in
             guard page.children < childrenMax, places < placesMax else {
-                page.cursor = IndexCursor(row: row.withUnsafeBufferPointer { Array($0) })
+                page.cursor = IndexCursor(row: try start(of: row))
                 return .stop
             }
             places += 1
             return try visit(row, &page)
         }
         return page
+    }
+
+    /// Where the child begins that a row belongs to; the row itself when it stands above the children.
+    ///
+    /// Writes between two pages may replace the child's rows by others that come before this one: a cursor inside a child
+    /// would pass it over.
+    private func start(of row: Span<UInt8>) throws -> [UInt8] {
+        var end = codec.prefix.count
+        for _ in 0...definition.depth {
+            guard end < row.count, row[end] != TreeKeyCodec.priorityMark else {
+                end = row.count
+                break
+            }
+            guard let next = TreeKeyCodec.endOfKey(in: row, from: end) else {
+                throw TreeError.corrupted("a row whose key cannot be read")
+            }
+            end = next
+        }
+        return row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
     }
 
     private var fixedPrefix: TreePath {

@@ -63,7 +63,7 @@ public struct IndexCatalog: Sendable, Hashable {
     }
 }
 
-/// How far a build has come: the row that comes next.
+/// How far a build has come: where the rows of the next child begin.
 public struct IndexCursor: Sendable, Hashable {
     public var row: [UInt8]
     public init(row: [UInt8]) { self.row = row }
