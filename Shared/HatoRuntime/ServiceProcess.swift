@@ -19,6 +19,9 @@ public protocol RunningService: Sendable {
     var announcement: JSONObject { get }
     /// Stops accepting, finishes what was accepted, closes; returns at the latest after `grace`.
     func shutdown(grace: Duration) async
+    /// Waits until the service can do its work no longer (its store has failed) and says why; nil when cancelled. The
+    /// process then ends, so that whoever keeps it running can start it anew.
+    func failure() async -> String?
 }
 
 /// Makes a service a well-behaved process: settings, log, metrics, the ready line, signals and exit codes (protocol §8).
@@ -104,12 +107,13 @@ public struct ServiceProcess: Sendable {
         let metrics = try await endpoint(settings, registry)
         warnAboutOpenDoor(settings, logger)
         announce(running, metrics?.port)
-        await stopped(by: stop, or: settings.flag("exit-with-stdin"))
-        logger.info("stopping")
+        let failure = await stopped(running, by: stop, or: settings.flag("exit-with-stdin"))
+        if let failure { logger.critical("stopping: the service has failed", metadata: ["cause": "\(failure)"]) }
+        if failure == nil { logger.info("stopping") }
         let grace = Duration.seconds(settings.integer("grace-seconds"))
         await running.shutdown(grace: grace)
         await metrics?.stop()
-        return 0
+        return failure == nil ? 0 : 74
     }
 
     private func endpoint(_ settings: Settings, _ registry: PrometheusRegistry) async throws -> MetricsEndpoint? {
@@ -119,13 +123,26 @@ public struct ServiceProcess: Sendable {
         }
     }
 
-    /// Returns at the first signal, or when standard input ends if the process lives only as long as who started it.
-    private func stopped(by stop: AsyncStream<Void>, or endsWithInput: Bool) async {
+    /// Returns at the first signal, or when standard input ends if the process lives only as long as who started it; or
+    /// with the reason when the service fails.
+    private func stopped(
+        _ running: any RunningService, by stop: AsyncStream<Void>, or endsWithInput: Bool
+    ) async -> String? {
         await withTaskGroup { group in
-            group.addTask { for await _ in stop {} }
-            if endsWithInput { group.addTask { await Self.inputEnded() } }
-            await group.next()
+            group.addTask {
+                for await _ in stop {}
+                return String?.none
+            }
+            if endsWithInput {
+                group.addTask {
+                    await Self.inputEnded()
+                    return nil
+                }
+            }
+            group.addTask { await running.failure() }
+            let reason = await group.next() ?? nil
             group.cancelAll()
+            return reason
         }
     }
 

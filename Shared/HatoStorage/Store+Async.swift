@@ -27,6 +27,15 @@ extension Store {
         observeCommits(observer, ended: { _ in })
     }
 
+    /// Waits until the store has closed or failed and says why; `.closed` at once when the task is cancelled.
+    public func ended() async -> StoreError {
+        let (errors, continuation) = AsyncStream.makeStream(of: StoreError.self)
+        let observation = observeCommits({ _ in }, ended: { continuation.yield($0) })
+        defer { observation.cancel() }
+        for await error in errors { return error }
+        return .closed(cause: nil)
+    }
+
     /// Every commit after `version`, in order: first those that are kept, then each new one as it becomes durable.
     ///
     /// The sequence holds at most one answer of `commits` in memory, however far behind its reader is. It throws

@@ -8,6 +8,7 @@ import HatoPush
 import HatoRPC
 import HatoRocksDB
 import HatoRuntime
+import HatoStorage
 import Logging
 
 /// The services of this process, started in the order in which they need each other and joined by loopback sockets.
@@ -16,18 +17,19 @@ struct DevStack: RunningService {
     private let auth: AuthServer
     private let messages: MessagesPart
     private let notifier: NotifierServer
+    private let stores: Stores
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let folder = try DevFolder(start.settings)
         do {
             let keys = try folder.administratorKeys()
-            let memory = RocksDBMemory(stores: 3)
-            let parts = Parts(start: start, folder: folder, keys: keys, memory: memory)
+            let stores = try Stores(folder)
+            let parts = Parts(start: start, folder: folder, keys: keys, stores: stores)
             let auth = try await parts.startAuth()
             let authAddress = ServiceAddress(host: auth.host, port: auth.port)
             let messages = try await MessagesPart(parts, auth: authAddress)
             let notifier = try await parts.startNotifier(auth: authAddress, messages: messages.address)
-            return DevStack(folder: folder, auth: auth, messages: messages, notifier: notifier)
+            return DevStack(folder: folder, auth: auth, messages: messages, notifier: notifier, stores: stores)
         } catch {
             folder.leave()
             throw error
@@ -50,18 +52,36 @@ struct DevStack: RunningService {
         folder.leave()
     }
 
+    func failure() async -> String? {
+        await withTaskGroup { group in
+            for store in [stores.auth, stores.messages, stores.notifier] { group.addTask { await store.ended() } }
+            let error = await group.next()
+            group.cancelAll()
+            return Task.isCancelled ? nil : error.map { "\($0)" }
+        }
+    }
+
+    /// The stores of the services, which share one process's memory.
+    struct Stores {
+        let auth: RocksDBStore
+        let messages: RocksDBStore
+        let notifier: RocksDBStore
+
+        init(_ folder: DevFolder) throws {
+            var options = RocksDBOptions()
+            options.memory = RocksDBMemory(stores: 3)
+            auth = try RocksDBStore.open(folder: folder.store("auth"), options: options)
+            messages = try RocksDBStore.open(folder: folder.store("messages"), options: options)
+            notifier = try RocksDBStore.open(folder: folder.store("notifier"), options: options)
+        }
+    }
+
     /// What every service of the stack starts from.
     struct Parts {
         var start: ServiceProcess.Start
         var folder: DevFolder
         var keys: AdministratorKeys
-        var memory: RocksDBMemory
-
-        func store(_ service: String) throws -> RocksDBStore {
-            var options = RocksDBOptions()
-            options.memory = memory
-            return try RocksDBStore.open(folder: folder.store(service), options: options)
-        }
+        var stores: Stores
 
         func server(_ service: String) throws -> RPCServerConfiguration {
             var configuration = try start.serverConfiguration(version: Service.version)
@@ -79,7 +99,7 @@ struct DevStack: RunningService {
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
             let service = try await AuthService.open(
-                configuration, store: try store("auth"), administratorKeys: keys,
+                configuration, store: stores.auth, administratorKeys: keys,
                 environment: AuthEnvironment(logger: logger("auth")))
             return try await AuthServer.start(service, try server("auth"))
         }
@@ -94,7 +114,7 @@ struct DevStack: RunningService {
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
             configuration.backupFolder = start.settings.text("backup-dir")
             return try await NotifierServer.start(
-                configuration, store: try store("notifier"), logger: logger("notifier"))
+                configuration, store: stores.notifier, logger: logger("notifier"))
         }
     }
 }
@@ -118,7 +138,7 @@ struct MessagesPart: Sendable {
         configuration.metricsText = parts.start.metricsText
         configuration.backupFolder = parts.start.settings.text("backup-dir")
         service = try MessagesService(
-            store: try parts.store("messages"), configuration: configuration, authenticator: authenticator,
+            store: parts.stores.messages, configuration: configuration, authenticator: authenticator,
             logger: parts.logger("messages"))
         let (host, port) = try await service.start()
         address = ServiceAddress(host: host, port: port)

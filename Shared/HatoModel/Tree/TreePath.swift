@@ -11,6 +11,7 @@ public struct TreePath: Sendable, Hashable {
 
     /// Throws an error that names the wrong key and says what would be right.
     public init(_ text: String) throws(ArgumentError) {
+        guard text.utf8.count <= TreeLimits.pathBytesMax else { throw TreePath.tooLong() }
         var keys: [TreeKey] = []
         var isPriority = false
         var start = text.utf8.startIndex
@@ -58,6 +59,12 @@ public struct TreePath: Sendable, Hashable {
         } catch {
             throw ArgumentError(reason: error.reason, "\(error.message) (in the path \(TreeKey.quoted(text)))")
         }
+    }
+
+    private static func tooLong() -> ArgumentError {
+        ArgumentError(
+            reason: "invalid_path",
+            "A path is at most \(TreeLimits.pathBytesMax) bytes of UTF-8, such as \"/chats/c1/messages\"")
     }
 
     private static func misplacedPriority(_ text: String) -> ArgumentError {

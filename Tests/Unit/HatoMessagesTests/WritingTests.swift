@@ -72,6 +72,20 @@ import Testing
         }
     }
 
+    @Test func whoMayNotReadLearnsNothingFromACondition() async throws {
+        try await RunningMessages.with { running in
+            let administrator = running.administrator
+            _ = try await administrator.call(Messages.Rules.Set(rules: #"{"rules": {"a": {".write": true}}}"#))
+            _ = try await administrator.call(Messages.Set(path: "/a", value: "secret"))
+            let refused = await refusal {
+                try await running.user("masuo").call(Messages.Set(path: "/a", value: 1, ifMatch: "guess"))
+            }
+            #expect(refused?.reason == "etag_mismatch")
+            #expect(refused?.data["value"] == nil)
+            #expect(refused?.data["etag"] == nil)
+        }
+    }
+
     @Test func versionGuardsAWrite() async throws {
         try await RunningMessages.with { running in
             let client = running.user("masuo")

@@ -4,11 +4,13 @@ import HatoIdentity
 import HatoModel
 import HatoRocksDB
 import HatoRuntime
+import HatoStorage
 import Logging
 
 /// The service on its store, as the process sees it.
 struct RunningAuth: RunningService {
     private let server: AuthServer
+    private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let configuration = try AuthSettings.configuration(start.settings)
@@ -24,7 +26,8 @@ struct RunningAuth: RunningService {
                 configuration, store: store, administratorKeys: keys,
                 environment: AuthEnvironment(logger: start.logger))
             return RunningAuth(
-                server: try await AuthServer.start(service, try start.serverConfiguration(version: Service.version)))
+                server: try await AuthServer.start(service, try start.serverConfiguration(version: Service.version)),
+                store: store)
         } catch {
             store.close()
             throw error
@@ -39,6 +42,11 @@ struct RunningAuth: RunningService {
     }
 
     func shutdown(grace: Duration) async { await server.shutdown(grace: grace) }
+
+    func failure() async -> String? {
+        let error = await store.ended()
+        return Task.isCancelled ? nil : "\(error)"
+    }
 
     private static func administratorKeys(_ start: ServiceProcess.Start) throws -> AdministratorKeys {
         guard let file = start.settings.text("admin-key-file") else {

@@ -74,9 +74,15 @@ final class CommitQueue: Sendable {
     private func commit(_ write: Write, in transaction: any StoreTransaction) throws -> String? {
         let database = try catalogue.forWriting(write.database)
         try database.authorise(write.mutation, by: write.caller)
-        let plan = try database.planner.plan(
-            write.mutation, reading: StoreTreeReader(transaction), at: parts.now(),
-            history: CommitHistory(database: database.id, store: store, pending: pending))
+        let plan: WritePlan
+        do {
+            plan = try database.planner.plan(
+                write.mutation, reading: StoreTreeReader(transaction), at: parts.now(),
+                history: CommitHistory(database: database.id, store: store, pending: pending))
+        } catch TreeError.etagMismatch where !database.rules.mayRead(write.mutation.path, as: write.caller) {
+            // The etag and the value that the condition missed are only for who may read them.
+            throw MessagesError.hiddenMismatch
+        }
         guard !plan.isEmpty else { return plan.etag }
         plan.rows.apply(to: TransactionRows(transaction))
         let note = CommitNote(

@@ -5,11 +5,13 @@ import HatoModel
 import HatoRPC
 import HatoRocksDB
 import HatoRuntime
+import HatoStorage
 import Logging
 
 /// The service on its store, with the upkeep of the keys it verifies tokens with, as the process sees it.
 struct ServingMessages: RunningService {
     private let service: MessagesService
+    private let store: RocksDBStore
     private let address: ServiceAddress
     private let auth: RPCClient
     private let upkeep: Task<Void, Never>
@@ -51,7 +53,7 @@ struct ServingMessages: RunningService {
             throw error
         }
         return ServingMessages(
-            service: service, address: ServiceAddress(host: host, port: port), auth: auth,
+            service: service, store: store, address: ServiceAddress(host: host, port: port), auth: auth,
             upkeep: Task { await authenticator.run() })
     }
 
@@ -63,6 +65,11 @@ struct ServingMessages: RunningService {
         upkeep.cancel()
         await service.shutdown(grace: grace)
         await auth.close()
+    }
+
+    func failure() async -> String? {
+        let error = await store.ended()
+        return Task.isCancelled ? nil : "\(error)"
     }
 
     private static func administratorKeys(_ start: ServiceProcess.Start) throws -> AdministratorKeys {

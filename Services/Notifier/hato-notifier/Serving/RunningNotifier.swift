@@ -5,11 +5,13 @@ import HatoNotifier
 import HatoRPC
 import HatoRocksDB
 import HatoRuntime
+import HatoStorage
 import Logging
 
 /// The service on its store, as the process sees it.
 struct RunningNotifier: RunningService {
     private let server: NotifierServer
+    private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let folder = start.settings["data"]
@@ -30,7 +32,7 @@ struct RunningNotifier: RunningService {
         let store = try RocksDBStore.open(folder: "\(folder)/store")
         do {
             return RunningNotifier(
-                server: try await NotifierServer.start(configuration, store: store, logger: start.logger))
+                server: try await NotifierServer.start(configuration, store: store, logger: start.logger), store: store)
         } catch {
             store.close()
             throw error
@@ -45,6 +47,11 @@ struct RunningNotifier: RunningService {
     }
 
     func shutdown(grace: Duration) async { await server.shutdown(grace: grace) }
+
+    func failure() async -> String? {
+        let error = await store.ended()
+        return Task.isCancelled ? nil : "\(error)"
+    }
 
     private static func administratorKeys(_ file: String?, _ logger: Logger) throws -> AdministratorKeys {
         guard let file else {

@@ -24,6 +24,12 @@ struct TreePathTests {
         }
     }
 
+    @Test func hugePathsAreRefusedUnseen() throws {
+        let slashes = String(repeating: "/", count: TreeLimits.pathBytesMax)
+        #expect(try TreePath(slashes).isRoot)
+        #expect(throws: ArgumentError.self) { try TreePath(slashes + "/") }
+    }
+
     @Test func wrongKeysAreNamedWithWhatWouldBeRight() {
         let error = #expect(throws: ArgumentError.self) { try TreePath("/users/ann@example.com/name") }
         #expect(error?.reason == "invalid_key")

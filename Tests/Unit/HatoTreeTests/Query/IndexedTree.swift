@@ -60,8 +60,11 @@ struct IndexedTree {
         case .set(let value): try write(value, mutation.path)
         case .update(let values):
             // An update is one step: a parent that it empties and fills again never vanished, and keeps its priority.
-            for member in values.members.filter({ !$0.value.isNull }) + values.members.filter(\.value.isNull) {
-                try write(member.value, mutation.path.appending(TreePath(member.name)))
+            let empty = try values.members.map { try TreeNode(json: $0.value, at: .root).isEmpty }
+            for isEmpty in [false, true] {
+                for (member, memberIsEmpty) in zip(values.members, empty) where memberIsEmpty == isEmpty {
+                    try write(member.value, mutation.path.appending(TreePath(member.name)))
+                }
             }
         case .push(let value, let key, _): try write(value, mutation.path.child(TreeKey(key)))
         }

@@ -81,6 +81,7 @@ private struct RandomRun {
         let stored = naive
         var values = JSONObject()
         var paths: [[String]] = []
+        var nodes: [(keys: [String], node: NaiveTree)] = []
         var priorities: [(keys: [String], value: JSONValue)] = []
         for _ in 0..<Int.random(in: 0...4, using: &random) {
             let path = path(1...3)
@@ -93,9 +94,13 @@ private struct RandomRun {
             if isPriority {
                 priorities.append((keys + path, value))
             } else {
-                naive.set(NaiveTree(value, now: Double(now), stored: stored.node(at: keys + path)), at: keys + path)
+                nodes.append(
+                    (keys + path, NaiveTree(value, now: Double(now), stored: stored.node(at: keys + path))))
             }
         }
+        // An update is one step: a parent that it empties and fills again never vanished, and keeps its priority.
+        for (path, node) in nodes where !node.isEmpty { naive.set(node, at: path) }
+        for (path, node) in nodes where node.isEmpty { naive.set(node, at: path) }
         for (path, value) in priorities { naive.setPriority(resolved(value, at: path, in: stored), at: path) }
         return .update(values, at: place)
     }
