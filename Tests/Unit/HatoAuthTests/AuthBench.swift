@@ -145,7 +145,7 @@ func wireError<Outcome>(_ body: () async throws -> Outcome) async -> RPCError? {
 
 /// Waits until `condition` holds; false after a generous while.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(60)
+    let deadline = ContinuousClock.now + .seconds(240)
     while !condition() {
         guard ContinuousClock.now < deadline else { return false }
         try? await ContinuousClock().sleep(for: .milliseconds(2))

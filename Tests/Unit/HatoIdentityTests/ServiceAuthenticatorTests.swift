@@ -129,7 +129,7 @@ struct ServiceAuthenticatorTests {
         let authenticator = world.authenticator()
         let token = try world.token()
         let callers = (0..<20).map { _ in Task { try await authenticator.authenticate(token) } }
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while world.state.withLock({ $0.blocked.isEmpty }), ContinuousClock.now < deadline { await Task.yield() }
         for _ in 0..<1000 { await Task.yield() }
         world.state.withLock { state in
@@ -209,7 +209,7 @@ struct ServiceAuthenticatorTests {
         world.state.withLock { $0.failuresLeft = 2 }
         let authenticator = world.authenticator()
         let run = Task { await authenticator.run() }
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while authenticator.health != .ready, ContinuousClock.now < deadline {
             try await ContinuousClock().sleep(for: .milliseconds(5))
         }

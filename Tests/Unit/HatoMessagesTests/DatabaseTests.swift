@@ -203,9 +203,9 @@ import Testing
     }
 
     static func waitForIndexes(_ client: RPCClient) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while try await client.call(Messages.Indexes.List()).contains(where: { $0.state == .building }) {
-            try #require(ContinuousClock.now < deadline, "the index is not ready after 60 s")
+            try #require(ContinuousClock.now < deadline, "the index is not ready after 240 s")
             try await ContinuousClock().sleep(for: .milliseconds(5))
         }
     }

@@ -100,7 +100,7 @@ final class Mirror: Sendable {
     /// Waits until the mirror shows what a read shows.
     func expectToArrive(_ client: RPCClient, _ seed: UInt64) async throws {
         let wanted = try await expected(client)
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while box.tree != wanted, ContinuousClock.now < deadline {
             try await ContinuousClock().sleep(for: .milliseconds(2))
         }

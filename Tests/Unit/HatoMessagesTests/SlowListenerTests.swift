@@ -111,7 +111,7 @@ import Testing
     }
 
     private func waitForListeners(_ count: Int, _ client: RPCClient) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while try await client.call(Messages.Stats()).listeners != count {
             try #require(ContinuousClock.now < deadline)
             try await ContinuousClock().sleep(for: .milliseconds(2))

@@ -163,7 +163,7 @@ import Testing
         let notifier = try await started()
         try await notifier.setTrigger()
         for index in 1...2_000 { notifier.messages.push("\(index)") }
-        try await eventually("all delivered", within: .seconds(200)) { channel.deliveries.count >= 2_000 }
+        try await eventually("all delivered", within: .seconds(400)) { channel.deliveries.count >= 2_000 }
         #expect(bodies == (1...2_000).map(String.init))
         try await eventually("cursor") { try await notifier.stats.cursors.first?.version == 2_000 }
         await notifier.stop()

@@ -191,7 +191,7 @@ extension Outbox {
 
 /// Returns when `condition` holds; fails the test when it does not within the deadline.
 func eventually(
-    _ what: String, within deadline: Duration = .seconds(60), _ condition: () async throws -> Bool
+    _ what: String, within deadline: Duration = .seconds(240), _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + deadline
     while try await !condition() {

@@ -14,11 +14,11 @@ private struct LoopbackResolver: HostResolver {
     private let secret = WebhookSecret { 0x1234_5678_9ABC_DEF0 }
 
     private func channel(
-        allowsPrivate: Bool = true, timeout: Duration = .seconds(60)
+        allowsPrivate: Bool = true, timeout: Duration = .seconds(240)
     ) -> WebhookChannel {
         var limits = WebhookChannel.Limits()
         limits.timeout = timeout
-        limits.connectTimeout = .seconds(60)
+        limits.connectTimeout = .seconds(240)
         return WebhookChannel(
             AddressGuard(.init(allowsPrivate: allowsPrivate), resolver: LoopbackResolver()), limits: limits,
             version: "0.1.0", now: { Self.now })

@@ -6,7 +6,7 @@ import Testing
 
 /// A socket that sends whatever bytes a test likes and hands back lines.
 final class RawPeer: Sendable {
-    static let deadline = TimeAmount.seconds(60)
+    static let deadline = TimeAmount.seconds(240)
 
     let channel: any Channel
     private let lines: AsyncThrowingStream<String, any Error>

@@ -98,7 +98,7 @@ final class TestService: Sendable {
 
 /// Asks again and again until it holds; a test fails when it never does.
 func eventually(
-    _ what: String, within limit: Duration = .seconds(60), _ holds: @escaping @Sendable () async -> Bool
+    _ what: String, within limit: Duration = .seconds(240), _ holds: @escaping @Sendable () async -> Bool
 ) async throws {
     let clock = ContinuousClock()
     let end = clock.now + limit

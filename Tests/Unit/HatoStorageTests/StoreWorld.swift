@@ -111,9 +111,9 @@ final class Collected<Element: Sendable>: Sendable {
     func append(_ element: Element) { elements.withLock { $0.append(element) } }
     var all: [Element] { elements.withLock { $0 } }
 
-    /// Waits until there are `count`, or until a minute has passed.
+    /// Waits until there are `count`, or until four minutes have passed.
     func first(_ count: Int) async throws -> [Element] {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while true {
             let all = all
             if all.count >= count { return all }
@@ -131,7 +131,7 @@ final class Gate: Sendable {
     private let isReached = Atomic<Bool>(false)
 
     init(holding store: any Store) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         store.submit(
             { [self] _ in
                 isReached.store(true, ordering: .releasing)

@@ -16,7 +16,8 @@ struct RandomModelTests {
                 return
             }
         }
-        #expect(run.written > 10_000)
+        // About half of them change something; how many exactly is the seed's doing.
+        #expect(run.written > 8_000, "seed \(seed)")
     }
 }
 
