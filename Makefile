@@ -34,11 +34,11 @@ setup: ## install what is missing, or say the exact command
 	  else echo "missing packages; run: sudo apt-get install$$missing"; exit 1; fi; fi
 
 check: ## formatting and the rules of the repository itself
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Services Shared Tests Benchmarks
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
 	$(SWIFT) test --filter Tidy
 
 format:
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
 
 bench: setup ## the table of speed and memory, release build
 	$(SWIFT) build -c release --package-path Benchmarks --product hato-dev

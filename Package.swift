@@ -149,7 +149,8 @@ let package = Package(
             of: "HatoMessages",
             ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity", logging]),
         unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
-        unitTests(of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        unitTests(
+            of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         unitTests(
             of: "HatoNotifier",
             ["HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging]),

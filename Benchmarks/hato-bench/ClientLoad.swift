@@ -36,8 +36,8 @@ struct ClientLoad: Sendable {
 
 /// One client of a load.
 ///
-/// `@unchecked Sendable`: after `run` has sent its first requests, everything happens in completions, which all run on the
-/// client's one event loop; `latencies` is read when the last one has.
+/// `@unchecked Sendable`: after `run` has sent its first requests, everything happens in completions, which all run on
+/// the client's one event loop; `latencies` is read when the last one has.
 private final class Lane: @unchecked Sendable {
     private let client: RPCClient
     private let method: String

@@ -116,7 +116,8 @@ private struct Readers: Sendable {
         return Clock.now()
     }
 
-    /// Calls for each place where `marker` stands, with what follows it (at least 24 bytes) and the number of the socket.
+    /// Calls for each place where `marker` stands, with what follows it (at least 24 bytes) and the number of the
+    /// socket.
     private func read(_ marker: [UInt8], _ found: (ArraySlice<UInt8>, Int) -> Bool) throws {
         let tail = marker.count + 24
         var set = SocketSet(sockets)

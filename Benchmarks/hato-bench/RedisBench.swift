@@ -1,6 +1,7 @@
 import Foundation
 
-/// Redis with every write synced before it is answered, driven by our own generator; its own generator says whether ours is fast enough.
+/// Redis with every write synced before it is answered, driven by our own generator; its own generator says whether
+/// ours is fast enough.
 struct RedisBench: Sendable {
     var settings: BenchSettings
 

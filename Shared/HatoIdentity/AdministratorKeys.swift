@@ -1,6 +1,7 @@
 import Crypto
 
-/// The keys that make a caller an administrator: every line of the file is one, so that keys can be changed without a pause.
+/// The keys that make a caller an administrator: every line of the file is one, so that keys can be changed without a
+/// pause.
 ///
 /// Only digests are kept, and a credential is compared with all of them in constant time.
 public struct AdministratorKeys: Sendable {
@@ -20,8 +21,8 @@ public struct AdministratorKeys: Sendable {
         self.init(digests: keys.map { SHA256.hash(data: Array($0.utf8)) }, warnings: [])
     }
 
-    /// Reads `path`: a key a line, blank lines and white space around keys do not count. The file must not be writable by
-    /// others; being readable by them is worth a warning only, since secrets mounted into containers are.
+    /// Reads `path`: a key a line, blank lines and white space around keys do not count. The file must not be writable
+    /// by others; being readable by them is worth a warning only, since secrets mounted into containers are.
     public init(file path: String) throws(SecretFileError) {
         let (bytes, mode) = try SecretFile.read(path)
         guard mode & 0o022 == 0 else {

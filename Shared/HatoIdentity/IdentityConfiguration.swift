@@ -2,7 +2,8 @@
 public struct IdentityConfiguration: Sendable {
     /// Tokens of other projects are refused: the project is the audience and the end of the issuer (spec auth §4).
     public var project = "hato"
-    /// How far the clock of the issuer may be ahead of ours; `iat` and `nbf` may lie that far in the future. `exp` is exact.
+    /// How far the clock of the issuer may be ahead of ours; `iat` and `nbf` may lie that far in the future. `exp` is
+    /// exact.
     public var leewaySeconds: Int64 = 5
     /// Longer credentials are refused unread.
     public var tokenBytesMax = 16 << 10

@@ -5,10 +5,11 @@ import Synchronization
 /// Proves who is calling.
 ///
 /// Knows the administrator keys and verifies ID tokens with the public keys of auth (protocol §2). The keys come from
-/// `fetchKeys`, are kept on disk, and are asked for again when a token names an unknown key, at most once a minute and by one
-/// asker at a time. A verified token is remembered until it expires.
+/// `fetchKeys`, are kept on disk, and are asked for again when a token names an unknown key, at most once a minute and
+/// by one asker at a time. A verified token is remembered until it expires.
 ///
-/// `remembered` is called on event loops: a hash and a look-up under a lock that nobody holds while doing more than that.
+/// `remembered` is called on event loops: a hash and a look-up under a lock that nobody holds while doing more than
+/// that.
 public final class ServiceAuthenticator: Authenticator {
     /// Whether tokens can be verified.
     public enum Health: Sendable, Hashable {
@@ -130,7 +131,8 @@ public final class ServiceAuthenticator: Authenticator {
         }
     }
 
-    /// Refuses this user's tokens issued before `second` (since 1970): the account was disabled, deleted or its sessions ended.
+    /// Refuses this user's tokens issued before `second` (since 1970): the account was disabled, deleted or its
+    /// sessions ended.
     public func refuse(uid: String, issuedBefore second: Int64) {
         state.withLock { $0.refusals[uid] = max($0.refusals[uid] ?? 0, second) }
     }
@@ -142,7 +144,8 @@ public final class ServiceAuthenticator: Authenticator {
 
     // MARK: Keys
 
-    /// Asks for keys because a token named an unknown one. False when they were asked for a moment ago: the token is wrong.
+    /// Asks for keys because a token named an unknown one. False when they were asked for a moment ago: the token is
+    /// wrong.
     private func refetch() async throws -> Bool {
         let now = now()
         let decision = state.withLock { $0.fetch.keyWasMissed(now: now, configuration) }
@@ -164,8 +167,8 @@ public final class ServiceAuthenticator: Authenticator {
             reason: "auth_unavailable", "The keys to verify this ID token cannot be fetched from auth now; try again")
     }
 
-    /// One fetch for all who want one now. The task is unstructured because nobody who waits for it may cancel it for the others;
-    /// it ends with the answer of `fetchKeys`.
+    /// One fetch for all who want one now. The task is unstructured because nobody who waits for it may cancel it for
+    /// the others; it ends with the answer of `fetchKeys`.
     private func fetch() async throws {
         let flight = state.withLock { state in
             if let flight = state.flight { return flight }

@@ -13,8 +13,8 @@ public struct VerifiedToken: Sendable, Hashable {
 
 /// Decides whether an ID token is genuine and valid now. A value: no clock, no network.
 ///
-/// The algorithm is pinned to the key, a key is found by `kid` only, and nothing in the token can choose another way: `none`,
-/// HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
+/// The algorithm is pinned to the key, a key is found by `kid` only, and nothing in the token can choose another way:
+/// `none`, HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
 public struct TokenVerifier: Sendable {
     private let configuration: IdentityConfiguration
     public private(set) var keys: [String: VerificationKey]

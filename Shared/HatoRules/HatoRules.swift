@@ -1,8 +1,8 @@
 /// Compiles and evaluates the rules language over anything that can be read like a tree.
 ///
-/// `Rules.compile` reads a whole document (spec §9.1) and reports everything that is wrong with it, with line and column.
-/// The lexer and parser know the whole language of §9.5; what a rule may say so far is `true`, `false`, `auth != null`
-/// and `auth.uid == $x`, and anything else is refused when rules are set, never when they are asked.
+/// `Rules.compile` reads a whole document (spec §9.1) and reports everything that is wrong with it, with line and
+/// column. The lexer and parser know the whole language of §9.5; what a rule may say so far is `true`, `false`, `auth
+/// != null` and `auth.uid == $x`, and anything else is refused when rules are set, never when they are asked.
 public import HatoModel
 
 /// The compiled rules of one database.

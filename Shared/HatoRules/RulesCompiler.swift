@@ -1,6 +1,7 @@
 import HatoModel
 
-/// Turns a parsed rules document into rules, collecting what is wrong on the way instead of stopping at the first fault.
+/// Turns a parsed rules document into rules, collecting what is wrong on the way instead of stopping at the first
+/// fault.
 struct RulesCompiler {
     private(set) var faults: [RulesFault] = []
     private(set) var indexes: [RulesIndex] = []

@@ -24,7 +24,8 @@ public protocol RunningService: Sendable {
     func failure() async -> String?
 }
 
-/// Makes a service a well-behaved process: settings, log, metrics, the ready line, signals and exit codes (protocol §8).
+/// Makes a service a well-behaved process: settings, log, metrics, the ready line, signals and exit codes (protocol
+/// §8).
 ///
 /// An executable's `serve` is three lines: declare the settings, open the store, start the service.
 /// ```swift
@@ -146,7 +147,8 @@ public struct ServiceProcess: Sendable {
         }
     }
 
-    /// Waits for the end of standard input on a thread of its own: `read` blocks, and a cancelled wait must not hold the process.
+    /// Waits for the end of standard input on a thread of its own: `read` blocks, and a cancelled wait must not hold
+    /// the process.
     private static func inputEnded() async {
         let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
         Thread.detachNewThread {
@@ -157,8 +159,8 @@ public struct ServiceProcess: Sendable {
         for await _ in ended {}
     }
 
-    /// Ends with the first signal. A second one ends the process at once. One task reads the signals for the whole life of the
-    /// process: their sequence allows a single reader.
+    /// Ends with the first signal. A second one ends the process at once. One task reads the signals for the whole life
+    /// of the process: their sequence allows a single reader.
     private static func stopSignal() async -> AsyncStream<Void> {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let (first, continuation) = AsyncStream.makeStream(of: Void.self)

@@ -27,8 +27,9 @@ public final class TestStack: Sendable {
 
     // MARK: Life
 
-    /// Starts `hato-dev`, found by the environment's `HATO_DEV`, then `PATH`, then beside the running test's own products.
-    /// `arguments` are further settings (`["--rules", file]`). Throws `TestStackError`, with what the stack wrote to stderr.
+    /// Starts `hato-dev`, found by the environment's `HATO_DEV`, then `PATH`, then beside the running test's own
+    /// products. `arguments` are further settings (`["--rules", file]`). Throws `TestStackError`, with what the stack
+    /// wrote to stderr.
     public static func start(
         _ arguments: [String] = [], executable: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> TestStack {

@@ -4,7 +4,8 @@ import HatoRPC
 import Synchronization
 import Testing
 
-/// `kill -9` of auth in the middle of refreshes, between rotation and answer too: a session is never lost, and never lives twice.
+/// `kill -9` of auth in the middle of refreshes, between rotation and answer too: a session is never lost, and never
+/// lives twice.
 @Suite("Sessions of an auth that is killed", .serialized, .timeLimit(.minutes(30)))
 struct RotationKillTests {
     private static let sessions = 8
@@ -32,8 +33,8 @@ struct RotationKillTests {
     }
 }
 
-/// One session: each refresh shows the token that the last one brought. What was not answered is asked again with the same
-/// token, as every client does.
+/// One session: each refresh shows the token that the last one brought. What was not answered is asked again with the
+/// same token, as every client does.
 private final class Chain: Sendable {
     private struct State {
         var tokens: [String] = []

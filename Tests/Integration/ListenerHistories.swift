@@ -5,8 +5,8 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// Random histories against the running service: every notification of every listener must show what the tree held at its
-/// version, for nodes and for queries, also after listening again from a position.
+/// Random histories against the running service: every notification of every listener must show what the tree held at
+/// its version, for nodes and for queries, also after listening again from a position.
 @Suite(.timeLimit(.minutes(10)))
 struct ListenerHistories {
     static var seed: UInt64 {

@@ -37,7 +37,8 @@ import Testing
             "HatoRuntime", "HatoStorage",
         ],
         "Services/Dev/hato-dev": [
-            "HatoAuth", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRocksDB",
+            "HatoAuth", "HatoIdentity", "HatoMessages", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC",
+            "HatoRocksDB",
             "HatoRuntime", "HatoStorage",
         ],
     ]

@@ -2,8 +2,8 @@ import HatoStorage
 import Logging
 
 extension AuthService {
-    /// What the service does by itself, until the task is cancelled: once an hour it forgets sessions that are over, and the
-    /// store's records of commits, which nobody follows here.
+    /// What the service does by itself, until the task is cancelled: once an hour it forgets sessions that are over,
+    /// and the store's records of commits, which nobody follows here.
     public func run() async {
         while !Task.isCancelled {
             do {
@@ -17,7 +17,8 @@ extension AuthService {
         }
     }
 
-    /// Deletes sessions nobody can refresh any more, a page a transaction so that none holds others up. Returns how many.
+    /// Deletes sessions nobody can refresh any more, a page a transaction so that none holds others up. Returns how
+    /// many.
     @discardableResult
     func forgetExpiredSessions() async throws -> Int {
         var range = AuthKey.sessions

@@ -7,9 +7,10 @@ import Synchronization
 
 /// Turns credentials into tokens.
 ///
-/// Everything that must last is in the store, and every change is one transaction: what two callers want at once (one e-mail
-/// for two accounts, one refresh token used twice) is settled by the order of the transactions, never by locks here. What an
-/// answer says is durable before it is given. Passwords are hashed outside transactions, on a bounded pool.
+/// Everything that must last is in the store, and every change is one transaction: what two callers want at once (one
+/// e-mail for two accounts, one refresh token used twice) is settled by the order of the transactions, never by locks
+/// here. What an answer says is durable before it is given. Passwords are hashed outside transactions, on a bounded
+/// pool.
 ///
 /// State in memory, each with its own lock and none held across an `await`: the signing keys (`HeldKeys`), attempts
 /// (`AttemptLedger`), the hashing pool, verified tokens (`ServiceAuthenticator`).
@@ -143,8 +144,8 @@ public final class AuthService: Sendable {
             id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)))
     }
 
-    /// A session that a transaction has written, or found: with the account and the time as they were then, so that no token is
-    /// issued after the end of its session.
+    /// A session that a transaction has written, or found: with the account and the time as they were then, so that no
+    /// token is issued after the end of its session.
     struct Granted: Sendable {
         var account: AccountRecord
         var record: SessionRecord

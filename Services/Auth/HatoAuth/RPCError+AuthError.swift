@@ -37,7 +37,8 @@ extension AuthError: RPCErrorConvertible {
 }
 
 extension RPCError {
-    /// The first problem as every invalid argument, and all of them in `data.problems`, so that a form can mark every field.
+    /// The first problem as every invalid argument, and all of them in `data.problems`, so that a form can mark every
+    /// field.
     fileprivate static func invalidFields(_ problems: [FieldProblem]) -> RPCError {
         guard let first = problems.first else { return .internalError }
         let all = problems.map { problem in

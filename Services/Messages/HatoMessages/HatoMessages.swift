@@ -1,9 +1,10 @@
 /// Serves the tree over JSON-RPC.
 ///
 /// A write goes from an event loop straight into the store's queue (`CommitQueue`); the store's one writer plans and
-/// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the answers. Reads
-/// run on the store's reader threads. State is owned by: the catalogue (what databases there are), a session for each
-/// connection (its pending writes), and the registry on the publisher's thread (everything that listens or follows).
+/// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the answers.
+/// Reads run on the store's reader threads. State is owned by: the catalogue (what databases there are), a session for
+/// each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
+/// follows).
 public import HatoModel
 import HatoRPC
 public import HatoStorage

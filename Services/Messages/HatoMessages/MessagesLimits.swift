@@ -1,15 +1,16 @@
 /// Every limit of this service, each with its name, its default and what it protects. The line, batch and connection
 /// limits are those of the RPC server.
 public struct MessagesLimits: Sendable, Hashable {
-    /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows the
-    /// limit of the wire.
+    /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows
+    /// the limit of the wire.
     public var responseBytesMax = 16 << 20
     public var listenersPerConnectionMax = 10_000
     public var listenersMax = 1_000_000
     public var followersPerConnectionMax = 16
     public var followersMax = 256
     public var patternsPerFollowerMax = 100
-    /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value does.
+    /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value
+    /// does.
     public var catchUpBytesMax = 1 << 20
     public var coalesceMsMax = 10_000
     public var databasesMax = 1_000

@@ -1,5 +1,6 @@
 extension Auth {
-    /// An account as its owner and administrators see it (spec auth §2). Times are milliseconds since 1970 unless they say otherwise.
+    /// An account as its owner and administrators see it (spec auth §2). Times are milliseconds since 1970 unless they
+    /// say otherwise.
     public struct Account: Codable, Sendable, Hashable {
         public var uid: String
         /// In lower case.
@@ -84,8 +85,8 @@ extension Auth.Account {
         public init() {}
     }
 
-    /// Changes what is named and leaves the rest. A new e-mail or password wants a recent sign-in, ends every other session
-    /// and answers with a new one.
+    /// Changes what is named and leaves the rest. A new e-mail or password wants a recent sign-in, ends every other
+    /// session and answers with a new one.
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
         public static let summary = "Changes the account of the caller"
@@ -131,8 +132,8 @@ extension Auth.Account {
 extension Auth.Account.Update {
     /// The members of the account and those of a session, side by side.
     ///
-    /// `idToken` carries the new claims. `refreshToken` is there when the e-mail or the password changed, which ended the
-    /// earlier ones; otherwise the caller's stays good, and the ID token ends when the presented one would have.
+    /// `idToken` carries the new claims. `refreshToken` is there when the e-mail or the password changed, which ended
+    /// the earlier ones; otherwise the caller's stays good, and the ID token ends when the presented one would have.
     public struct Result: Codable, Sendable, Hashable {
         public var idToken: String
         public var refreshToken: String?

@@ -1,10 +1,11 @@
 extension Auth {
-    /// Makes an account and signs it in. Without e-mail, username and password the account is anonymous; with the `idToken` of an
-    /// anonymous one, that account gets the credentials and keeps its uid.
+    /// Makes an account and signs it in. Without e-mail, username and password the account is anonymous; with the
+    /// `idToken` of an anonymous one, that account gets the credentials and keeps its uid.
     ///
-    /// Errors: invalid_argument `INVALID_EMAIL`, `WEAK_PASSWORD`, `MISSING_EMAIL`, `MISSING_PASSWORD`, `INVALID_USERNAME`,
-    /// `INVALID_DISPLAY_NAME`, with `data.parameter` and, for forms, all of them in `data.problems`; already_exists
-    /// `EMAIL_EXISTS`, `USERNAME_EXISTS`, `PROVIDER_ALREADY_LINKED`; resource_exhausted `TOO_MANY_ATTEMPTS_TRY_LATER`.
+    /// Errors: invalid_argument `INVALID_EMAIL`, `WEAK_PASSWORD`, `MISSING_EMAIL`, `MISSING_PASSWORD`,
+    /// `INVALID_USERNAME`, `INVALID_DISPLAY_NAME`, with `data.parameter` and, for forms, all of them in
+    /// `data.problems`; already_exists `EMAIL_EXISTS`, `USERNAME_EXISTS`, `PROVIDER_ALREADY_LINKED`; resource_exhausted
+    /// `TOO_MANY_ATTEMPTS_TRY_LATER`.
     public struct SignUp: RPCRequest {
         public typealias Result = Session
         public static let method = "auth.signUp"
@@ -34,7 +35,8 @@ extension Auth {
     }
 
     /// Errors: unauthenticated `INVALID_LOGIN_CREDENTIALS` (whether or not the account exists), `USER_DISABLED`;
-    /// resource_exhausted `TOO_MANY_ATTEMPTS_TRY_LATER`; invalid_argument `MISSING_EMAIL`, `INVALID_EMAIL`, `MISSING_PASSWORD`.
+    /// resource_exhausted `TOO_MANY_ATTEMPTS_TRY_LATER`; invalid_argument `MISSING_EMAIL`, `INVALID_EMAIL`,
+    /// `MISSING_PASSWORD`.
     public struct SignIn: RPCRequest {
         public typealias Result = Session
         public static let method = "auth.signIn"
@@ -65,8 +67,8 @@ extension Auth {
         }
     }
 
-    /// A refresh token is good once. Presented again within the grace window (a lost answer, two tabs) it brings the same
-    /// successor; presented later it ends the session, because then somebody has a copy.
+    /// A refresh token is good once. Presented again within the grace window (a lost answer, two tabs) it brings the
+    /// same successor; presented later it ends the session, because then somebody has a copy.
     ///
     /// Errors: unauthenticated `INVALID_REFRESH_TOKEN`, `TOKEN_EXPIRED`, `USER_DISABLED`, `USER_NOT_FOUND`.
     public struct Refresh: RPCRequest {

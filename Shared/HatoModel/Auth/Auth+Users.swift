@@ -85,7 +85,8 @@ extension Auth.Users {
         }
     }
 
-    /// Changes what is named and leaves the rest. Disabling an account, a new e-mail and a new password end its sessions.
+    /// Changes what is named and leaves the rest. Disabling an account, a new e-mail and a new password end its
+    /// sessions.
     public struct Update: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.update"

@@ -40,8 +40,8 @@ extension Auth {
 }
 
 extension JSONObject {
-    /// Refuses params in which a credential field is missing or null by Firebase's own reason, which forms and the gateway
-    /// know, instead of the general -32602.
+    /// Refuses params in which a credential field is missing or null by Firebase's own reason, which forms and the
+    /// gateway know, instead of the general -32602.
     func requireAuthParameter(_ name: String, reason: String) throws {
         guard let value = self[name], !value.isNull else {
             throw RPCError.invalidArgument(name, reason: reason, "\(name) is missing")

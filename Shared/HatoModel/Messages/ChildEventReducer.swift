@@ -8,11 +8,12 @@ public enum ChildEvent: Sendable, Hashable {
     case changed(TreeKey, TreeNode, previous: TreeKey?)
 }
 
-/// Turns a listener's `messages.event` notifications into what apps want to know: the value, and which children were added,
-/// changed, moved and removed (spec §8.5). The client's side of a listener.
+/// Turns a listener's `messages.event` notifications into what apps want to know: the value, and which children were
+/// added, changed, moved and removed (spec §8.5). The client's side of a listener.
 ///
-/// For one notification the events come in this order: all removed, added, moved, changed, and within a kind in the order of
-/// the query (removed ones in the order they had). The value comes after them, once, also when it is null at the start.
+/// For one notification the events come in this order: all removed, added, moved, changed, and within a kind in the
+/// order of the query (removed ones in the order they had). The value comes after them, once, also when it is null at
+/// the start.
 public struct ChildEventReducer: Sendable {
     public let query: TreeQuery
     /// The value of the listener; of a query, the selected children.

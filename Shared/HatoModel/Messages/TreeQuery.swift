@@ -1,7 +1,7 @@
 /// Which children of a node are asked for, and in which order (spec §4, protocol §5): order, range, limit.
 ///
-/// A query that was made from JSON is valid. Two equal queries select the same children of every node, however they were
-/// written: `equalTo` is `startAt` and `endAt`, and the names `[MIN_NAME]` and `[MAX_NAME]` become open cuts.
+/// A query that was made from JSON is valid. Two equal queries select the same children of every node, however they
+/// were written: `equalTo` is `startAt` and `endAt`, and the names `[MIN_NAME]` and `[MAX_NAME]` become open cuts.
 public struct TreeQuery: Sendable, Hashable {
     public var order: Order
     /// Nil: from the lowest child.

@@ -1,5 +1,6 @@
-/// The order of keys (spec realtime-database §3.1): integer-like keys first, numerically and the shorter spelling first, then
-/// the others by UTF-16 code unit. `[MIN_NAME]` stands before and `[MAX_NAME]` after everything, as bounds of queries have them.
+/// The order of keys (spec realtime-database §3.1): integer-like keys first, numerically and the shorter spelling
+/// first, then the others by UTF-16 code unit. `[MIN_NAME]` stands before and `[MAX_NAME]` after everything, as bounds
+/// of queries have them.
 ///
 /// Swift's own `<` and `==` of strings are wrong here: they treat canonically equivalent texts as one, keys never are.
 public enum KeyOrder {
@@ -72,8 +73,9 @@ public enum KeyOrder {
     }
 }
 
-/// The order of texts by UTF-16 code unit, decided on their UTF-8 bytes: both agree except that supplementary characters
-/// (lead bytes F0 to F4), which UTF-16 writes as surrogates, come before U+E000 to U+FFFF (lead bytes EE and EF).
+/// The order of texts by UTF-16 code unit, decided on their UTF-8 bytes: both agree except that supplementary
+/// characters (lead bytes F0 to F4), which UTF-16 writes as surrogates, come before U+E000 to U+FFFF (lead bytes EE and
+/// EF).
 public enum UTF16Order {
     /// Negative when `left` comes first, zero when the texts are the same bytes, positive when `right` comes first.
     public static func compare(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {

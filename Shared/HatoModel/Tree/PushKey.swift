@@ -1,4 +1,5 @@
-/// A key whose order is the order of time (spec realtime-database §5): 8 characters of milliseconds and 12 of randomness.
+/// A key whose order is the order of time (spec realtime-database §5): 8 characters of milliseconds and 12 of
+/// randomness.
 public struct PushKey: Sendable, Hashable {
     public let text: String
 
@@ -27,7 +28,8 @@ public struct PushKey: Sendable, Hashable {
         }
     }
 
-    /// A key of a past time with a given random part, e.g. a hash of what is imported, so that importing twice makes the same keys.
+    /// A key of a past time with a given random part, e.g. a hash of what is imported, so that importing twice makes
+    /// the same keys.
     public init(milliseconds: Int64, random: (UInt64, UInt64)) {
         self.init(milliseconds: milliseconds, high: random.0 & PushKey.halfMax, low: random.1 & PushKey.halfMax)
     }

@@ -29,7 +29,8 @@ public enum ServerValue: Sendable, Hashable {
     }
 }
 
-/// Where a server value stands in a written value: the keys from the written node, and whether it is that node's priority.
+/// Where a server value stands in a written value: the keys from the written node, and whether it is that node's
+/// priority.
 public struct ServerValuePlace: Sendable, Hashable {
     public var keys: [TreeKey]
     public var isPriority: Bool

@@ -4,7 +4,8 @@ public enum TreeLimits {
     public static let depthMax = 32
     /// Bytes of one key in UTF-8.
     public static let keyBytesMax = 768
-    /// Bytes of a path as text: the longest keys, escaped or not, and some empty segments. Longer texts are not looked at.
+    /// Bytes of a path as text: the longest keys, escaped or not, and some empty segments. Longer texts are not looked
+    /// at.
     public static let pathBytesMax = 32 * 1024
     /// Bytes of one string value, or of one priority, in UTF-8.
     public static let stringBytesMax = 10 * 1024 * 1024

@@ -1,6 +1,7 @@
 extension TreeNode {
-    /// The node that a JSON value from outside means (spec realtime-database §2): empties vanish, arrays become objects, `.value`
-    /// and `.priority` take effect, wrong keys and values are refused with the place they stand at, and so are server values.
+    /// The node that a JSON value from outside means (spec realtime-database §2): empties vanish, arrays become
+    /// objects, `.value` and `.priority` take effect, wrong keys and values are refused with the place they stand at,
+    /// and so are server values.
     ///
     /// - Parameter path: Where the value will stand: for messages, and for the limit of depth.
     /// - Throws: `ArgumentError`.

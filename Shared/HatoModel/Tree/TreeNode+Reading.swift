@@ -1,5 +1,6 @@
 extension TreeNode {
-    /// The node as plain JSON: without priorities, and objects whose keys are the indexes of an array as that array (spec §2.1).
+    /// The node as plain JSON: without priorities, and objects whose keys are the indexes of an array as that array
+    /// (spec §2.1).
     public var plain: JSONValue {
         switch self {
         case .empty: .null
@@ -32,8 +33,8 @@ extension TreeNode {
 }
 
 extension TreeChildren {
-    /// The length of the array these children are read as; nil when they stay an object: all keys must be plain indexes,
-    /// and more than half of the array must be there.
+    /// The length of the array these children are read as; nil when they stay an object: all keys must be plain
+    /// indexes, and more than half of the array must be there.
     public var arrayCount: Int? {
         // Plain indexes stand in numeric order, and after every other integer-like key: first and last decide most cases.
         guard let first, let last, KeyOrder.arrayIndex(first.key.text) != nil,

@@ -1,7 +1,7 @@
 /// A node of the tree, with everything below it (spec realtime-database §2).
 ///
-/// An object has at least one child and no empty ones; a node without a value has no priority either. The makers below keep
-/// that; who uses the cases directly keeps it himself.
+/// An object has at least one child and no empty ones; a node without a value has no priority either. The makers below
+/// keep that; who uses the cases directly keeps it himself.
 public enum TreeNode: Sendable, Hashable {
     case empty
     case leaf(TreeLeaf, priority: TreePriority? = nil)
@@ -138,8 +138,9 @@ extension TreeNode {
         }
     }
 
-    /// This node after `node` was set at `path` (spec §2): leaves above it become objects and keep their priority, nodes left
-    /// without children disappear, an empty node below a leaf changes nothing. At a priority path, `node` is the priority as a leaf.
+    /// This node after `node` was set at `path` (spec §2): leaves above it become objects and keep their priority,
+    /// nodes left without children disappear, an empty node below a leaf changes nothing. At a priority path, `node` is
+    /// the priority as a leaf.
     public func setting(_ node: TreeNode, at path: TreePath) -> TreeNode {
         setting(node, at: path.keys[...], isPriority: path.isPriority)
     }

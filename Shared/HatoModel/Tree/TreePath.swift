@@ -1,7 +1,7 @@
 /// A place in the tree: the keys from the root, e.g. `/chats/c1/messages`.
 ///
-/// As text, keys are separated by slashes; empty segments are dropped, so `//a///b/` is `/a/b` and `""` is the root. The last
-/// segment may be `.priority`: such a path means the priority of the node above it, and `isPriority` is true.
+/// As text, keys are separated by slashes; empty segments are dropped, so `//a///b/` is `/a/b` and `""` is the root.
+/// The last segment may be `.priority`: such a path means the priority of the node above it, and `isPriority` is true.
 public struct TreePath: Sendable, Hashable {
     /// The keys of the node; for `/a/.priority` these are `["a"]`.
     public private(set) var keys: [TreeKey]

@@ -1,5 +1,5 @@
-/// The order of values (spec realtime-database §3.2): nothing, false, true, numbers, strings by UTF-16 code unit, objects (all
-/// equal to each other). Priorities play no part.
+/// The order of values (spec realtime-database §3.2): nothing, false, true, numbers, strings by UTF-16 code unit,
+/// objects (all equal to each other). Priorities play no part.
 public enum ValueOrder {
     /// Negative when `left` comes first, zero when neither does, positive when `right` comes first.
     public static func compare(_ left: TreeNode, _ right: TreeNode) -> Int {

@@ -29,8 +29,8 @@ struct OutgoingCall: Sendable {
 /// The one connection of a client and everything that waits for it, on one event loop.
 ///
 /// Connecting happens when a call comes; a failed attempt fails the calls that waited for it, and the next call waits
-/// for a random time before the next attempt (`reconnectDelayMin` doubling up to `reconnectDelayMax`). There is one timer
-/// for all time limits, only while calls wait; nothing runs while nobody calls.
+/// for a random time before the next attempt (`reconnectDelayMin` doubling up to `reconnectDelayMax`). There is one
+/// timer for all time limits, only while calls wait; nothing runs while nobody calls.
 ///
 /// `@unchecked Sendable`: what is not behind the mutex is touched on `loop` only.
 final class ClientLink: @unchecked Sendable {

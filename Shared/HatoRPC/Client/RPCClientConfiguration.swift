@@ -3,7 +3,8 @@ public struct RPCClientConfiguration: Sendable {
     public var host: String
     public var port: Int
     public var tls: RPCClientTLS?
-    /// The identity of the connection: asked before each connecting, shown with `session.authenticate`. Nil stays nobody.
+    /// The identity of the connection: asked before each connecting, shown with `session.authenticate`. Nil stays
+    /// nobody.
     public var credential: (@Sendable () async throws -> String)?
     /// How long a call may take, connecting included.
     public var timeout: Duration = .seconds(30)

@@ -3,11 +3,11 @@ import Synchronization
 
 /// The notifications to one listener, in order, for one reader.
 ///
-/// Ends when cancelled or after the server's last word (`….cancelled`, which is delivered); throws `RPCError` (unavailable)
-/// when the connection is lost: the subscriber listens again from the position it has seen. A reader that is slow keeps
-/// at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops reading from the server;
-/// only while calls wait for answers may there be 16 times as many, and beyond that the subscription ends with
-/// `RPCError` (unavailable, `fell_behind`).
+/// Ends when cancelled or after the server's last word (`….cancelled`, which is delivered); throws `RPCError`
+/// (unavailable) when the connection is lost: the subscriber listens again from the position it has seen. A reader that
+/// is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops
+/// reading from the server; only while calls wait for answers may there be 16 times as many, and beyond that the
+/// subscription ends with `RPCError` (unavailable, `fell_behind`).
 public final class RPCSubscription: AsyncSequence, Sendable {
     public typealias Element = RPCEvent
 

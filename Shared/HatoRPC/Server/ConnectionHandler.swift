@@ -2,15 +2,17 @@ import HatoModel
 import Logging
 import NIOCore
 
-/// One connection of a server, on its event loop: reads, hands on requests in order, brings answers back in order, writes.
+/// One connection of a server, on its event loop: reads, hands on requests in order, brings answers back in order,
+/// writes.
 ///
-/// Order. Lines stay bytes until their turn comes. A hot request is handed on while earlier ones are still being worked on;
-/// a cold one waits until all earlier ones are answered, and everything behind it waits for it; a slow one waits like a
-/// cold one, but nothing waits for it. A request whose credential must be verified first holds up what is behind it.
-/// Answers leave in the order of the requests (`ResponseQueue`), slow ones when they come.
+/// Order. Lines stay bytes until their turn comes. A hot request is handed on while earlier ones are still being worked
+/// on; a cold one waits until all earlier ones are answered, and everything behind it waits for it; a slow one waits
+/// like a cold one, but nothing waits for it. A request whose credential must be verified first holds up what is behind
+/// it. Answers leave in the order of the requests (`ResponseQueue`), slow ones when they come.
 ///
-/// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of answers
-/// the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the peer.
+/// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of
+/// answers the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the
+/// peer.
 ///
 /// All state is touched on the event loop only.
 final class ConnectionHandler: ChannelDuplexHandler {
@@ -264,7 +266,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Everything written before is sent first. A peer that does not take it is cut off by the idle limit or the server's end.
+    /// Everything written before is sent first. A peer that does not take it is cut off by the idle limit or the
+    /// server's end.
     private func closeAfterWrites(_ context: ChannelHandlerContext, mode: CloseMode = .all) {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
             context.close(mode: mode, promise: nil)

@@ -50,9 +50,9 @@ public final class RPCConnection: Sendable {
     /// Sends a notification `{"subscription": …, <members>}`; `members` are the further members of its params as JSON
     /// text without braces (`"version":1,"events":[…]`), written once for all listeners that get the same.
     ///
-    /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, and nothing was sent. Bring it up
-    /// to date when `onDrain` calls. Also false after the connection closed. One that is larger than the limit is sent
-    /// when nothing else is on its way.
+    /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, and nothing was sent. Bring it
+    /// up to date when `onDrain` calls. Also false after the connection closed. One that is larger than the limit is
+    /// sent when nothing else is on its way.
     public func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool {
         let notification = OutgoingNotification(method: method, subscription: subscription, members: members)
         let count = notification.byteCount
@@ -92,7 +92,8 @@ public final class RPCConnection: Sendable {
         return RPCWatch { [weak self] in self?.state.withLock { _ = $0.closeWatches.removeValue(forKey: watch) } }
     }
 
-    /// While there are holds, a connection without traffic is not closed: one for each listener, follower or onDisconnect entry.
+    /// While there are holds, a connection without traffic is not closed: one for each listener, follower or
+    /// onDisconnect entry.
     public func beginHold() { holds.wrappingAdd(1, ordering: .relaxed) }
     public func endHold() { holds.wrappingSubtract(1, ordering: .relaxed) }
 

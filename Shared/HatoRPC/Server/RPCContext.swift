@@ -16,8 +16,9 @@ public struct RPCContext: Sendable {
     /// first one comes.
     public func openSubscription() -> String { connection.openSubscription(by: sequence) }
 
-    /// Tells when the identity that this request was made with changes or ends (protocol §2); for a listener that it opens.
-    /// While the watch lives, the connection does not count as idle. Callbacks come on the connection's event loop.
+    /// Tells when the identity that this request was made with changes or ends (protocol §2); for a listener that it
+    /// opens. While the watch lives, the connection does not count as idle. Callbacks come on the connection's event
+    /// loop.
     public func watchIdentity(_ change: @escaping @Sendable (RPCIdentityChange) -> Void) -> RPCWatch {
         connection.watchIdentity(of: caller, isCallCredential: isCallCredential, change)
     }

@@ -22,7 +22,8 @@ public struct RPCRouter: Sendable {
         add(Request.self, .cold(start))
     }
 
-    /// A hot method: called on the event loop in order of arrival, also while earlier ones are not answered yet. Never blocks.
+    /// A hot method: called on the event loop in order of arrival, also while earlier ones are not answered yet. Never
+    /// blocks.
     public mutating func handleInOrder<Request: RPCRequest>(
         _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext, RPCReply<Request>) -> Void
     ) {

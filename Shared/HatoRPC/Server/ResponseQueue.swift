@@ -2,8 +2,8 @@ import NIOCore
 
 /// Brings answers that come in any order back into the order of their requests.
 ///
-/// Each request opens a slot; a slot's answer leaves when every earlier slot's answer has left. Slots of slow methods are
-/// passed over: their answers leave when they come.
+/// Each request opens a slot; a slot's answer leaves when every earlier slot's answer has left. Slots of slow methods
+/// are passed over: their answers leave when they come.
 struct ResponseQueue {
     enum Slot {
         case waiting
@@ -38,8 +38,8 @@ struct ResponseQueue {
         return true
     }
 
-    /// Takes an answer (nil: there is none to send); true when it may leave at once, which only slow ones do: others are
-    /// taken with `next`.
+    /// Takes an answer (nil: there is none to send); true when it may leave at once, which only slow ones do: others
+    /// are taken with `next`.
     mutating func answer(_ sequence: UInt64, _ response: [UInt8]?) -> Bool {
         if slow.remove(sequence) != nil { return true }
         guard sequence >= first, sequence < first + UInt64(slots.count) else { return false }

@@ -36,9 +36,9 @@ final class ServerState: Sendable {
 
 /// The bytes that all connections together hold: requests read and answers not taken.
 ///
-/// Above the limit connections stop reading; each leaves a callback that is called once when there is room again. If all
-/// of it were held by unfinished lines, nothing would ever be given back: one connection at a time may go on reading
-/// until its line is complete.
+/// Above the limit connections stop reading; each leaves a callback that is called once when there is room again. If
+/// all of it were held by unfinished lines, nothing would ever be given back: one connection at a time may go on
+/// reading until its line is complete.
 final class ProcessBudget: Sendable {
     private let limit: Int
     private let used = Atomic(0)

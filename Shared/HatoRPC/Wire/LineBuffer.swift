@@ -10,8 +10,8 @@ import NIOCore
 
 /// Cuts what a socket delivered into lines, whole reads at a time.
 ///
-/// A read that begins and ends with a line is never copied. What was searched for a line end is not searched again, so a
-/// line that arrives byte by byte costs no more than one that arrives at once.
+/// A read that begins and ends with a line is never copied. What was searched for a line end is not searched again, so
+/// a line that arrives byte by byte costs no more than one that arrives at once.
 struct LineBuffer {
     private var bytes = ByteBuffer()
     /// How many readable bytes are known to hold no line end.

@@ -8,7 +8,8 @@ struct RequestEnvelope {
         case positional
     }
 
-    /// The id as it was sent, byte for byte; nil for a notification. Big numbers survive, small ones stay inline in the string.
+    /// The id as it was sent, byte for byte; nil for a notification. Big numbers survive, small ones stay inline in the
+    /// string.
     var id: String?
     var method: String
     var params: Params

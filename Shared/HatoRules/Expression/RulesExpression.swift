@@ -20,7 +20,8 @@ struct RulesExpression: Hashable {
     let kind: Kind
     /// Where problems of it are reported: its operator, or its first word.
     let offset: Int
-    /// How many expressions stand within each other here, itself included; what walks expressions may recurse that deep.
+    /// How many expressions stand within each other here, itself included; what walks expressions may recurse that
+    /// deep.
     let height: Int
 
     /// Throws when expressions would stand too deep within each other.

@@ -1,4 +1,5 @@
-/// Parses the whole grammar of rule expressions (spec §9.5), by precedence climbing; what a rule may say is decided after.
+/// Parses the whole grammar of rule expressions (spec §9.5), by precedence climbing; what a rule may say is decided
+/// after.
 struct RulesExpressionParser {
     private let tokens: [RulesToken]
     private var index = 0

@@ -1,9 +1,9 @@
 /// One setting of a service, declared once: flag, environment variable, key of the settings file, default and help
 /// all come from here.
 ///
-/// `port` of the service `messages` is the flag `--port`, the variable `HATO_MESSAGES_PORT` and the key `port` in a file.
-/// A setting that is the same for every service of an installation (`isShared`) is also read from `HATO_PORT`-like
-/// variables without the service's name.
+/// `port` of the service `messages` is the flag `--port`, the variable `HATO_MESSAGES_PORT` and the key `port` in a
+/// file. A setting that is the same for every service of an installation (`isShared`) is also read from
+/// `HATO_PORT`-like variables without the service's name.
 public struct Setting: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         case text

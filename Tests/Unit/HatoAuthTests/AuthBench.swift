@@ -9,8 +9,8 @@ import Testing
 
 /// An auth service on a memory store, with a clock that stands still until told, and a count of every hash.
 ///
-/// The hash is cheap: it must differ by password and salt, and the count is what tests look at. `AuthBench.scrypt` takes the
-/// real one.
+/// The hash is cheap: it must differ by password and salt, and the count is what tests look at. `AuthBench.scrypt`
+/// takes the real one.
 final class AuthBench: Sendable {
     static let password = "sazae-and-friends"
 

@@ -7,7 +7,8 @@ import Testing
 
 @testable import HatoMessages
 
-/// Random writes from several clients: what a listener was first sent, with every later event applied to it, is the tree.
+/// Random writes from several clients: what a listener was first sent, with every later event applied to it, is the
+/// tree.
 @Suite struct HistoryTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64]) func firstValueAndLaterEventsMakeTheTree(seed: UInt64) async throws {
         try await RunningMessages.with(rules: Self.rules) { running in

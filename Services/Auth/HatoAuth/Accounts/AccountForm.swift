@@ -30,8 +30,8 @@ struct AccountFormPolicy: Sendable {
         passwords = PasswordPolicy(configuration)
     }
 
-    /// Throws `AuthError.invalidFields` with every field that is wrong, those of `missing` first. `names` are what the account
-    /// is called already.
+    /// Throws `AuthError.invalidFields` with every field that is wrong, those of `missing` first. `names` are what the
+    /// account is called already.
     func check(
         _ form: AccountForm, names: [String] = [], missing: [FieldProblem] = []
     ) throws(AuthError) -> Checked {

@@ -1,9 +1,10 @@
 import Foundation
 
-/// Decides what an e-mail address is, and how it is kept: in lower case, composed (NFC), so that one mailbox is one account.
+/// Decides what an e-mail address is, and how it is kept: in lower case, composed (NFC), so that one mailbox is one
+/// account.
 enum EmailAddress {
-    /// Nil when mail could not be sent there: exactly one `@`, a local part of at most 64 bytes without spaces and quotes, a
-    /// domain of two labels or more.
+    /// Nil when mail could not be sent there: exactly one `@`, a local part of at most 64 bytes without spaces and
+    /// quotes, a domain of two labels or more.
     static func normalised(_ text: String, bytesMax: Int) -> String? {
         guard text.utf8.count <= bytesMax else { return nil }
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)

@@ -41,7 +41,8 @@ final class AttemptLedger: Sendable {
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
     }
 
-    /// Begins to check a password for `account`, which need not exist. Throws `AuthError.tooManyAttempts`; otherwise call `end` once.
+    /// Begins to check a password for `account`, which need not exist. Throws `AuthError.tooManyAttempts`; otherwise
+    /// call `end` once.
     func begin(account: String) throws {
         let now = now()
         let wait: Int64? = state.withLock { state in

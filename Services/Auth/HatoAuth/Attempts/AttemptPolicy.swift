@@ -36,8 +36,8 @@ struct FailureCount: Sendable, Hashable {
     var pending = 0
 }
 
-/// Decides how long an account must wait after wrong passwords: nothing for the first ten, then one second, doubling up to
-/// fifteen minutes. Never for ever, or anybody could lock out anybody; a right password clears it.
+/// Decides how long an account must wait after wrong passwords: nothing for the first ten, then one second, doubling up
+/// to fifteen minutes. Never for ever, or anybody could lock out anybody; a right password clears it.
 struct AttemptPolicy: Sendable {
     var limits: AuthLimits
 

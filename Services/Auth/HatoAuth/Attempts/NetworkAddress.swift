@@ -6,12 +6,14 @@
     import Darwin
 #endif
 
-/// Where a call comes from, as limits count it: an IPv4 address, or the /64 of an IPv6 address, which is what one customer gets.
+/// Where a call comes from, as limits count it: an IPv4 address, or the /64 of an IPv6 address, which is what one
+/// customer gets.
 struct NetworkAddress: Sendable, Hashable {
     var network: String
     var isLoopback: Bool
 
-    /// Takes `192.0.2.1`, `2001:db8::1`, each also with a port (`192.0.2.1:80`, `[2001:db8::1]:80`); others stand for themselves.
+    /// Takes `192.0.2.1`, `2001:db8::1`, each also with a port (`192.0.2.1:80`, `[2001:db8::1]:80`); others stand for
+    /// themselves.
     init(_ text: String) {
         let host = Self.host(of: text)
         var bytes = [UInt8](repeating: 0, count: 16)

@@ -13,7 +13,8 @@ final class HeldKeys: Sendable {
 
     var ring: SigningKeyRing { state.withLock { $0.ring } }
 
-    /// Takes the keys of a commit, unless those of a later one are here: answers of two rotations may come in any order.
+    /// Takes the keys of a commit, unless those of a later one are here: answers of two rotations may come in any
+    /// order.
     func take(_ ring: SigningKeyRing, version: UInt64) -> Bool {
         state.withLock { state in
             guard version > state.version else { return false }

@@ -1,7 +1,8 @@
 import HatoIdentity
 import HatoModel
 
-/// The keys of the service: one signs, one is published ahead of its use, retired ones are published while their tokens live.
+/// The keys of the service: one signs, one is published ahead of its use, retired ones are published while their tokens
+/// live.
 ///
 /// A value; the store keeps its records and the service holds the newest.
 struct SigningKeyRing: Sendable {

@@ -90,8 +90,8 @@ extension AuthService {
             account: updated.account.account)
     }
 
-    /// The same session with the new claims. It ends when the presented token would have: a stolen ID token must not live on
-    /// by changing a name.
+    /// The same session with the new claims. It ends when the presented token would have: a stolen ID token must not
+    /// live on by changing a name.
     private func renewed(_ user: Caller.User, _ account: AccountRecord) throws -> Auth.Account.Update.Result {
         let now = environment.now() / 1000
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds

@@ -11,7 +11,8 @@ extension AuthService {
         handle(Auth.SignOut.self, in: &router) { service, request, _ in try await service.signOut(request) }
     }
 
-    /// The rotation is durable before the successor leaves. If the answer is lost, the same token brings the same successor.
+    /// The rotation is durable before the successor leaves. If the answer is lost, the same token brings the same
+    /// successor.
     func refresh(_ request: Auth.Refresh, _ origin: CallOrigin) async throws -> Auth.Session {
         try attempts.admit(.refresh, from: origin.address)
         do {
@@ -48,7 +49,8 @@ extension AuthService {
         var policy: RefreshPolicy
     }
 
-    /// What a transaction made of a refresh token. A session that ended is an outcome, not an error: its end must be kept.
+    /// What a transaction made of a refresh token. A session that ended is an outcome, not an error: its end must be
+    /// kept.
     private enum Refreshed: Sendable {
         case went(Granted, isRepeated: Bool)
         case refused(AuthError)

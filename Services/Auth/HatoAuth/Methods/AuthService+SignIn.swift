@@ -67,7 +67,8 @@ extension AuthService {
         return try session(granted, beginning.token)
     }
 
-    /// The password with today's cost when it was hashed with less; nil when there is nothing to do, or no time for it now.
+    /// The password with today's cost when it was hashed with less; nil when there is nothing to do, or no time for it
+    /// now.
     private func strengthened(_ password: Password, _ stored: PasswordHash) async throws -> PasswordHash? {
         guard stored.cost.work < configuration.scrypt.work else { return nil }
         do {

@@ -84,8 +84,8 @@ final class HashingPool: Sendable {
         }
     }
 
-    /// On as many cores as there are, hashing would make every other call wait for its time slices: this thread comes after
-    /// event loops and the store's writer.
+    /// On as many cores as there are, hashing would make every other call wait for its time slices: this thread comes
+    /// after event loops and the store's writer.
     private static func giveWay() {
         #if os(Linux)
             // PRIO_PROCESS, which the C libraries import under different types; on Linux it means the calling thread alone.

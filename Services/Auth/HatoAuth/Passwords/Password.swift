@@ -2,8 +2,8 @@ import Foundation
 
 /// A password as it was typed, in the one form that is measured and hashed. Never logged: it has no description.
 ///
-/// Normalised with NFKC (NIST SP 800-63B-4 §3.1.1.2): the same keys give the same password on every keyboard, full-width and
-/// half-width letters included. Nothing is trimmed or cut.
+/// Normalised with NFKC (NIST SP 800-63B-4 §3.1.1.2): the same keys give the same password on every keyboard,
+/// full-width and half-width letters included. Nothing is trimmed or cut.
 struct Password: Sendable, CustomStringConvertible {
     private let text: String
 

@@ -1,4 +1,5 @@
-/// Passwords that are tried first, in lower case: the most common ones of published leaks that are long enough to matter.
+/// Passwords that are tried first, in lower case: the most common ones of published leaks that are long enough to
+/// matter.
 ///
 /// Repetitions and sequences are not listed: `PasswordPolicy` knows them by their shape.
 enum PasswordBlocklist {

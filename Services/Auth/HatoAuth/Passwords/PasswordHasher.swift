@@ -10,8 +10,8 @@ import Synchronization
 
 /// Hashes and checks passwords with scrypt, on a bounded pool.
 ///
-/// Every check costs one derivation, also when there is nothing to compare with: a stranger cannot tell by the time whether an
-/// account exists (spec auth §9).
+/// Every check costs one derivation, also when there is nothing to compare with: a stranger cannot tell by the time
+/// whether an account exists (spec auth §9).
 final class PasswordHasher: Sendable {
     typealias Derivation = @Sendable (_ password: [UInt8], _ salt: [UInt8], _ cost: ScryptCost) throws -> [UInt8]
 

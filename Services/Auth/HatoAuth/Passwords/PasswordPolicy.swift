@@ -1,5 +1,5 @@
-/// Decides whether a password may be chosen (NIST SP 800-63B-4): long enough, not one that everybody tries first, no rules of
-/// composition.
+/// Decides whether a password may be chosen (NIST SP 800-63B-4): long enough, not one that everybody tries first, no
+/// rules of composition.
 struct PasswordPolicy: Sendable {
     var lengthMin: Int
     var bytesMax: Int

@@ -1,6 +1,7 @@
 /// What one password hash costs (RFC 7914): memory 128·N·r bytes, time N·r·p.
 ///
-/// The default is OWASP's N = 2^14, r = 8, p = 5: 16 MiB and 102 ms here; N = 2^17, p = 1, equally strong, takes 128 MiB and 232 ms.
+/// The default is OWASP's N = 2^14, r = 8, p = 5: 16 MiB and 102 ms here; N = 2^17, p = 1, equally strong, takes 128
+/// MiB and 232 ms.
 public struct ScryptCost: Sendable, Hashable {
     /// Log₂ of N.
     public var logN: Int

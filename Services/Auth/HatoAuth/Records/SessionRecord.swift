@@ -1,4 +1,5 @@
-/// One sign-in and the chain of refresh tokens that came of it (a token family, RFC 9700 §4.14). Holds hashes, never tokens.
+/// One sign-in and the chain of refresh tokens that came of it (a token family, RFC 9700 §4.14). Holds hashes, never
+/// tokens.
 struct SessionRecord: Sendable {
     static let idBytes = 16
 

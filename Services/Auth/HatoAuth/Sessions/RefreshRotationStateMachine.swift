@@ -1,6 +1,7 @@
 /// How long refresh tokens last.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// A token that was just used brings the same successor again: the answer was lost, or two tabs asked (spec auth §9).
+    /// A token that was just used brings the same successor again: the answer was lost, or two tabs asked (spec auth
+    /// §9).
     public var graceSeconds: Int64 = 30
     /// A session not refreshed for this long is over.
     public var idleSeconds: Int64 = 30 * 86_400
@@ -12,11 +13,12 @@ public struct RefreshPolicy: Sendable, Hashable {
 
 /// Decides what a refresh token of one session is worth.
 ///
-/// Every token is good once: it brings its successor. Shown again within the grace window it brings the same successor, so a
-/// lost answer loses no session and makes no second one; shown later, or older than that, it ends the session for everybody,
-/// because then two hold it and one of them stole it (RFC 9700 §4.14.2).
+/// Every token is good once: it brings its successor. Shown again within the grace window it brings the same successor,
+/// so a lost answer loses no session and makes no second one; shown later, or older than that, it ends the session for
+/// everybody, because then two hold it and one of them stole it (RFC 9700 §4.14.2).
 ///
-/// Knows hashes only. The successor of a token is a function of the token and a secret, so it need not be kept to be given again.
+/// Knows hashes only. The successor of a token is a function of the token and a secret, so it need not be kept to be
+/// given again.
 struct RefreshRotationStateMachine: Sendable, Hashable {
     enum Action: Hashable {
         /// The session goes on with the successor; write this state before answering.

@@ -1,8 +1,8 @@
 import Crypto
 import HatoIdentity
 
-/// A refresh token: the id of its session and 256 random bits, as 64 characters of base64url. Nobody but its holder has it:
-/// only its hash is kept.
+/// A refresh token: the id of its session and 256 random bits, as 64 characters of base64url. Nobody but its holder has
+/// it: only its hash is kept.
 struct RefreshToken: Sendable, CustomStringConvertible {
     static let secretBytes = 32
     static let hashBytes = 32

@@ -42,8 +42,8 @@ final class CommitNote: Sendable {
         return commit.record.isEmpty ? nil : try CommitNote(decoding: commit.record)
     }
 
-    /// What the store keeps of the commit. The database stands in it by its id, so that one created later under the same
-    /// name has a history of its own.
+    /// What the store keeps of the commit. The database stands in it by its id, so that one created later under the
+    /// same name has a history of its own.
     var record: [UInt8] {
         let change = ChangeRecord(
             version: version, time: time, uid: uid, database: String(database.rawValue), changes: changes)

@@ -102,8 +102,8 @@ struct FeedMatcher: Sendable {
         return node.setting(part, at: path)
     }
 
-    /// A write above: every node inside that the pattern means and that differs. False when there are too many, or the nodes
-    /// are not known.
+    /// A write above: every node inside that the pattern means and that differs. False when there are too many, or the
+    /// nodes are not known.
     private func addInside(
         _ change: PathChange, _ pattern: FeedPattern, _ parameters: [FeedPattern.Parameter], to matches: inout [Match]
     ) -> Bool {

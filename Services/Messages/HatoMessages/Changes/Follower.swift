@@ -5,8 +5,9 @@ import HatoTree
 
 /// One subscription to the feed of a database. Lives on the publisher's thread.
 ///
-/// A follower is a position: everything up to it has been sent, or does not match. A live one is at the newest group and is
-/// sent each group as it comes; the others read the kept records, a page at a time, whenever their sockets have room.
+/// A follower is a position: everything up to it has been sent, or does not match. A live one is at the newest group
+/// and is sent each group as it comes; the others read the kept records, a page at a time, whenever their sockets have
+/// room.
 final class Follower {
     enum State {
         case live
@@ -36,8 +37,8 @@ final class Follower {
     var subscription: String { opening.subscription }
     var database: Database { opening.database }
 
-    /// A follower that nothing matches is told how far it is after so many versions, so that the position it keeps does not
-    /// grow old.
+    /// A follower that nothing matches is told how far it is after so many versions, so that the position it keeps does
+    /// not grow old.
     static let silentVersionsMax: UInt64 = 1_000
 
     init(id: UInt64, _ opening: Opening, position: UInt64, limits: MessagesLimits) {

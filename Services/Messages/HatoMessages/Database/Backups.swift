@@ -18,7 +18,8 @@ struct Backups: Sendable {
         }
     }
 
-    /// Writes a copy of `store` and tells the version it holds at least. On a reader thread: it takes as long as it takes.
+    /// Writes a copy of `store` and tells the version it holds at least. On a reader thread: it takes as long as it
+    /// takes.
     func write(_ name: String, of store: any Store) throws -> UInt64 {
         guard let folder else { throw MessagesError.backupsOff }
         let path = folder + "/" + name

@@ -23,7 +23,8 @@ final class PendingChanges: Sendable {
     func contains(_ isMeant: (CommitNote) -> Bool) -> Bool { notes.withLock { $0.contains(where: isMeant) } }
 }
 
-/// What was written lately, for writes with `ifVersion`: the kept records, then the commits that wait for the same sync.
+/// What was written lately, for writes with `ifVersion`: the kept records, then the commits that wait for the same
+/// sync.
 struct CommitHistory: ChangeHistory {
     var database: DatabaseID
     var store: any Store

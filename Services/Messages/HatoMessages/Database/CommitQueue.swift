@@ -14,9 +14,9 @@ struct Write: Sendable {
 
 /// Plans, authorises and commits writes, in the order in which they arrive.
 ///
-/// `submit` is called on event loops, in the order of the lines of a connection; the store runs the closures in the order
-/// of submission. Each is planned against what its predecessors left, judged by the rules that were set before it, and
-/// leaves nothing when it is denied. Its answer goes out when it is durable and its events are on their way.
+/// `submit` is called on event loops, in the order of the lines of a connection; the store runs the closures in the
+/// order of submission. Each is planned against what its predecessors left, judged by the rules that were set before
+/// it, and leaves nothing when it is denied. Its answer goes out when it is durable and its events are on their way.
 final class CommitQueue: Sendable {
     private let store: any Store
     private let catalogue: Catalogue
@@ -40,8 +40,8 @@ final class CommitQueue: Sendable {
         submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
     }
 
-    /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs when
-    /// it is durable, before its events and its answer.
+    /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs
+    /// when it is durable, before its events and its answer.
     func submit<Outcome: Sendable>(
         from session: ConnectionSession, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },

@@ -3,15 +3,16 @@ import HatoRules
 import HatoStorage
 import HatoTree
 
-/// Attached to commits that change a database itself, for those who listen to it: other rules, other indexes, or its end.
+/// Attached to commits that change a database itself, for those who listen to it: other rules, other indexes, or its
+/// end.
 struct DatabaseChange: Sendable {
     var id: DatabaseID
     /// Nil: dropped.
     var database: Database?
 }
 
-/// What an administrator does to databases, each as one commit: what is decided here runs inside write closures, between the
-/// writes that came before and those that come after.
+/// What an administrator does to databases, each as one commit: what is decided here runs inside write closures,
+/// between the writes that came before and those that come after.
 struct DatabaseAdministration: Sendable {
     let catalogue: Catalogue
     let limits: MessagesLimits
@@ -56,7 +57,8 @@ struct DatabaseAdministration: Sendable {
         return database
     }
 
-    /// In a write closure: other rules, and the indexes they declare; the rows of indexes that they no longer declare go.
+    /// In a write closure: other rules, and the indexes they declare; the rows of indexes that they no longer declare
+    /// go.
     func setRules(_ name: DatabaseName, _ rules: Rules, in transaction: any StoreTransaction) throws -> Database {
         let old = try catalogue.forWriting(name)
         var indexes = old.indexes

@@ -45,8 +45,8 @@ struct ExportPage {
 
 /// The rows or the tree of an import as one write.
 enum ImportedRows {
-    /// Rows become an update: each replaces what is at its place. The priority of a leaf joins the leaf's row, after which
-    /// `export` writes it; that of an object is a place of its own.
+    /// Rows become an update: each replaces what is at its place. The priority of a leaf joins the leaf's row, after
+    /// which `export` writes it; that of an object is a place of its own.
     static func mutation(_ request: Messages.Import, rowsMax: Int) throws -> Mutation {
         switch (request.rows, request.value) {
         case (nil, let value?): return .set(value, at: request.path)

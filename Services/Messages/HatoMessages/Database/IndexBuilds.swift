@@ -6,8 +6,8 @@ import Synchronization
 
 /// Builds new indexes in the background, a page a commit, while writes go on between the pages.
 ///
-/// How far a build has come is stored with each page, so after a restart it goes on where it was. One database builds one
-/// index at a time; each page is queued when the one before is durable.
+/// How far a build has come is stored with each page, so after a restart it goes on where it was. One database builds
+/// one index at a time; each page is queued when the one before is durable.
 final class IndexBuilds: Sendable {
     private let parts: ServiceParts
     private let logger: Logger

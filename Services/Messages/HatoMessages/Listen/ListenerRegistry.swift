@@ -6,8 +6,8 @@ import Logging
 
 /// Everything that listens or follows. Lives on the publisher's thread.
 ///
-/// A listener starts by reading a snapshot at the version of the newest group that was handled here, and is then told every
-/// group after it: no gap, no double. While it reads, its topic keeps what comes in between.
+/// A listener starts by reading a snapshot at the version of the newest group that was handled here, and is then told
+/// every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
 final class ListenerRegistry {
     let parts: ServiceParts
     let post: Publisher.Post

@@ -5,12 +5,13 @@ import Synchronization
 /// The one thread on which commits become events: everything that listens or follows lives here and nowhere else.
 ///
 /// **Order.** Groups of commits come in the order in which they became durable, each followed by the answers of its
-/// writes. Jobs run one after the other, so a listener's events of a commit leave before the answer of that commit does,
-/// and a connection sees its own events before its own answers (protocol §5).
+/// writes. Jobs run one after the other, so a listener's events of a commit leave before the answer of that commit
+/// does, and a connection sees its own events before its own answers (protocol §5).
 ///
-/// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes straight
-/// from the writer's thread. Who starts to listen first sets `isActive` and then takes a snapshot. The store publishes a
-/// snapshot before it tells observers, so a group that found `isActive` false is in that snapshot: nothing is missed.
+/// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes
+/// straight from the writer's thread. Who starts to listen first sets `isActive` and then takes a snapshot. The store
+/// publishes a snapshot before it tells observers, so a group that found `isActive` false is in that snapshot: nothing
+/// is missed.
 final class Publisher: Sendable {
     /// Runs its argument on the publisher's thread, later.
     typealias Post = @Sendable (@escaping @Sendable (ListenerRegistry) -> Void) -> Void
@@ -26,7 +27,8 @@ final class Publisher: Sendable {
 
     /// Throws when the operating system gives no thread.
     ///
-    /// - Parameter makeRegistry: makes what lives on the thread; gets the way to post to it later, and to set `isActive`.
+    /// - Parameter makeRegistry: makes what lives on the thread; gets the way to post to it later, and to set
+    ///   `isActive`.
     init(_ makeRegistry: @escaping @Sendable (@escaping Post, @escaping @Sendable (Bool) -> Void) -> ListenerRegistry)
         throws(StoreError)
     {

@@ -12,10 +12,10 @@ struct TopicKey: Sendable, Hashable {
 
 /// One thing that is listened to, and who does. Lives on the publisher's thread.
 ///
-/// A listener is *live* when it has been sent everything up to the newest group; then an event is written once and handed to
-/// all. The others lack something, which is being read for them or will be when their sockets drain. For those whose reading
-/// is under way, `recent` keeps what the live ones are sent meanwhile, so that they end where the live ones are instead of
-/// chasing them.
+/// A listener is *live* when it has been sent everything up to the newest group; then an event is written once and
+/// handed to all. The others lack something, which is being read for them or will be when their sockets drain. For
+/// those whose reading is under way, `recent` keeps what the live ones are sent meanwhile, so that they end where the
+/// live ones are instead of chasing them.
 final class Topic {
     /// One notification: leads a listener that has everything up to `after` to `version`.
     struct Sent {

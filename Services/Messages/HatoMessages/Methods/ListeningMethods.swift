@@ -3,8 +3,8 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// `messages.listen`, `.unlisten`, `.follow`, `.unfollow`: handed to the publisher's thread once the earlier writes of the
-/// connection are visible.
+/// `messages.listen`, `.unlisten`, `.follow`, `.unfollow`: handed to the publisher's thread once the earlier writes of
+/// the connection are visible.
 struct ListeningMethods: Sendable {
     let parts: ServiceParts
     let sessions: ConnectionSessions

@@ -3,10 +3,10 @@ import HatoRules
 
 /// Gives the children that were there before an index its rows, page by page.
 ///
-/// A page must be planned and applied in one transaction, like any write; `IndexDeltas` must know the definition from the moment
-/// it is declared. Then the index is right when the last page is applied: a child behind the cursor has a row that every
-/// later write keeps right, a child ahead of it is read as it is when its page comes (its row may be there already, and
-/// is put again with the same key).
+/// A page must be planned and applied in one transaction, like any write; `IndexDeltas` must know the definition from
+/// the moment it is declared. Then the index is right when the last page is applied: a child behind the cursor has a
+/// row that every later write keeps right, a child ahead of it is read as it is when its page comes (its row may be
+/// there already, and is put again with the same key).
 public struct IndexBuilder {
     private let definition: IndexDefinition
     private let reader: any TreeReader
@@ -22,8 +22,8 @@ public struct IndexBuilder {
 
     /// The rows of the next `childrenMax` children, and where to go on.
     ///
-    /// - Parameter placesMax: how many places of the tree are looked at, at most, so that a page is short also where there is little
-    ///   to index.
+    /// - Parameter placesMax: how many places of the tree are looked at, at most, so that a page is short also where
+    ///   there is little to index.
     public func page(after cursor: IndexCursor?, childrenMax: Int, placesMax: Int = 10_000) throws -> IndexPage {
         var page = IndexPage(index: definition.id)
         let base = codec.key(of: fixedPrefix)
@@ -42,8 +42,8 @@ public struct IndexBuilder {
 
     /// Where the child begins that a row belongs to; the row itself when it stands above the children.
     ///
-    /// Writes between two pages may replace the child's rows by others that come before this one: a cursor inside a child
-    /// would pass it over.
+    /// Writes between two pages may replace the child's rows by others that come before this one: a cursor inside a
+    /// child would pass it over.
     private func start(of row: Span<UInt8>) throws -> [UInt8] {
         var end = codec.prefix.count
         for _ in 0...definition.depth {

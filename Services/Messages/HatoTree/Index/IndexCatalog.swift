@@ -23,8 +23,8 @@ public struct IndexCatalog: Sendable, Hashable {
 
     public var definitions: [IndexDefinition] { indexes.map(\.definition) }
 
-    /// Takes over what rules declare. New indexes begin to build; the dropped ones are returned: their rows are of no more
-    /// use, and nobody reads or writes them again.
+    /// Takes over what rules declare. New indexes begin to build; the dropped ones are returned: their rows are of no
+    /// more use, and nobody reads or writes them again.
     public mutating func adopt(_ rules: [RulesIndex]) -> [IndexDefinition] {
         var kept: [Index] = []
         var rest = indexes

@@ -3,8 +3,8 @@ public import HatoRules
 
 /// One index: in every collection that the pattern means, children are ordered by what they hold at the target.
 ///
-/// A definition keeps its id as long as rules declare it; the id is part of its rows' keys and never used again, so that rows
-/// of a dropped index can go in the background.
+/// A definition keeps its id as long as rules declare it; the id is part of its rows' keys and never used again, so
+/// that rows of a dropped index can go in the background.
 public struct IndexDefinition: Sendable, Hashable {
     public var id: UInt32
     public var segments: [RulesIndex.Segment]

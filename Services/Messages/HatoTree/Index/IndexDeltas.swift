@@ -2,9 +2,9 @@ import HatoModel
 
 /// Says what a write does to index rows: what the `WritePlanner` calls for every write.
 ///
-/// Every child of an indexed collection has a row, also one that lacks the indexed value. Rows are derived from the nodes
-/// before and after the write; the tree is read only where the write says too little (a leaf that became an object, a node too
-/// large to read, a parent that vanished with its last child). So a push costs no read here.
+/// Every child of an indexed collection has a row, also one that lacks the indexed value. Rows are derived from the
+/// nodes before and after the write; the tree is read only where the write says too little (a leaf that became an
+/// object, a node too large to read, a parent that vanished with its last child). So a push costs no read here.
 public struct IndexDeltas: IndexSet {
     private let definitions: [IndexDefinition]
     private let codec: IndexKeyCodec
@@ -22,7 +22,8 @@ public struct IndexDeltas: IndexSet {
         try PriorityDeltas(codec: codec, write: write).append(to: &rows)
     }
 
-    /// Up to this many rows of a removed node are deleted one by one; more go by range (many small tombstones ruin reads).
+    /// Up to this many rows of a removed node are deleted one by one; more go by range (many small tombstones ruin
+    /// reads).
     static let singleDeletesMax = 1_024
 }
 

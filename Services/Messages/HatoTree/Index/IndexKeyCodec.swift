@@ -1,18 +1,19 @@
 public import HatoModel
 
-/// Writes the place of a child in an index as the key of a row, so that the order of bytes is the order of a query (spec
-/// realtime-database §3.2, §3.3).
+/// Writes the place of a child in an index as the key of a row, so that the order of bytes is the order of a query
+/// (spec realtime-database §3.2, §3.3).
 ///
 /// An index row has no value. Its key is the prefix of the database's indexes, then:
 /// - the id of the index in 4 bytes; 0 is the automatic one of priorities
 /// - the keys of the collection as `TreeKeyCodec` writes them, then 01: so what begins with the keys of a node is all
 ///   that any collection in it has
-/// - the sort value: 10 for nothing, 20 and 30 for false and true, 40 and 8 bytes for a number, 50 and a text, 60 for an object
+/// - the sort value: 10 for nothing, 20 and 30 for false and true, 40 and 8 bytes for a number, 50 and a text, 60 for
+///   an object
 /// - the child's key.
 ///
-/// A text is its UTF-16 code units, each as one to three bytes as UTF-8 has them plus 2, so that bytes sort as units do; then 00
-/// when it is complete. Of longer ones only the first 256 units are written, then 01: they come behind the complete text
-/// they begin with, and who reads them settles their order among themselves by the tree.
+/// A text is its UTF-16 code units, each as one to three bytes as UTF-8 has them plus 2, so that bytes sort as units
+/// do; then 00 when it is complete. Of longer ones only the first 256 units are written, then 01: they come behind the
+/// complete text they begin with, and who reads them settles their order among themselves by the tree.
 public struct IndexKeyCodec: Sendable, Hashable {
     public let prefix: [UInt8]
 
@@ -222,8 +223,8 @@ extension IndexKeyCodec {
         return Bounds(lower: lower, upper: upper, isExact: isExact)
     }
 
-    /// The cut among the children with its value, if bytes can say it: a truncated text says too little, and a name that no key
-    /// can have may sort otherwise as bytes.
+    /// The cut among the children with its value, if bytes can say it: a truncated text says too little, and a name
+    /// that no key can have may sort otherwise as bytes.
     private static func exactKey(_ cut: TreeQuery.Cut) -> TreeQuery.KeyCut? {
         guard isComplete(cut.value) else { return nil }
         return switch cut.key {
@@ -234,8 +235,8 @@ extension IndexKeyCodec {
 }
 
 extension TreeKeyCodec {
-    /// Whether the bytes of this name sort among those of keys as the name does. Bounds of queries may be no keys: empty, or
-    /// with control characters, which the encoding uses for itself.
+    /// Whether the bytes of this name sort among those of keys as the name does. Bounds of queries may be no keys:
+    /// empty, or with control characters, which the encoding uses for itself.
     static func keepsOrder(_ key: TreeKey) -> Bool {
         guard !key.text.isEmpty else { return false }
         let bytes = key.text.utf8.span

@@ -1,7 +1,7 @@
 public import HatoModel
 
-/// Finds the listeners that a change concerns: those at its path, above it and below it. The cost grows with the depth of the path
-/// and the number of matches, not with the number of listeners.
+/// Finds the listeners that a change concerns: those at its path, above it and below it. The cost grows with the depth
+/// of the path and the number of matches, not with the number of listeners.
 public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
     private struct Node: Sendable {
         var children: [TreeKey: Int] = [:]

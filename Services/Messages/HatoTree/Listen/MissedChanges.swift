@@ -1,7 +1,7 @@
 public import HatoModel
 
-/// What a listener without a query has not been told yet, because its socket was full: the places that changed, none below
-/// another. When it drains, what is there by then is one event.
+/// What a listener without a query has not been told yet, because its socket was full: the places that changed, none
+/// below another. When it drains, what is there by then is one event.
 public struct MissedChanges: Sendable {
     /// More places than this become the whole value.
     public static let placesMax = 256

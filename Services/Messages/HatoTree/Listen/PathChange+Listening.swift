@@ -1,11 +1,12 @@
 import HatoModel
 
 extension PathChange {
-    /// The highest place that the write settled: the written one, or the leaf above it that became an object, or the highest
-    /// parent that went with its last child.
+    /// The highest place that the write settled: the written one, or the leaf above it that became an object, or the
+    /// highest parent that went with its last child.
     ///
-    /// Setting what is there later at all settled places of some commits, on a state from before them, gives the later state; setting
-    /// it at the written places would not: it leaves a leaf that was replaced and removed, or a priority that vanished with its node.
+    /// Setting what is there later at all settled places of some commits, on a state from before them, gives the later
+    /// state; setting it at the written places would not: it leaves a leaf that was replaced and removed, or a priority
+    /// that vanished with its node.
     var settledPath: TreePath {
         var depth = path.keys.count
         if let replacedLeafDepth { depth = min(depth, replacedLeafDepth) }

@@ -136,8 +136,8 @@ extension QueryRunner {
 }
 
 extension TreeKeyCodec {
-    /// A key that lies behind every row before `prefix` and before every row that begins with it, `prefix` being the encoded
-    /// keys of a node.
+    /// A key that lies behind every row before `prefix` and before every row that begins with it, `prefix` being the
+    /// encoded keys of a node.
     static func lastBefore(_ prefix: [UInt8]) -> [UInt8] {
         var bytes = prefix
         guard let last = bytes.popLast() else { return [] }

@@ -3,8 +3,8 @@ public import HatoModel
 extension QueryRunner {
     /// Writes the object of these children of `path`, in this order, straight from their rows.
     ///
-    /// Children that stand in key order, as messages by date do, are read with one scan: opening a scan for each costs more than
-    /// reading it.
+    /// Children that stand in key order, as messages by date do, are read with one scan: opening a scan for each costs
+    /// more than reading it.
     ///
     /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
     public func write(

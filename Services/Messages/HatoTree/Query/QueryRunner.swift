@@ -2,8 +2,8 @@ public import HatoModel
 
 /// Answers queries from the rows of one state of a database.
 ///
-/// With an index it reads the index rows of the selected children and then those children, nothing else, however many there are
-/// beside them.
+/// With an index it reads the index rows of the selected children and then those children, nothing else, however many
+/// there are beside them.
 public struct QueryRunner {
     let nodes: NodeReader
     let indexCodec: IndexKeyCodec

@@ -3,8 +3,8 @@ public import HatoModel
 /// What the listeners of one query at one path see, told from commits: shared by all that ask the same.
 ///
 /// It keeps keys and sort values of its children, and only where the query needs them: nothing for a query that selects
-/// every child, keys for a range, keys and sort values for a limit. After `apply` it is exactly what the query would answer from the
-/// state it was applied with; the event leads from the state before to that one.
+/// every child, keys for a range, keys and sort values for a limit. After `apply` it is exactly what the query would
+/// answer from the state it was applied with; the event leads from the state before to that one.
 public struct QueryWindow: Sendable {
     public let query: TreeQuery
     public let path: TreePath

@@ -2,10 +2,11 @@ import HatoModel
 
 /// What a commit of one database did, as followers, resuming listeners and the notifier's feed read it later.
 ///
-/// The bytes: a format byte, then numbers as LEB128 and texts as their length and UTF-8. A reader refuses formats it does not know;
-/// a writer always writes the newest.
+/// The bytes: a format byte, then numbers as LEB128 and texts as their length and UTF-8. A reader refuses formats it
+/// does not know; a writer always writes the newest.
 public struct ChangeRecord: Sendable, Hashable {
-    /// Nodes are kept complete up to this many bytes in one commit; what is beyond is left out (`PathChange.isTruncated`).
+    /// Nodes are kept complete up to this many bytes in one commit; what is beyond is left out
+    /// (`PathChange.isTruncated`).
     public static let nodeBytesMax = 1024 * 1024
 
     public var version: UInt64

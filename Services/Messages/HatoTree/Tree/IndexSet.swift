@@ -6,8 +6,9 @@ public protocol IndexSet: Sendable {
 
 /// A planned write as an index sees it.
 public struct IndexedWrite {
-    /// Disjoint places (a priority and its node count as two), in the order of the request. `after` is always there; `before` is nil
-    /// where the replaced node was too large to read: then all index rows of collections in it go by range.
+    /// Disjoint places (a priority and its node count as two), in the order of the request. `after` is always there;
+    /// `before` is nil where the replaced node was too large to read: then all index rows of collections in it go by
+    /// range.
     public var changes: [PathChange]
     /// The tree as it was before the write.
     public var reader: any TreeReader

@@ -63,10 +63,11 @@ struct LocatedNode {
 extension PlanDraft {
     /// Finds out what is at a place, which of its ancestors exist, and whether one of them is a leaf.
     ///
-    /// One seek is the rule. Nothing but a priority can stand in the tree between a leaf and what would lie below it, so the row
-    /// before the place tells of a leaf above it; and a row next to the place with the same parent proves all its ancestors.
-    /// For a place that is expected to be new (a push: the greatest key of its parent) the row before is looked up first, else
-    /// the node itself with the row behind it. A memory of parents spares a push even that.
+    /// One seek is the rule. Nothing but a priority can stand in the tree between a leaf and what would lie below it,
+    /// so the row before the place tells of a leaf above it; and a row next to the place with the same parent proves
+    /// all its ancestors. For a place that is expected to be new (a push: the greatest key of its parent) the row
+    /// before is looked up first, else the node itself with the row behind it. A memory of parents spares a push even
+    /// that.
     func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
         var located = LocatedNode(existedDepth: 0)
         if isNew, place.path.depth > 0 {

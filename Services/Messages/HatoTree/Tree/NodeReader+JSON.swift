@@ -51,8 +51,8 @@ extension NodeReader {
     }
 }
 
-/// Writes rows in key order as the JSON of the node they make up. Nothing is built, except objects that may be read as arrays:
-/// whether they are is known only at their end.
+/// Writes rows in key order as the JSON of the node they make up. Nothing is built, except objects that may be read as
+/// arrays: whether they are is known only at their end.
 struct NodeRowsWriter {
     private let format: NodeReader.Format
     private var cursor: RowCursor
@@ -113,7 +113,8 @@ struct NodeRowsWriter {
         close(downTo: 0, &writer)
     }
 
-    /// Opens what lies above the current row and writes its name; false when the row went into an object that may be an array.
+    /// Opens what lies above the current row and writes its name; false when the row went into an object that may be an
+    /// array.
     private mutating func openObjects(for value: Span<UInt8>, _ writer: inout JSONWriter) throws -> Bool {
         while named < cursor.depth {
             if open == named {

@@ -62,7 +62,8 @@ public struct NodeReader {
         return count
     }
 
-    /// Visits the keys of the children of `path` in order, after `key` if that is given, jumping over what is below them.
+    /// Visits the keys of the children of `path` in order, after `key` if that is given, jumping over what is below
+    /// them.
     public func forEachChildKey(
         of path: TreePath, after key: TreeKey? = nil, _ visit: (TreeKey) throws -> Bool
     ) throws {
@@ -93,8 +94,8 @@ public struct NodeReader {
         }
     }
 
-    /// Rows of a child that are passed one by one before the rest is jumped over: a seek costs as much as some ten steps (measured
-    /// on RocksDB: 2.3 and 0.15 µs).
+    /// Rows of a child that are passed one by one before the rest is jumped over: a seek costs as much as some ten
+    /// steps (measured on RocksDB: 2.3 and 0.15 µs).
     private static let rowsPassedMax = 8
 
     func scan(_ base: [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep) throws {

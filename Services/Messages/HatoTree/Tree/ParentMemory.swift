@@ -1,13 +1,14 @@
 import HatoModel
 import Synchronization
 
-/// Remembers the parents that children were pushed to, so that the next push into the same parent reads nothing: a push must
-/// know that no leaf stands above it and that its key is free, and both are true below a parent that has children when the key
-/// is greater than that of all of them. (A seek costs a push more than all the rest of planning and applying it.)
+/// Remembers the parents that children were pushed to, so that the next push into the same parent reads nothing: a push
+/// must know that no leaf stands above it and that its key is free, and both are true below a parent that has children
+/// when the key is greater than that of all of them. (A seek costs a push more than all the rest of planning and
+/// applying it.)
 ///
 /// One database has one memory, or after it was replaced a new empty one. It stays right as long as every write of the
-/// database is planned with it, in the order of application. A plan that is then not applied does no harm: only what was read
-/// is remembered, and what is planned can but make it forget, or believe a greater key is taken.
+/// database is planned with it, in the order of application. A plan that is then not applied does no harm: only what
+/// was read is remembered, and what is planned can but make it forget, or believe a greater key is taken.
 ///
 /// What is remembered is bounded: when it is full it begins anew.
 public final class ParentMemory: Sendable {
@@ -52,7 +53,8 @@ public final class ParentMemory: Sendable {
         }
     }
 
-    /// Takes a planned change to heart: `isRemoval` when nothing is left at the place, `existsDepth` what is left above it.
+    /// Takes a planned change to heart: `isRemoval` when nothing is left at the place, `existsDepth` what is left above
+    /// it.
     func noteWrite(at place: PlacedPath, isRemoval: Bool, existsDepth: Int) {
         state.withLock { state in
             if state.greatest.isEmpty { return }

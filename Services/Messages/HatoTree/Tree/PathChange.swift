@@ -8,9 +8,11 @@ public struct PathChange: Sendable, Hashable {
     public var before: TreeNode?
     /// What is there now; nil only in a record read back, when it was too large to keep.
     public var after: TreeNode?
-    /// How many leading keys of `path` named nodes that were there before the write. `path.depth` when the node itself was.
+    /// How many leading keys of `path` named nodes that were there before the write. `path.depth` when the node itself
+    /// was.
     public var existedDepth: Int
-    /// How many leading keys of `path` name nodes that are there after it: a removed last child takes its parents with it.
+    /// How many leading keys of `path` name nodes that are there after it: a removed last child takes its parents with
+    /// it.
     public var existsDepth: Int
     /// The depth of the ancestor that was a leaf and became an object, if there was one.
     public var replacedLeafDepth: Int?

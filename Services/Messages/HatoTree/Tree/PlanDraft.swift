@@ -2,10 +2,11 @@ import HatoModel
 
 /// A write plan while it is being made.
 struct PlanDraft {
-    /// Replaced nodes with more rows than this are deleted as a range: a range tombstone slows every read near it, so it
-    /// must be worth it (measurements: many small ones ruin reads).
+    /// Replaced nodes with more rows than this are deleted as a range: a range tombstone slows every read near it, so
+    /// it must be worth it (measurements: many small ones ruin reads).
     static let singleDeletesMax = 1024
-    /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture §4).
+    /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture
+    /// §4).
     static let beforeBytesMax = 1024 * 1024
 
     let reader: any TreeReader
@@ -253,7 +254,8 @@ struct PlanDraft {
 
     // MARK: What disappears with its last child
 
-    /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of those nodes.
+    /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of
+    /// those nodes.
     private mutating func removeVanished() throws -> Set<[UInt8]> {
         guard changes.contains(where: { $0.after?.isEmpty == true && $0.path.depth > 0 }) else { return [] }
         let survey = try RemovalSurvey(changes, reader: reader, codec: codec)

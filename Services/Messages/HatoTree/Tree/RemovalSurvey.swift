@@ -1,7 +1,7 @@
 import HatoModel
 
-/// Finds out which nodes lose their last child by a write, from the deepest upwards: a node goes when all that is left in it is
-/// removed, or gone itself.
+/// Finds out which nodes lose their last child by a write, from the deepest upwards: a node goes when all that is left
+/// in it is removed, or gone itself.
 struct RemovalSurvey {
     /// Keys of the nodes above removed ones that have nothing left.
     private(set) var vanished: Set<[UInt8]> = []
@@ -84,8 +84,8 @@ struct RemovalSurvey {
         return found
     }
 
-    /// The gone node that a row belongs to. Gone nodes may lie in each other (a vanished one has the removed ones in it), so
-    /// every ancestor of the row is looked for.
+    /// The gone node that a row belongs to. Gone nodes may lie in each other (a vanished one has the removed ones in
+    /// it), so every ancestor of the row is looked for.
     private func goneNode(above row: [UInt8]) -> [UInt8]? {
         var end = codec.prefix.count
         while end < row.count, let next = TreeKeyCodec.endOfKey(in: row.span, from: end) {

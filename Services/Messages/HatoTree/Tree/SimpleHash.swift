@@ -1,7 +1,8 @@
 import Crypto
 public import HatoModel
 
-/// The hash that tells whether two nodes are the same, priorities included (spec realtime-database §8.5): base64 of SHA-1.
+/// The hash that tells whether two nodes are the same, priorities included (spec realtime-database §8.5): base64 of
+/// SHA-1.
 public enum SimpleHash {
     /// What stands for nothing where an etag is wanted.
     public static let nullEtag = "null_etag"

@@ -1,15 +1,17 @@
 public import HatoModel
 
-/// Writes paths as the keys of rows, so that the order of bytes is the order of keys (spec realtime-database §3.1), and reads them back.
+/// Writes paths as the keys of rows, so that the order of bytes is the order of keys (spec realtime-database §3.1), and
+/// reads them back.
 ///
 /// A row's key is the prefix of its database, then for each key of the path:
-/// - an integer-like key: 02, the value plus 2^31 in 4 bytes, the number of characters beyond the shortest spelling (1 byte, or
-///   2 with the high bit set), and for such a longer spelling of zero 00 (with a minus) or 01;
-/// - any other key: its UTF-8, supplementary characters as two surrogates of 3 bytes (so bytes sort as UTF-16 does), then 00.
+/// - an integer-like key: 02, the value plus 2^31 in 4 bytes, the number of characters beyond the shortest spelling (1
+///   byte, or 2 with the high bit set), and for such a longer spelling of zero 00 (with a minus) or 01;
+/// - any other key: its UTF-8, supplementary characters as two surrogates of 3 bytes (so bytes sort as UTF-16 does),
+///   then 00.
 ///
-/// A leaf's row ends there. The row of a node's priority has 01 behind the node's path. Keys contain no control characters,
-/// so a node's own row comes first, then its priority, its integer-like children, its other children; and all that begins with
-/// a node's path is the node.
+/// A leaf's row ends there. The row of a node's priority has 01 behind the node's path. Keys contain no control
+/// characters, so a node's own row comes first, then its priority, its integer-like children, its other children; and
+/// all that begins with a node's path is the node.
 public struct TreeKeyCodec: Sendable, Hashable {
     /// What every row of the database begins with; no other database's prefix begins with it.
     public let prefix: [UInt8]

@@ -1,6 +1,7 @@
 public import HatoModel
 
-/// Writes a primitive as the value of a row: a tag, then nothing for a boolean, 8 bytes (big-endian IEEE 754) for a number, UTF-8 for a string.
+/// Writes a primitive as the value of a row: a tag, then nothing for a boolean, 8 bytes (big-endian IEEE 754) for a
+/// number, UTF-8 for a string.
 public enum TreeLeafCodec {
     static let falseTag: UInt8 = 0
     static let trueTag: UInt8 = 1

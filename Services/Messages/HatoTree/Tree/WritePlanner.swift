@@ -2,8 +2,8 @@ import HatoModel
 
 /// Decides what a write does to the rows of the tree (spec realtime-database §2, §6; protocol §5).
 ///
-/// It reads through the reader only, writes nothing, and knows no clock: the same mutation, rows and time give the same plan.
-/// The rows of a plan must be applied before the next mutation is planned.
+/// It reads through the reader only, writes nothing, and knows no clock: the same mutation, rows and time give the same
+/// plan. The rows of a plan must be applied before the next mutation is planned.
 public struct WritePlanner: Sendable {
     /// Nodes larger than this are not hashed for a precondition (protocol §5).
     public static let hashedBytesMax = 16 * 1024 * 1024
@@ -13,7 +13,8 @@ public struct WritePlanner: Sendable {
 
     private let memory: ParentMemory?
 
-    /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the reader alone.
+    /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the
+    ///   reader alone.
     public init(codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), memory: ParentMemory? = nil) {
         self.codec = codec
         self.indexes = indexes

@@ -3,8 +3,8 @@ import HatoModel
 /// Turns chat lines into updates of the tree, a few hundred messages each.
 ///
 /// A message gets a push id made from its time and content, so that importing the same lines again writes what is there
-/// already: eight characters of time, three that count the messages of one millisecond in a room (their order is kept), nine
-/// of a hash over room, sender and text.
+/// already: eight characters of time, three that count the messages of one millisecond in a room (their order is kept),
+/// nine of a hash over room, sender and text.
 struct ChatBatches: Sendable {
     /// Large enough that the sync of a commit does not matter, small enough for a smooth progress bar.
     static let messagesMax = 250

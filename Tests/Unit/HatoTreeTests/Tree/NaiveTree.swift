@@ -1,7 +1,7 @@
 import HatoModel
 
-/// The tree as one thinks of it before thinking of rows: nested dictionaries, every rule of spec realtime-database §2 written in
-/// the simplest way. The planner and the readers are held against it.
+/// The tree as one thinks of it before thinking of rows: nested dictionaries, every rule of spec realtime-database §2
+/// written in the simplest way. The planner and the readers are held against it.
 struct NaiveTree: Equatable {
     var value: JSONValue?
     var children: [String: NaiveTree] = [:]
