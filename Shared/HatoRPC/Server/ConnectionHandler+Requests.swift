@@ -38,10 +38,10 @@ extension ConnectionHandler {
 
     /// Hands on what may be handed on: first what waits, then line by line.
     func handOn() {
-        guard !isReading, phase == .open || phase == .finishing else { return }
+        guard !isReading else { return }
         isReading = true
         defer { isReading = false }
-        while mayHandOn {
+        while isTaking, mayHandOn {
             if waiting != nil {
                 guard continueWaiting() else { break }
             } else if let line = lines.nextLine() {
@@ -52,10 +52,12 @@ extension ConnectionHandler {
                 isHeldUp = false
                 return
             }
-            guard phase == .open || phase == .finishing else { return }
         }
-        isHeldUp = waiting != nil || !lines.isEmpty
+        // What a connection that is refused still holds is never handed on: nothing waits for its turn.
+        isHeldUp = isTaking && (waiting != nil || !lines.isEmpty)
     }
+
+    private var isTaking: Bool { phase == .open || phase == .finishing }
 
     // MARK: Lines
 

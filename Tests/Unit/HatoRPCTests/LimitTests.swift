@@ -142,6 +142,20 @@ struct LimitTests {
         await service.stop()
     }
 
+    @Test func httpBehindARequestThatIsWorkedOnClosesTheConnectionAndHoldsNobodyUp() async throws {
+        let service = try await TestService { $0.loops = 1 }
+        let peer = try await service.peer()
+        peer.sendLater(
+            #"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"# + "\nGET / HTTP/1.1\r\n\r\n")
+        await service.gates.arrivals(1)
+        service.gates.open("a")
+        // Whether its answer still leaves is not promised; that the connection ends and its loop goes on is.
+        if try await peer.line() != nil { try await peer.expectClosed() }
+        let other = try await service.peer()
+        #expect(try await other.call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+
     @Test func requestsInFlightAreBoundedByNotReading() async throws {
         let service = try await TestService { $0.limits.requestsInFlightMax = 10 }
         let peer = try await service.peer()
