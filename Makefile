@@ -40,9 +40,9 @@ check: ## formatting and the rules of the repository itself
 format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
 
-bench: setup ## the table of speed and memory, release build
+bench: setup ## the table of speed and memory, release build; BENCH="--only reads" for a part of it
 	$(SWIFT) build -c release --package-path Benchmarks --product hato-dev
-	$(SWIFT) run -c release --package-path Benchmarks hato-bench
+	$(SWIFT) run -c release --package-path Benchmarks hato-bench $(BENCH)
 
 interop-test: ## clients from elsewhere, in a virtual environment of their own
 	@./Tests/Interop/run

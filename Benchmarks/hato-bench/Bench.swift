@@ -1,4 +1,4 @@
-// Measures a throw-away stack through the public client, with the machine's floors and Redis beside it, in one table.
+// Measures throw-away stacks, with the machine's floors and Redis beside them, in one table.
 import Foundation
 import HatoTesting
 
@@ -6,82 +6,46 @@ import HatoTesting
 struct Bench {
     /// What can be measured, in the order of the table.
     enum Part: String, CaseIterable {
-        case floors, wire, redis, posts, reads, fanout, memory
+        case floors, wire, posts, reads, fanout, memory
     }
 
     static func main() async {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        guard let settings = BenchSettings(arguments) else {
-            print(
-                "hato-bench [--only \(Part.allCases.map(\.rawValue).joined(separator: ","))] [--seconds N] [--windows N]"
-            )
+        guard let settings = BenchSettings(Array(CommandLine.arguments.dropFirst())) else {
+            Progress.say(BenchSettings.usage)
             exit(64)
         }
         do {
-            try await Bench(settings: settings).run()
+            try OpenFiles.raiseLimit()
+            let table = try await Bench(settings: settings).table()
+            print(table.text)
+            if let path = settings.jsonPath { try table.writeJSON(to: path) }
         } catch {
-            print("failed: \(error)")
+            Progress.say("failed: \(error)")
             exit(70)
         }
     }
 
     let settings: BenchSettings
 
-    func run() async throws {
+    private func table() async throws -> Table {
         var table = Table()
-        if settings.has(.floors) { try await Floors(settings: settings).measure(&table) }
-        if settings.has(.wire) { try await WireBench(settings: settings).measure(&table) }
-        var redis: [String: Double] = [:]
-        if settings.has(.redis) { redis = try await RedisBench(settings: settings).measure(&table) }
-        if settings.needsStack {
-            let settings = settings
-            let compared = redis
-            let rows = try await TestStack.run { stack in
-                var rows = Table()
-                if settings.has(.posts) {
-                    try await PostBench(settings: settings, stack: stack, redis: compared).measure(&rows)
-                }
-                if settings.has(.reads) { try await ReadBench(settings: settings, stack: stack).measure(&rows) }
-                if settings.has(.fanout) { try await FanOutBench(settings: settings, stack: stack).measure(&rows) }
-                if settings.has(.memory) { try await MemoryBench(stack: stack).measure(&rows) }
-                return rows
-            }
-            table.rows += rows.rows
-        }
-        print(table.text)
-    }
-}
-
-struct BenchSettings: Sendable {
-    var parts = Set(Bench.Part.allCases)
-    /// The length of one window.
-    var seconds = 3.0
-    /// Each figure is the median of so many windows.
-    var windows = 3
-
-    init?(_ arguments: [String]) {
-        var rest = arguments[...]
-        while let name = rest.popFirst() {
-            guard let value = rest.popFirst() else { return nil }
-            switch name {
-            case "--only":
-                let named = value.split(separator: ",").map { Bench.Part(rawValue: String($0)) }
-                parts = Set(named.compactMap { $0 })
-                if parts.count != named.count { return nil }
-            case "--seconds":
-                guard let seconds = Double(value), seconds > 0 else { return nil }
-                self.seconds = seconds
-            case "--windows":
-                guard let windows = Int(value), windows > 0 else { return nil }
-                self.windows = windows
-            default: return nil
+        for part in Part.allCases where settings.parts.contains(part) {
+            switch part {
+            case .floors: try await Floors(settings: settings).measure(&table)
+            case .wire: try await WireBench(settings: settings).measure(&table)
+            case .posts: try await onStack(&table) { try await PostBench(settings: settings, stack: $0).rows() }
+            case .reads: try await onStack(&table) { try await ReadBench(settings: settings, stack: $0).rows() }
+            case .fanout: try await onStack(&table) { try await FanOutBench(settings: settings, stack: $0).rows() }
+            case .memory: try await onStack(&table) { try await MemoryBench(stack: $0).rows() }
             }
         }
+        return table
     }
 
-    func has(_ part: Bench.Part) -> Bool { parts.contains(part) }
-
-    var needsStack: Bool { !parts.isDisjoint(with: [.posts, .reads, .fanout, .memory]) }
+    /// Each part has a stack of its own: its rows are the same whether other parts ran before it or not.
+    private func onStack(_ table: inout Table, _ body: (TestStack) async throws -> Table) async throws {
+        table.rows += try await TestStack.run([], body).rows
+    }
 }
 
 struct BenchError: Error, CustomStringConvertible {

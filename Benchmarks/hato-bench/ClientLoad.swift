@@ -1,8 +1,10 @@
-import Foundation
 import HatoRPC
 import Synchronization
 
 /// Keeps so many requests of each client in flight: the next one is sent when an answer comes.
+///
+/// The public client, as applications use it: it makes and reads JSON, watches time limits, and needs several times
+/// the processor of a `RawLoad`.
 struct ClientLoad: Sendable {
     var clients: [RPCClient]
     /// Requests in flight of each client.
@@ -15,22 +17,24 @@ struct ClientLoad: Sendable {
         _ = try await window(seconds: 0.5)
         var windows: [Window] = []
         for _ in 0..<settings.windows { windows.append(try await window(seconds: settings.seconds)) }
-        return Window.median(windows)
+        return Window(mediansOf: windows)
     }
 
-    func window(seconds: Double) async throws -> Window {
-        let end = Clock.now() + UInt64(seconds * 1e9)
-        let lanes = clients.enumerated().map { index, client in
-            Lane(client: client, method: method, params: params, from: index * 7_919, end: end)
-        }
+    func close() async {
+        for client in clients { await client.close() }
+    }
+
+    private func window(seconds: Double) async throws -> Window {
         let start = Clock.now()
+        let end = start + UInt64(seconds * 1e9)
+        let lanes = clients.enumerated().map { index, client in
+            Lane(client: client, method: method, params: params, from: index * 61, end: end)
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in lanes { group.addTask { try await lane.run(depth: depth) } }
             try await group.waitForAll()
         }
-        let took = Double(Clock.now() - start) / 1e9
-        let latencies = lanes.flatMap(\.latencies)
-        return Window(perSecond: Double(latencies.count) / took, latencies: Latencies(latencies))
+        return Window(seconds: Double(Clock.now() - start) / 1e9, latencies: lanes.flatMap(\.latencies))
     }
 }
 
@@ -45,7 +49,7 @@ private final class Lane: @unchecked Sendable {
     private let end: UInt64
     private let next: Atomic<Int>
     private let inFlight = Atomic(0)
-    private let failure = Mutex<RPCErrorText?>(nil)
+    private let failure = Mutex<BenchError?>(nil)
     private var done: CheckedContinuation<Void, Never>?
     private(set) var latencies: [UInt32] = []
 
@@ -63,7 +67,7 @@ private final class Lane: @unchecked Sendable {
             inFlight.store(depth, ordering: .sequentiallyConsistent)
             for _ in 0..<depth { send() }
         }
-        if let failure = failure.withLock({ $0 }) { throw BenchError(failure.text) }
+        if let failure = failure.withLock({ $0 }) { throw failure }
     }
 
     private func send() {
@@ -72,7 +76,7 @@ private final class Lane: @unchecked Sendable {
         client.send(method: method, params: params[index % params.count]) { [self] result in
             let now = Clock.now()
             latencies.append(UInt32(clamping: (now - start) / 1_000))
-            if case .failure(let error) = result { failure.withLock { $0 = RPCErrorText(text: "\(error)") } }
+            if case .failure(let error) = result { failure.withLock { $0 = BenchError("\(method): \(error)") } }
             if now < end, case .success = result {
                 send()
             } else if inFlight.wrappingSubtract(1, ordering: .sequentiallyConsistent).newValue == 0 {
@@ -81,5 +85,3 @@ private final class Lane: @unchecked Sendable {
         }
     }
 }
-
-private struct RPCErrorText { var text: String }

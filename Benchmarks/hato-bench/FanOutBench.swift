@@ -1,4 +1,3 @@
-import Foundation
 import HatoModel
 import HatoRPC
 import HatoTesting
@@ -6,152 +5,90 @@ import Synchronization
 
 /// One room with 100 listeners: how late a post reaches them, and how many deliveries a second they get in a burst.
 ///
-/// Listeners are raw sockets on one thread that only look for the texts of the posts: what is measured is the server.
+/// Posts come from the public client, listeners are plain sockets on one thread: what is measured is the server.
 struct FanOutBench: Sendable {
-    static let listeners = 100
-    static let pacedPosts = 300
-    static let burstPosts = 4_000
-    /// Begins with a byte that stands nowhere else, so that looking for it costs little.
-    private static let lastText = "🕊 the last one, and no more"
+    private static let listeners = 100
+    private static let postsPerSecond = 50
+    private static let burstPosts = 4_000
+    private static let room = "fan"
 
     var settings: BenchSettings
     var stack: TestStack
 
-    func measure(_ table: inout Table) async throws {
-        let user = try await stack.newUser()
+    func rows() async throws -> Table {
+        var table = Table()
+        let token = try await stack.newUser().idToken
         let port = stack.configuration(.messages).port
-        let token = user.idToken
-        let sockets = try await RawSocket.onThread {
-            try (0..<Self.listeners).map { _ in try Self.listen(port, token) }
+        let sockets = try await Blocking.run {
+            try (0..<Self.listeners).map { _ in
+                let socket = try RawSocket(port: port, signedInWith: token)
+                try socket.openListener(on: Self.room)
+                return socket
+            }
         }
         let writer = stack.client(.messages, as: .user(idToken: token))
-        let paced = Readers(sockets: sockets)
-        async let seen = RawSocket.onThread { try paced.readPaced(Self.pacedPosts * Self.listeners) }
-        for _ in 0..<Self.pacedPosts {
-            let params: JSONObject = [
-                "path": "/chats/fan/messages", "value": PostBench.message(0, text: "t\(Clock.now())"),
-            ]
-            _ = try await writer.call(method: "messages.push", params: params)
-            try await Task.sleep(for: .milliseconds(20))
+        _ = try await deliveries(of: Self.burstPosts / 10, to: sockets) { try await burst($0, writer) }
+        var paced: [Window] = []
+        var bursts: [Window] = []
+        for _ in 0..<settings.windows {
+            let posts = max(1, Int(settings.seconds * Double(Self.postsPerSecond)))
+            paced.append(try await deliveries(of: posts, to: sockets) { try await pace($0, writer) })
+            bursts.append(try await deliveries(of: Self.burstPosts, to: sockets) { try await burst($0, writer) })
         }
-        let latencies = Latencies(try await seen)
         table.add(
-            "fan-out: 50 posts/s to \(Self.listeners) listeners", "", latency: latencies,
-            note: "from sending to each listener")
-        let took = try await burst(writer, sockets)
-        let deliveries = Double(Self.burstPosts * Self.listeners) / took
+            "fan-out: \(Self.postsPerSecond) posts/s to \(Self.listeners) listeners", Window(mediansOf: paced),
+            "deliveries/s", goals: [Goal(.p99, .atMost(5_000))])
         table.add(
-            "fan-out: burst of \(Rate.text(Double(Self.burstPosts))) posts", "\(Rate.text(deliveries)) deliveries/s")
+            "fan-out: a burst of \(Figure.text(Double(Self.burstPosts))) posts to \(Self.listeners) listeners",
+            Window(mediansOf: bursts), "deliveries/s", goals: [Goal(.value, .atLeast(100_000))])
         for socket in sockets { socket.close() }
         await writer.close()
+        return table
     }
 
-    private static func listen(_ port: Int, _ token: String) throws -> RawSocket {
-        let socket = try RawSocket(port: port)
-        _ = try socket.call("session.authenticate", "{\"auth\":\"\(token)\"}")
-        _ = try socket.call("messages.listen", "{\"path\":\"/chats/fan/messages\"}")
-        // The value that is there.
-        _ = try socket.readLine()
-        return socket
+    /// What the listeners saw of so many posts.
+    private func deliveries(
+        of posts: Int, to sockets: [RawSocket], _ write: (Int) async throws -> Void
+    ) async throws -> Window {
+        async let window = Blocking.run {
+            var reader = DeliveryReader(sockets)
+            return try reader.window(of: posts)
+        }
+        try await write(posts)
+        return try await window
     }
 
-    private func burst(_ writer: RPCClient, _ sockets: [RawSocket]) async throws -> Double {
-        let readers = Readers(sockets: sockets)
-        let start = Clock.now()
-        async let last = RawSocket.onThread { try readers.readUntil(Self.lastText) }
+    /// Each post at its time, however long the one before it took.
+    private func pace(_ posts: Int, _ writer: RPCClient) async throws {
+        let clock = ContinuousClock()
+        let start = clock.now
+        for number in 0..<posts {
+            try await Task.sleep(until: start + .milliseconds(number * 1_000 / Self.postsPerSecond), clock: clock)
+            let params: JSONObject = [
+                "path": .string("/chats/\(Self.room)/messages"),
+                "value": ChatRequests.message(number, text: DeliveryReader.text()),
+            ]
+            _ = try await writer.call(method: Messages.Push.method, params: params)
+        }
+    }
+
+    /// All at once; ends when all are answered.
+    private func burst(_ posts: Int, _ writer: RPCClient) async throws {
+        let requests = (0..<posts).map {
+            ChatRequests.push(room: Self.room, ChatRequests.message($0, text: DeliveryReader.text()))
+        }
+        let missing = Atomic(posts)
+        let failure = Mutex<BenchError?>(nil)
         await withCheckedContinuation { continuation in
-            let box = AnswerCount(continuation)
-            for number in 0..<Self.burstPosts {
-                let isLast = number == Self.burstPosts - 1
-                let value = PostBench.message(number, text: isLast ? Self.lastText : nil)
-                let params = EncodedJSON(.object(["path": "/chats/fan/messages", "value": value]))
-                writer.send(method: "messages.push", params: params) { _ in
-                    box.answered(of: Self.burstPosts)
+            for request in requests {
+                writer.send(method: Messages.Push.method, params: request) { result in
+                    if case .failure(let error) = result { failure.withLock { $0 = BenchError("push: \(error)") } }
+                    if missing.wrappingSubtract(1, ordering: .sequentiallyConsistent).newValue == 0 {
+                        continuation.resume()
+                    }
                 }
             }
         }
-        return Double(try await last - start) / 1e9
-    }
-}
-
-/// Counts answers, and lets go of who waits for all of them.
-private final class AnswerCount: Sendable {
-    private let count = Atomic(0)
-    private let waiting: CheckedContinuation<Void, Never>
-
-    init(_ waiting: CheckedContinuation<Void, Never>) { self.waiting = waiting }
-
-    func answered(of all: Int) {
-        if count.wrappingAdd(1, ordering: .relaxed).newValue == all { waiting.resume() }
-    }
-}
-
-/// Reads many listeners on the calling thread.
-private struct Readers: Sendable {
-    var sockets: [RawSocket]
-
-    /// Latencies of texts that are the time they were sent (`t` and nanoseconds).
-    func readPaced(_ count: Int) throws -> [UInt32] {
-        let marker = Array("\"text\":\"t".utf8)
-        var latencies: [UInt32] = []
-        try read(marker) { rest, _ in
-            var sent: UInt64 = 0
-            for byte in rest {
-                guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { break }
-                sent = sent &* 10 &+ UInt64(byte - UInt8(ascii: "0"))
-            }
-            latencies.append(UInt32(clamping: (Clock.now() - sent) / 1_000))
-            return latencies.count == count
-        }
-        return latencies
-    }
-
-    /// When the last listener has seen `text`.
-    func readUntil(_ text: String) throws -> UInt64 {
-        var missing = Set(sockets.indices)
-        try read(Array(text.utf8)) { _, socket in
-            missing.remove(socket)
-            return missing.isEmpty
-        }
-        return Clock.now()
-    }
-
-    /// Calls for each place where `marker` stands, with what follows it (at least 24 bytes) and the number of the
-    /// socket.
-    private func read(_ marker: [UInt8], _ found: (ArraySlice<UInt8>, Int) -> Bool) throws {
-        let tail = marker.count + 24
-        var set = SocketSet(sockets)
-        var rests = [[UInt8]](repeating: [], count: sockets.count)
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while true {
-            let ready = set.ready(within: 30_000)
-            guard !ready.isEmpty else { throw BenchError("no event came for 30 s") }
-            for index in ready {
-                let count = try sockets[index].receive(into: &buffer)
-                var bytes = rests[index] + buffer[..<count]
-                var from = 0
-                while let place = Self.find(marker, in: bytes, from: from), place + tail <= bytes.count {
-                    if found(bytes[(place + marker.count)...], index) { return }
-                    from = place + marker.count
-                }
-                bytes.removeFirst(max(from, bytes.count - tail))
-                rests[index] = bytes
-            }
-        }
-    }
-
-    private static func find(_ marker: [UInt8], in bytes: [UInt8], from: Int) -> Int? {
-        bytes.withUnsafeBytes { all in
-            guard let start = all.baseAddress else { return nil }
-            var place = from
-            while place + marker.count <= all.count,
-                let first = memchr(start + place, Int32(marker[0]), all.count - place - marker.count + 1)
-            {
-                place = UnsafeRawPointer(first) - start
-                if memcmp(first, marker, marker.count) == 0 { return place }
-                place += 1
-            }
-            return nil
-        }
+        if let failure = failure.withLock({ $0 }) { throw failure }
     }
 }

@@ -1,18 +1,22 @@
 import Foundation
 
-/// What the machine itself takes: no durable write is faster than its fsync, no call faster than a wake-up.
+/// What the machine itself takes: no durable write is faster than its sync, no call faster than a wake-up.
 struct Floors: Sendable {
     var settings: BenchSettings
 
     func measure(_ table: inout Table) async throws {
-        let seconds = settings.seconds
-        let sync = try await RawSocket.onThread { try Self.fsync(seconds: seconds) }
-        table.add("floor: append 256 bytes, fdatasync", sync.rate, latency: sync.latencies)
-        let wake = try await RawSocket.onThread { try Self.wakeUp(seconds: seconds) }
-        table.add("floor: there and back over a loopback socket", wake.rate, latency: wake.latencies)
+        let settings = settings
+        let sync = try await Blocking.run {
+            Window(mediansOf: try (0..<settings.windows).map { _ in try Self.sync(seconds: settings.seconds / 2) })
+        }
+        table.add("floor: append 256 bytes, sync", sync, "/s")
+        let wake = try await Blocking.run {
+            Window(mediansOf: try (0..<settings.windows).map { _ in try Self.wakeUp(seconds: settings.seconds / 2) })
+        }
+        table.add("floor: wake-up, a byte over TCP to a thread and back", wake, "/s")
     }
 
-    private static func fsync(seconds: Double) throws -> Window {
+    private static func sync(seconds: Double) throws -> Window {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("hato-bench-\(UUID().uuidString)").path
         let file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0o600)
         guard file >= 0 else { throw BenchError("cannot write \(path)") }
@@ -31,25 +35,22 @@ struct Floors: Sendable {
         }
     }
 
-    /// A byte to another thread and back.
-    private static func wakeUp(seconds: Double) throws -> Window {
-        var pair: [Int32] = [0, 0]
-        #if canImport(Darwin)
-            let kind = SOCK_STREAM
-        #else
-            let kind = Int32(SOCK_STREAM.rawValue)
-        #endif
-        guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else { throw BenchError("no socket pair") }
-        let (mine, other) = (pair[0], pair[1])
+    /// A byte over loopback to another thread and back: a call that does nothing.
+    static func wakeUp(seconds: Double) throws -> Window {
+        let (listening, port) = try RawSocket.listening()
+        defer { listening.close() }
+        let mine = try RawSocket(port: port)
+        defer { mine.close() }
+        let other = try listening.accepted()
         Thread.detachNewThread {
-            var byte: UInt8 = 0
-            while read(other, &byte, 1) == 1, write(other, &byte, 1) == 1 {}
-            _ = close(other)
+            var byte: [UInt8] = [0]
+            while (try? other.receive(into: &byte)) != nil, (try? other.send(byte)) != nil {}
+            other.close()
         }
-        defer { _ = close(mine) }
-        var byte: UInt8 = 1
+        var byte: [UInt8] = [1]
         return try repeated(seconds) {
-            guard write(mine, &byte, 1) == 1, read(mine, &byte, 1) == 1 else { throw BenchError("the echo ended") }
+            try mine.send(byte)
+            _ = try mine.receive(into: &byte)
         }
     }
 
@@ -64,7 +65,6 @@ struct Floors: Sendable {
             latencies.append(UInt32(clamping: (after - now) / 1_000))
             now = after
         }
-        return Window(
-            perSecond: Double(latencies.count) / (Double(now - start) / 1e9), latencies: Latencies(latencies))
+        return Window(seconds: Double(now - start) / 1e9, latencies: latencies)
     }
 }

@@ -1,34 +1,88 @@
 import Foundation
+import HatoModel
+import HatoRPC
 
 /// A TCP connection to this machine, as thin as it can be.
 struct RawSocket: Sendable {
     let descriptor: Int32
 
-    init(port: Int) throws {
-        #if canImport(Darwin)
-            let kind = SOCK_STREAM
-        #else
-            let kind = Int32(SOCK_STREAM.rawValue)
-        #endif
-        descriptor = socket(AF_INET, kind, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+    /// Connects to 127.0.0.1. `receiveBytes` bounds what the kernel takes for a peer that does not read.
+    init(port: Int, receiveBytes: Int32? = nil) throws {
+        self.init(descriptor: try Self.newDescriptor())
+        if var receiveBytes {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBytes, socklen_t(MemoryLayout<Int32>.size))
         }
+        let connected = Self.withAddress(port) { connect(descriptor, $0, $1) }
         guard connected == 0 else {
-            _ = Foundation.close(descriptor)
+            close()
             throw BenchError("no connection to port \(port): \(String(cString: strerror(errno)))")
         }
         var on: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    /// Connects to a service and signs in.
+    init(port: Int, receiveBytes: Int32? = nil, signedInWith token: String) throws {
+        try self.init(port: port, receiveBytes: receiveBytes)
+        try signIn(token)
+    }
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    private static func newDescriptor() throws -> Int32 {
+        #if canImport(Darwin)
+            let kind = SOCK_STREAM
+        #else
+            let kind = Int32(SOCK_STREAM.rawValue)
+        #endif
+        let descriptor = socket(AF_INET, kind, 0)
+        guard descriptor >= 0 else { throw BenchError("no socket: \(String(cString: strerror(errno)))") }
+        return descriptor
+    }
+
+    private static func withAddress<Value>(
+        _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Value
+    ) -> Value {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
     func close() { _ = Foundation.close(descriptor) }
+
+    // MARK: Serving
+
+    /// A socket that listens on a port of the system's choice.
+    static func listening() throws -> (socket: RawSocket, port: Int) {
+        let socket = RawSocket(descriptor: try newDescriptor())
+        guard withAddress(0, { bind(socket.descriptor, $0, $1) }) == 0, listen(socket.descriptor, 16) == 0 else {
+            socket.close()
+            throw BenchError("no port to listen on")
+        }
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = getsockname(socket.descriptor, $0, &length)
+            }
+        }
+        return (socket, Int(in_port_t(bigEndian: address.sin_port)))
+    }
+
+    /// The next peer of a socket that listens.
+    func accepted() throws -> RawSocket {
+        let peer = accept(descriptor, nil, nil)
+        guard peer >= 0 else { throw BenchError("nobody came: \(String(cString: strerror(errno)))") }
+        return RawSocket(descriptor: peer)
+    }
+
+    // MARK: Bytes
 
     func send(_ bytes: [UInt8]) throws {
         var sent = 0
@@ -41,38 +95,44 @@ struct RawSocket: Sendable {
         }
     }
 
-    func send(_ text: String) throws { try send(Array(text.utf8)) }
-
-    /// What has come, at least one byte.
-    func receive(into buffer: inout [UInt8]) throws -> Int {
-        let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+    /// What has come, at least one byte, from `offset` of the buffer on; returns how much.
+    func receive(into buffer: inout [UInt8], at offset: Int = 0) throws -> Int {
+        let count = buffer.withUnsafeMutableBytes { bytes in
+            Foundation.read(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
+        }
         guard count > 0 else { throw BenchError("the peer closed") }
         return count
     }
 
-    /// Sends a line and takes the line that answers it, which must be a result.
-    func call(_ method: String, _ params: String) throws -> String {
-        try send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\(method)\",\"params\":\(params)}\n")
+    // MARK: Lines, for setting up
+
+    /// Sends a request and takes the line that answers it, which must be a result.
+    @discardableResult
+    func call(_ method: String, _ params: EncodedJSON = EncodedJSON("{}")) throws -> String {
+        try send(ChatRequests.line(method, params.bytes))
         let line = try readLine()
         guard line.contains("\"result\"") else { throw BenchError("\(method): \(line)") }
         return line
     }
 
-    /// One line, byte by byte: only for setting up.
-    func readLine() throws -> String {
+    func signIn(_ token: String) throws {
+        try call(Session.Authenticate.method, EncodedJSON(["auth": .string(token)]))
+    }
+
+    /// Listens to the messages of a room; the first event, the value that is there, is read.
+    func openListener(on room: String) throws {
+        try call(Messages.Listen.method, EncodedJSON(["path": .string("/chats/\(room)/messages")]))
+        _ = try readLine()
+    }
+
+    /// One line, byte by byte.
+    private func readLine() throws -> String {
         var line: [UInt8] = []
         var byte: [UInt8] = [0]
         while true {
             _ = try receive(into: &byte)
             if byte[0] == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
             line.append(byte[0])
-        }
-    }
-
-    /// Runs blocking work on a thread of its own: the tasks' threads are few.
-    static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
         }
     }
 }
@@ -85,9 +145,15 @@ struct SocketSet {
         entries = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
     }
 
-    /// The indices of sockets that have something to read, after at most so many milliseconds.
-    mutating func ready(within milliseconds: Int32) -> [Int] {
-        guard poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { return [] }
-        return entries.indices.filter { entries[$0].revents != 0 }
+    /// Puts the indices of the sockets that have something to read into `ready`. Throws when nothing came for 30 s.
+    mutating func wait(_ ready: inout [Int]) throws {
+        ready.removeAll(keepingCapacity: true)
+        var missing = poll(&entries, nfds_t(entries.count), 30_000)
+        guard missing > 0 else { throw BenchError("nothing came for 30 s") }
+        for index in entries.indices where entries[index].revents != 0 {
+            ready.append(index)
+            missing -= 1
+            if missing == 0 { return }
+        }
     }
 }

@@ -2,44 +2,75 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Newest messages by date, through the index, in a room of 100,000.
+/// Newest messages by date, through the index, in a large room.
 struct ReadBench: Sendable {
-    static let roomSize = 100_000
+    private static let room = "large"
 
     var settings: BenchSettings
     var stack: TestStack
 
-    func measure(_ table: inout Table) async throws {
+    func rows() async throws -> Table {
+        var table = Table()
         try await fill()
-        let user = try await stack.newUser()
+        let token = try await stack.newUser().idToken
+        let (settings, port) = (settings, stack.configuration(.messages).port)
+        let floor = try await Blocking.run { try Floors.wakeUp(seconds: settings.seconds) }
+        table.add("floor: wake-up, just before the reads", floor, "/s")
+        for limit in [1, 50] {
+            for clients in [1, 64] {
+                let window = try await Blocking.run {
+                    var load = RawLoad(
+                        try (0..<clients).map { _ in try RawSocket(port: port, signedInWith: token) }, depth: 1,
+                        requests: [
+                            ChatRequests.line(Messages.Get.method, ChatRequests.newest(limit, room: Self.room).bytes)
+                        ], .jsonRPC)
+                    defer { load.close() }
+                    return try load.windows(settings)
+                }
+                table.add(
+                    name(limit, clients), window, "reads/s", goals: Self.goals(limit, clients, floor: floor.p50))
+            }
+        }
         for limit in [1, 50] {
             for clients in [1, 64] {
                 let load = ClientLoad(
-                    clients: (0..<clients).map { _ in stack.client(.messages, as: .user(idToken: user.idToken)) },
-                    depth: 1, method: "messages.get",
-                    params: [
-                        EncodedJSON(
-                            "{\"path\":\"/chats/large/messages\",\"query\":{\"orderBy\":\"date\",\"limitToLast\":\(limit)}}"
-                        )
-                    ])
-                let window = try await load.windows(settings)
-                let what = "reads: newest \(limit) of \(Rate.text(Double(Self.roomSize))), \(clients) clients"
-                table.add(what, window.rate, latency: window.latencies)
-                for client in load.clients { await client.close() }
+                    clients: (0..<clients).map { _ in stack.client(.messages, as: .user(idToken: token)) }, depth: 1,
+                    method: Messages.Get.method, params: [ChatRequests.newest(limit, room: Self.room)])
+                table.add("\(name(limit, clients)), public client", try await load.windows(settings), "reads/s")
+                await load.close()
             }
+        }
+        return table
+    }
+
+    private func name(_ limit: Int, _ clients: Int) -> String {
+        "reads: newest \(limit) of \(Figure.text(Double(settings.roomSize))), \(LoadShape(clients, 1))"
+    }
+
+    /// One client measures how long a read takes, many measure how many there can be.
+    private static func goals(_ limit: Int, _ clients: Int, floor: Double) -> [Goal] {
+        switch (limit, clients) {
+        case (1, 1): [Goal(.p50, .atMost(floor + 150))]
+        case (1, _): [Goal(.value, .atLeast(15_000))]
+        case (_, 1): [Goal(.p50, .atMost(500))]
+        default: []
         }
     }
 
     private func fill() async throws {
         let client = stack.client(.messages, as: .administrator)
         let page = 1_000
-        for first in stride(from: 0, to: Self.roomSize, by: page) {
+        let start = Clock.now()
+        for first in stride(from: 0, to: settings.roomSize, by: page) {
             var values = JSONObject()
-            for number in first..<first + page { values.append("m\(1_000_000 + number)", PostBench.message(number)) }
-            _ = try await client.call(
-                method: "messages.update", params: ["path": "/chats/large/messages", "values": .object(values)])
+            for number in first..<min(first + page, settings.roomSize) {
+                values.append("m\(10_000_000 + number)", ChatRequests.message(number))
+            }
+            let params: JSONObject = ["path": .string("/chats/\(Self.room)/messages"), "values": .object(values)]
+            _ = try await client.call(method: Messages.Update.method, params: params)
         }
         await client.close()
-        Progress.say("the room of \(Rate.text(Double(Self.roomSize))) is filled")
+        let seconds = Double(Clock.now() - start) / 1e9
+        Progress.say("a room of \(Figure.text(Double(settings.roomSize))) messages, made in \(Figure.text(seconds)) s")
     }
 }

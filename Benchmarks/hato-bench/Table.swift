@@ -1,61 +1,141 @@
+import Foundation
+
+/// What must be reached for a row to be as good as it should be.
+struct Goal: Sendable {
+    enum Figure: Sendable {
+        case value, p50, p99, ratio
+    }
+
+    enum Bound: Sendable {
+        case atLeast(Double)
+        case atMost(Double)
+    }
+
+    var figure: Figure
+    var bound: Bound
+
+    init(_ figure: Figure, _ bound: Bound) {
+        self.figure = figure
+        self.bound = bound
+    }
+}
+
 /// The one table, and each of its lines on stderr as soon as it is known.
 struct Table: Sendable {
     struct Row: Sendable {
         var what: String
-        var figure: String
-        var latency = ""
-        var note = ""
-
-        var cells: [String] { [what, figure, latency, note] }
+        var value: Double
+        /// What `value` counts, e.g. `posts/s`, `kB`.
+        var unit: String
+        /// Microseconds.
+        var p50: Double?
+        var p99: Double?
+        /// How often the figure of something else that was measured in turn with this.
+        var ratio: (value: Double, to: String)?
+        var goals: [Goal] = []
     }
 
     var rows: [Row] = []
 
-    mutating func add(_ what: String, _ figure: String, latency: Latencies? = nil, note: String = "") {
-        let row = Row(what: what, figure: figure, latency: latency.map(\.text) ?? "", note: note)
+    mutating func add(_ row: Row) {
         rows.append(row)
-        Progress.say("\(what): \(figure)  \(row.latency)  \(note)")
+        Progress.say(row.cells.filter { !$0.isEmpty }.joined(separator: "  "))
     }
 
+    mutating func add(_ what: String, _ window: Window, _ unit: String, goals: [Goal] = []) {
+        add(Row(what: what, value: window.perSecond, unit: unit, p50: window.p50, p99: window.p99, goals: goals))
+    }
+
+    // MARK: As text
+
     var text: String {
-        let all = [["what", "figure", "p50 / p99 µs", "beside"]] + rows.map(\.cells)
-        let widths = (0..<4).map { column in all.map { $0[column].count }.max() ?? 0 }
+        let all = [["what", "figure", "p50 / p99 µs", "beside", "goal"]] + rows.map(\.cells)
+        let widths = (0..<5).map { column in all.map { $0[column].count }.max() ?? 0 }
         let lines = all.map { cells in
             zip(cells, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }.joined(separator: " | ")
         }
         let rule = widths.map { String(repeating: "-", count: $0) }.joined(separator: "-|-")
         return ([lines[0], rule] + lines.dropFirst()).joined(separator: "\n")
     }
-}
 
-/// Microseconds, each of them kept.
-struct Latencies: Sendable {
-    private var sorted: [UInt32] = []
+    // MARK: As JSON
 
-    init(_ microseconds: [UInt32]) { sorted = microseconds.sorted() }
+    private struct JSONRow: Encodable {
+        struct JSONGoal: Encodable {
+            var goal: String
+            var isReached: Bool
+        }
 
-    func at(_ share: Double) -> Double {
-        guard !sorted.isEmpty else { return 0 }
-        return Double(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))])
+        var what: String
+        var value: Double
+        var unit: String
+        var p50Us: Double?
+        var p99Us: Double?
+        var ratio: Double?
+        var ratioTo: String?
+        var goals: [JSONGoal]
+
+        init(_ row: Row) {
+            (what, value, unit, p50Us, p99Us) = (row.what, row.value, row.unit, row.p50, row.p99)
+            (ratio, ratioTo) = (row.ratio?.value, row.ratio?.to)
+            goals = row.goals.map { JSONGoal(goal: row.text(of: $0), isReached: row.reaches($0)) }
+        }
     }
 
-    var text: String { sorted.isEmpty ? "" : "\(Int(at(0.5))) / \(Int(at(0.99)))" }
+    /// An array of rows, with the figures as they were measured.
+    func writeJSON(to path: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        try encoder.encode(rows.map(JSONRow.init)).write(to: URL(fileURLWithPath: path))
+    }
 }
 
-/// One window of a load.
-struct Window: Sendable {
-    var perSecond: Double
-    var latencies: Latencies
-
-    static func median(_ windows: [Window]) -> Window {
-        windows.sorted { $0.perSecond < $1.perSecond }[windows.count / 2]
+extension Table.Row {
+    var cells: [String] {
+        let latency = p50.map { "\(Figure.text($0)) / \(Figure.text(p99 ?? 0))" } ?? ""
+        let beside = ratio.map { "\(Figure.text($0.value)) × \($0.to)" } ?? ""
+        let goals = goals.map { "\(text(of: $0)): \(reaches($0) ? "reached" : "MISSED")" }
+        return [what, "\(Figure.text(value)) \(unit)", latency, beside, goals.joined(separator: ", ")]
     }
 
-    var rate: String { "\(Rate.text(perSecond))/s" }
+    func reaches(_ goal: Goal) -> Bool {
+        guard let figure = figure(of: goal) else { return false }
+        return switch goal.bound {
+        case .atLeast(let bound): figure >= bound
+        case .atMost(let bound): figure <= bound
+        }
+    }
+
+    private func figure(of goal: Goal) -> Double? {
+        switch goal.figure {
+        case .value: value
+        case .p50: p50
+        case .p99: p99
+        case .ratio: ratio?.value
+        }
+    }
+
+    func text(of goal: Goal) -> String {
+        let bound =
+            switch goal.bound {
+            case .atLeast(let bound): "≥ \(Figure.text(bound))"
+            case .atMost(let bound): "≤ \(Figure.text(bound))"
+            }
+        return switch goal.figure {
+        case .value: "\(bound) \(unit)"
+        case .p50: "p50 \(bound) µs"
+        case .p99: "p99 \(bound) µs"
+        case .ratio: "\(bound) ×"
+        }
+    }
 }
 
-enum Rate {
+enum Figure {
+    /// Whole numbers with thousands parted; two digits behind the point below 10, one below 100.
     static func text(_ value: Double) -> String {
+        if value != value.rounded(), abs(value) < 100 {
+            return String(format: abs(value) < 10 ? "%.2f" : "%.1f", value)
+        }
         let digits = String(Int(value.rounded()))
         guard digits.count > 3 else { return digits }
         var out = ""

@@ -32,21 +32,24 @@ struct WireBench: Sendable {
             RPCServerConfiguration(service: "bench", version: "1"), router: router, authenticator: Nobody(),
             logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
         let (host, port) = try await server.start()
-        let text = String(repeating: "x", count: 170)
+        let params = EncodedJSON(["value": .string(String(repeating: "x", count: 170))])
+        let settings = settings
+        for (clients, depth) in [(1, 1), (1, 64), (64, 16)] {
+            let window = try await Blocking.run {
+                var load = RawLoad(
+                    try (0..<clients).map { _ in try RawSocket(port: port) }, depth: depth,
+                    requests: [ChatRequests.line(Echo.method, params.bytes)], .jsonRPC)
+                defer { load.close() }
+                return try load.windows(settings)
+            }
+            table.add("wire: echo, \(LoadShape(clients, depth))", window, "/s")
+        }
         for (clients, depth) in [(1, 1), (1, 64), (64, 16)] {
             let load = ClientLoad(
                 clients: (0..<clients).map { _ in RPCClient(RPCClientConfiguration(host: host, port: port)) },
-                depth: depth, method: Echo.method, params: [EncodedJSON("{\"value\":\"\(text)\"}")])
-            let window = try await load.windows(settings)
-            table.add("wire: echo, \(clients) × \(depth), this client", window.rate, latency: window.latencies)
-            for client in load.clients { await client.close() }
-        }
-        let request = Array(
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"bench.echo\",\"params\":{\"value\":\"\(text)\"}}\n".utf8)
-        for (clients, depth) in [(1, 64), (64, 16)] {
-            let load = RawLoad(port: port, clients: clients, depth: depth, request: request, linesPerAnswer: 1)
-            let window = try await load.windows(settings)
-            table.add("wire: echo, \(clients) × \(depth), raw bytes", window.rate, latency: window.latencies)
+                depth: depth, method: Echo.method, params: [params])
+            table.add("wire: echo, \(LoadShape(clients, depth)), public client", try await load.windows(settings), "/s")
+            await load.close()
         }
         await server.shutdown(grace: .seconds(1))
     }
@@ -57,5 +60,21 @@ struct WireBench: Sendable {
         func authenticate(_ credential: String) async throws -> Caller {
             throw RPCError.unauthenticated(reason: "INVALID_ID_TOKEN", "This server knows nobody")
         }
+    }
+}
+
+/// How many clients, and how many requests of each are in flight.
+struct LoadShape: Sendable, CustomStringConvertible {
+    var clients: Int
+    var depth: Int
+
+    init(_ clients: Int, _ depth: Int) {
+        self.clients = clients
+        self.depth = depth
+    }
+
+    var description: String {
+        let who = clients == 1 ? "1 client" : "\(clients) clients"
+        return depth == 1 ? who : "\(who), \(depth) in flight each"
     }
 }

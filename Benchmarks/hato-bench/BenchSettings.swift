@@ -1,0 +1,43 @@
+struct BenchSettings: Sendable {
+    static let usage = """
+        hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--json FILE]
+          --only       \(Bench.Part.allCases.map(\.rawValue).joined(separator: ", ")) (all of them)
+          --seconds    the length of one window (2)
+          --windows    each figure is the median of so many windows (5)
+          --room-size  messages in the room that is read from (100000)
+          --json       writes the table as JSON too
+        """
+
+    var parts = Set(Bench.Part.allCases)
+    /// The length of one window.
+    var seconds = 2.0
+    /// Each figure is the median of so many windows.
+    var windows = 5
+    var roomSize = 100_000
+    var jsonPath: String?
+
+    /// What the command line says; nil when it says something else than `usage`.
+    init?(_ arguments: [String]) {
+        var rest = arguments[...]
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst() else { return nil }
+            switch name {
+            case "--only":
+                let named = value.split(separator: ",").map { Bench.Part(rawValue: String($0)) }
+                parts = Set(named.compactMap { $0 })
+                if parts.count != named.count { return nil }
+            case "--seconds":
+                guard let seconds = Double(value), seconds > 0 else { return nil }
+                self.seconds = seconds
+            case "--windows":
+                guard let windows = Int(value), windows > 0 else { return nil }
+                self.windows = windows
+            case "--room-size":
+                guard let roomSize = Int(value), roomSize >= 1_000 else { return nil }
+                self.roomSize = roomSize
+            case "--json": jsonPath = value
+            default: return nil
+            }
+        }
+    }
+}

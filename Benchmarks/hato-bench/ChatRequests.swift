@@ -1,0 +1,34 @@
+import HatoModel
+import HatoRPC
+
+/// What is posted and asked: chat messages of about 200 bytes and four fields, in rooms indexed by date.
+enum ChatRequests {
+    static func message(_ number: Int, text: String? = nil) -> JSONValue {
+        let filled = text ?? "Message \(number) " + String(repeating: "いま帰る ", count: 7)
+        return [
+            "date": .number(Double(1_795_000_000_000 + number)), "senderId": .string("user\(number % 1_000)"),
+            "senderName": "マスオさん", "text": .string(filled),
+        ]
+    }
+
+    static func push(room: String, _ message: JSONValue) -> EncodedJSON {
+        EncodedJSON(.object(["path": .string("/chats/\(room)/messages"), "value": message]))
+    }
+
+    /// The params of pushes into many rooms, to be sent in turn.
+    static let pushes = (0..<4_096).map { push(room: "bench\($0 % 97)", message($0)) }
+
+    static func newest(_ limit: Int, room: String) -> EncodedJSON {
+        EncodedJSON(
+            .object([
+                "path": .string("/chats/\(room)/messages"),
+                "query": ["orderBy": "date", "limitToLast": .number(Double(limit))],
+            ]))
+    }
+
+    /// A request as it is sent. The id is always the same: answers come in the order of requests.
+    static func line(_ method: String, _ params: [UInt8]) -> [UInt8] {
+        Array("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\(method)\",\"params\":".utf8) + params
+            + Array("}\n".utf8)
+    }
+}

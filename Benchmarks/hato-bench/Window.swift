@@ -1,0 +1,32 @@
+/// What one stretch of time showed, or the medians of several.
+struct Window: Sendable {
+    var perSecond: Double
+    /// Microseconds.
+    var p50: Double
+    var p99: Double
+
+    /// - Parameter microseconds: of each answer.
+    init(seconds: Double, latencies microseconds: [UInt32]) {
+        let sorted = microseconds.sorted()
+        perSecond = Double(sorted.count) / seconds
+        p50 = Self.at(0.5, sorted)
+        p99 = Self.at(0.99, sorted)
+    }
+
+    /// Each figure is the median of its own.
+    init(mediansOf windows: [Window]) {
+        perSecond = windows.map(\.perSecond).median
+        p50 = windows.map(\.p50).median
+        p99 = windows.map(\.p99).median
+    }
+
+    private static func at(_ share: Double, _ sorted: [UInt32]) -> Double {
+        guard !sorted.isEmpty else { return 0 }
+        return Double(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))])
+    }
+}
+
+extension Array where Element == Double {
+    /// 0 when there is none.
+    var median: Double { isEmpty ? 0 : sorted()[count / 2] }
+}
