@@ -181,7 +181,8 @@ extension Notifier {
             /// Since the process started.
             public var delivered: Int
             public var dropped: Int
-            /// When the next delivery or retry is due.
+            /// When the first of the deliveries that wait is due; absent when none waits. Those that are being attempted
+            /// wait for nothing.
             public var nextDueAt: Int?
             public var cursors: [CursorStatus]
 

@@ -65,6 +65,33 @@ import Testing
         #expect(try await outbox.lease(limit: 100).leases.map(\.delivery.content.text.title) == ["a"])
     }
 
+    @Test func theNextDueTimeIsThatOfTheFirstDeliveryThatWaits() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.addDevice("d2", of: "u2")
+        #expect(try await outbox.counts().nextDueAt == nil)
+        try await outbox.send("a", to: ["u1"])
+        let began = clock.now
+        #expect(try await outbox.counts().nextDueAt == began)
+        // Being attempted, it waits for nothing: the end of its lease is not when something is due.
+        let lease = try #require(try await outbox.lease(limit: 1).leases.first)
+        #expect(try await outbox.counts().nextDueAt == nil)
+        // What stands behind it waits, since it was accepted.
+        clock.advance(by: .seconds(1))
+        try await outbox.send("b", to: ["u1"])
+        #expect(try await outbox.counts().nextDueAt == began + 1_000)
+        clock.advance(by: .seconds(1))
+        try await outbox.record(.failed(DeliveryAnswer(status: 503), retryAfter: .seconds(30)), of: lease)
+        #expect(try await outbox.counts().nextDueAt == began + 32_000)
+        try await outbox.send("c", to: ["u2"])
+        #expect(try await outbox.counts().nextDueAt == began + 2_000)
+        try await round(outbox, delivered)
+        #expect(try await outbox.counts().nextDueAt == began + 32_000)
+        clock.advance(by: .seconds(30))
+        for _ in 1...2 { try await round(outbox, delivered) }
+        #expect(try await outbox.counts().nextDueAt == nil)
+    }
+
     @Test func underACollapseKeyTheNewestReplacesWhatWasNotSent() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")

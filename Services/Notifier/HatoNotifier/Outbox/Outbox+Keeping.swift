@@ -70,15 +70,33 @@ extension Outbox {
 
     func counts() async throws -> Counts {
         try await store.read { snapshot in
-            var counts = Counts(
-                pending: try snapshot.count(.lane), leased: try snapshot.count(.leased), dead: try snapshot.count(.dead)
-            )
-            if let row = try snapshot.rows(RecordKey(.due), limit: 1).first {
-                var reader = RecordKeyReader(row.key.bytes)
-                counts.nextDueAt = reader.number().map { Int64($0) }
-            }
-            return counts
+            let leased = try snapshot.rows(RecordKey(.leased)).map { RecordKey(.delivery).with($0.key.tail) }
+            return Counts(
+                pending: try snapshot.count(.lane), leased: leased.count, dead: try snapshot.count(.dead),
+                nextDueAt: try snapshot.nextDueAt(besides: leased))
         }
+    }
+}
+
+extension StoreReading {
+    /// When the first delivery that waits is due: the heads of lanes, and what stands right behind one that is being
+    /// attempted. A lane's row in `due` alone does not tell, since it stands at the end of the lease meanwhile.
+    fileprivate func nextDueAt(besides leased: [RecordKey]) throws -> Int64? {
+        let attempted = Set(leased.map(\.bytes))
+        var next: Int64?
+        try scan(KeyRange(prefix: RecordKey(.due).bytes), reverse: false) { key, value in
+            if attempted.contains(value.copied) { return .next }
+            var reader = RecordKeyReader(key.copied)
+            next = reader.number().map { Int64($0) }
+            return .stop
+        }
+        for key in leased {
+            guard let head = try record(DeliveryRecord.self, key), let waiting = try delivery(behind: head) else {
+                continue
+            }
+            next = min(next ?? .max, waiting.machine.time)
+        }
+        return next
     }
 }
 

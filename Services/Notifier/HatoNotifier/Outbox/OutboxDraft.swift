@@ -144,9 +144,7 @@ struct OutboxDraft {
         writes.delete(dueKey)
         writes.delete(delivery.leasedKey)
         try leaveLane(delivery)
-        guard let row = try transaction.rows(delivery.lane.prefix, after: delivery.laneKey, limit: 1).first,
-            let next = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value))
-        else { return }
+        guard let next = try transaction.delivery(behind: delivery) else { return }
         writes.put(next.dueKey, bytes: next.key.bytes)
     }
 
@@ -172,6 +170,13 @@ struct OutboxDraft {
 }
 
 extension StoreReading {
+    /// What stands next in the lane of a delivery.
+    func delivery(behind head: DeliveryRecord) throws -> DeliveryRecord? {
+        try rows(head.lane.prefix, after: head.laneKey, limit: 1).first.flatMap { row in
+            try record(DeliveryRecord.self, RecordKey(bytes: row.value))
+        }
+    }
+
     func devices(of uid: String) throws -> [DeviceRecord] {
         let prefix = RecordKey(.deviceOfUser).with(uid)
         return try rows(prefix).compactMap { row in
