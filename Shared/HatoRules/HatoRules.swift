@@ -3,6 +3,7 @@
 /// `Rules.compile` reads a whole document (spec §9.1) and reports everything that is wrong with it, with line and
 /// column. The lexer and parser know the whole language of §9.5; what a rule may say so far is `true`, `false`, `auth
 /// != null` and `auth.uid == $x`, and anything else is refused when rules are set, never when they are asked.
+/// `RulesPredicate` is one expression that stands outside of a document and asks about values instead of a tree.
 public import HatoModel
 
 /// The compiled rules of one database.

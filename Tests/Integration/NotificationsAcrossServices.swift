@@ -83,6 +83,40 @@ struct NotificationsAcrossServices {
         }
     }
 
+    @Test func onlyWhatATriggerAsksForIsNotified() async throws {
+        try await TestStack.run { stack in
+            let receiver = try await Receiver()
+            let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
+            let devices = stack.client(.notifier)
+            _ = try await devices.call(Notifier.Devices.Register(url: receiver.url), credential: reader.idToken)
+            await devices.close()
+            let administrator = stack.client(.notifier, as: .administrator)
+            var trigger = Notifier.Triggers.Set(
+                id: "mention", pattern: "/chats/{chat}/messages/{id}", recipients: .init(uids: [reader.uid]),
+                notification: .init(body: "{before.text}→{after.text}"))
+            trigger.on = [.created, .updated]
+            trigger.when = "after.text.contains('@サザエ') && before.text != after.text && chat != 'lobby'"
+            _ = try await administrator.call(trigger)
+            for text in ["おはよう", "@サザエ おはよう"] { try await push(stack, writer, text) }
+            // A write below the node: what it does not tell is asked for, and known not to have changed.
+            let messages = stack.client(.messages)
+            for (child, value) in [("/text", "やあ @サザエ"), ("/seen", true)] as [(String, JSONValue)] {
+                _ = try await messages.call(
+                    Messages.Set(path: try TreePath("/chats/c2/messages/m1\(child)"), value: value),
+                    credential: writer.idToken)
+            }
+            await messages.close()
+            try await push(stack, writer, "またね @サザエ")
+            try await eventually("three webhooks") {
+                receiver.received.compactMap(\.text) == ["→@サザエ おはよう", "→やあ @サザエ", "→またね @サザエ"]
+            }
+            try await settled(stack)
+            #expect(receiver.received.count == 3)
+            await administrator.close()
+            await receiver.stop()
+        }
+    }
+
     @Test func aUserCanNeitherSendNorSeeWhatIsSent() async throws {
         try await TestStack.run { stack in
             let user = try await stack.newUser()

@@ -36,10 +36,13 @@ extension Notifier {
         public var uidsAt: String?
         /// A field of the change that holds a uid: `after.to`.
         public var uidField: String?
+        /// A field of the change that holds a token of `apns` or `fcm`; refused by name while these are not served.
+        public var tokenField: String?
 
         public init(uids: [String]) { self.uids = uids }
         public init(uidsAt: String) { self.uidsAt = uidsAt }
         public init(uidField: String) { self.uidField = uidField }
+        public init(tokenField: String) { self.tokenField = tokenField }
     }
 
     /// Turns changes at paths of a pattern into notifications.
@@ -52,6 +55,9 @@ extension Notifier {
         public var notification: NotificationText
         public var data: [String: String]?
         public var options: DeliveryOptions?
+        /// What must hold of a change, as an expression of the rules language over `after`, `before`, `path`, `type`,
+        /// `uid` (the author) and the names of the pattern: `after.kind == 'text' && chat != 'lobby'`.
+        public var when: String?
     }
 }
 
@@ -72,6 +78,10 @@ extension Notifier.Triggers {
         public var notification: Notifier.NotificationText
         public var data: [String: String]?
         public var options: Notifier.DeliveryOptions?
+        /// What must hold of a change, as an expression of the rules language over `after`, `before`, `path`, `type`,
+        /// `uid` (the author) and the names of the pattern: `after.kind == 'text' && chat != 'lobby'`. A condition that
+        /// cannot be evaluated does not hold.
+        public var when: String?
 
         public init(
             id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
@@ -86,7 +96,7 @@ extension Notifier.Triggers {
         public var trigger: Notifier.Trigger {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
-                notification: notification, data: data, options: options)
+                notification: notification, data: data, options: options, when: when)
         }
 
         public struct Result: Codable, Sendable, Hashable {
@@ -95,12 +105,14 @@ extension Notifier.Triggers {
             public init(created: Bool) { self.created = created }
         }
 
-        public static let example = RPCExample(
-            Set(
+        public static let example: RPCExample<Set> = {
+            var request = Set(
                 id: "chat-message", pattern: "/chats/{chat}/messages/{id}",
                 recipients: .init(uidsAt: "/chats/{chat}/members"),
-                notification: .init(title: "{after.senderName}さんからのメッセージ", body: "{after.text}")),
-            Result(created: true))
+                notification: .init(title: "{after.senderName}さんからのメッセージ", body: "{after.text}"))
+            request.when = "after.text != null && chat != 'lobby'"
+            return RPCExample(request, Result(created: true))
+        }()
     }
 
     public struct List: RPCRequest {
@@ -155,7 +167,7 @@ extension Notifier.Triggers {
         }
 
         public struct Result: Codable, Sendable, Hashable {
-            /// Whether pattern and type match; without a match nothing else is present.
+            /// Whether pattern and type match and `when` holds; otherwise nothing else is present.
             public var matches: Bool
             public var params: [String: String]?
             public var recipients: [String]?

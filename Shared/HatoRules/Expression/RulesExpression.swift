@@ -1,6 +1,6 @@
 /// A rule expression as parsed: what stands where, before anybody asks for types.
-struct RulesExpression: Hashable {
-    indirect enum Kind: Hashable {
+struct RulesExpression: Hashable, Sendable {
+    indirect enum Kind: Hashable, Sendable {
         case null
         case bool(Bool)
         case number(Double)
@@ -39,13 +39,13 @@ struct RulesExpression: Hashable {
     }
 }
 
-enum RulesUnaryOperator: String {
+enum RulesUnaryOperator: String, Sendable {
     case not = "!"
     case minus = "-"
 }
 
 /// `===` and `!==` are `==` and `!=` (spec §9.5).
-enum RulesBinaryOperator: String {
+enum RulesBinaryOperator: String, Sendable {
     case multiply = "*"
     case divide = "/"
     case remainder = "%"

@@ -159,6 +159,38 @@ import Testing
         await notifier.stop()
     }
 
+    @Test func aTriggerFiresOnlyWhereItsConditionHolds() async throws {
+        let notifier = try await started()
+        notifier.messages.setNode("/chats/c1/messages/m9", ["text": "2", "kind": "text"])
+        var trigger = Notifier.Triggers.Set(
+            id: "t", pattern: "/chats/{chat}/messages/{id}", recipients: .init(uids: ["u2"]),
+            notification: .init(body: "{after.text}"))
+        trigger.on = [.created, .updated]
+        trigger.when = "type == 'created' ? after.text.contains('!') : before.kind == after.kind"
+        _ = try await notifier.client.call(trigger)
+        notifier.messages.push("quiet")
+        notifier.messages.push("1!")
+        for (before, after) in [("text", "text"), ("image", "text")] as [(JSONValue, JSONValue)] {
+            notifier.messages.commit { _ in
+                var entry = Messages.Change.Entry(path: "/chats/c1/messages/m9", type: .updated)
+                entry.pattern = "/chats/{chat}/messages/{id}"
+                entry.params = ["chat": "c1", "id": "m9"]
+                // The first tells only the text: the kind that it does not tell has not changed.
+                entry.before = before == after ? ["text": "1"] : ["kind": before]
+                entry.after = before == after ? ["text": "2"] : ["kind": after]
+                entry.partial = true
+                return [entry]
+            }
+        }
+        notifier.messages.push("3!")
+        try await eventually("the last one") { bodies.last == "3!" }
+        #expect(bodies == ["1!", "2", "3!"])
+        let tried = try await notifier.client.call(
+            Notifier.Triggers.Test(id: "t", path: try TreePath("/chats/c1/messages/m1"), after: ["text": "quiet"]))
+        #expect(!tried.matches && tried.notification == nil)
+        await notifier.stop()
+    }
+
     @Test func thousandsOfChangesAreAllAcceptedInOrder() async throws {
         let notifier = try await started()
         try await notifier.setTrigger()

@@ -232,15 +232,26 @@ import Testing
         #expect(await error { try await notifier.setTrigger("a", title: "{nothing}") }?.reason == "invalid_template")
         #expect(
             await error { _ = try await notifier.client.call(Notifier.Triggers.Remove(id: "z")) }?.code == .notFound)
+        func refusal(_ change: (inout Notifier.Triggers.Set) -> Void) async -> RPCError? {
+            var set = Notifier.Triggers.Set(
+                id: "a", pattern: "/a/{b}", recipients: .init(uids: ["u1"]), notification: .init(title: "x"))
+            change(&set)
+            return await error { [set] in _ = try await notifier.client.call(set) }
+        }
+        let token = await refusal { $0.recipients = .init(tokenField: "after.token") }
+        #expect(token?.reason == "unsupported_platform" && token?.data["parameter"] == "recipients.tokenField")
+        let condition = await refusal { $0.when = "after.kind == 'x' && c" }
+        #expect(condition?.code == .invalidArgument && condition?.reason == "invalid_condition")
+        #expect(condition?.message.contains("line 1, column 22: Unknown variable 'c'") == true)
         let unknown = await error {
             _ = try await notifier.client.call(
                 method: "notifier.triggers.set",
                 params: [
-                    "id": "x", "pattern": "/a", "on": ["created"], "recipients": ["tokenField": "after.t"],
-                    "notification": ["title": "x"],
+                    "id": "x", "pattern": "/a", "on": ["created"], "recipients": ["uids": ["u1"]],
+                    "notification": ["title": "x"], "category": "REPLY",
                 ])
         }
-        #expect(unknown?.code == .invalidParams)
+        #expect(unknown?.code == .invalidParams && unknown?.data["parameter"] == "category")
         await notifier.stop()
     }
 

@@ -55,6 +55,32 @@ import Testing
         #expect("abcdef".cut(toBytes: 5) == "ab…")
     }
 
+    // MARK: Changes that tell a part
+
+    @Test func whatAWholeNodeWasIsKnownFromWhatItIs() {
+        var change = change(
+            before: ["text": "old", "gone": 1, "deep": ["a": 1]],
+            after: ["text": "new", "came": 2, "deep": ["a": nil, "b": 2]])
+        change.type = .updated
+        let node: JSONValue = ["text": "new", "came": 2, "deep": ["b": 2, "c": 3], "kept": true]
+        #expect(change.completed(by: node).before == change.before)
+        change.isPartial = true
+        let whole = change.completed(by: node)
+        #expect(whole.after == node)
+        #expect(whole.before == ["text": "old", "gone": 1, "deep": ["a": 1, "c": 3], "kept": true])
+        // Where every changed child came, or every one went, that side is null.
+        change.before = .null
+        change.after = ["came": 2, "deep": ["b": 2, "c": 3]]
+        #expect(change.completed(by: node).before == ["text": "new", "kept": true])
+        (change.before, change.after) = (["gone": 1, "deep": ["a": 1]], .null)
+        #expect(
+            change.completed(by: node).before == [
+                "text": "new", "came": 2, "gone": 1, "deep": ["a": 1, "b": 2, "c": 3], "kept": true,
+            ])
+        change.type = .created
+        #expect(change.completed(by: node).before == change.before)
+    }
+
     // MARK: Whole triggers
 
     private func trigger(_ recipients: Notifier.Recipients = .init(uidsAt: "/chats/{chat}/members")) -> Notifier.Trigger
@@ -109,6 +135,35 @@ import Testing
         #expect(!compiled.needsWholeNode(partial))
     }
 
+    @Test func aConditionDecidesOverTheChangeItsPathAndItsAuthor() throws {
+        func holds(_ condition: String, _ change: FeedChange) throws -> Bool {
+            var trigger = trigger()
+            trigger.when = condition
+            return try compiled(trigger).holds(change)
+        }
+        let change = change(before: ["kind": "draft"], after: ["kind": "text"])
+        for condition in [
+            "after.kind == 'text'", "before.kind != after.kind", "chat == 'c1' && id == 'm1'", "type == 'created'",
+            "path == '/chats/c1/messages/m1'", "uid == 'u1'",
+        ] {
+            #expect(try holds(condition, change), "\(condition)")
+        }
+        #expect(try !holds("after.kind == 'image'", change))
+        #expect(try holds("uid == null", self.change(uid: nil)))
+        #expect(try compiled(trigger()).holds(change))
+    }
+
+    @Test func aPartOfANodeIsCompletedWhenTheConditionNeedsIt() throws {
+        var trigger = trigger()
+        trigger.when = "before.kind != after.kind"
+        var partial = change(before: ["text": "x", "kind": "a"], after: ["text": "x", "senderName": "y", "kind": "b"])
+        partial.type = .updated
+        partial.isPartial = true
+        #expect(try !compiled(trigger).needsWholeNode(partial))
+        partial.before = ["text": "x"]
+        #expect(try compiled(trigger).needsWholeNode(partial))
+    }
+
     @Test func theNotificationIsNamedByPathVersionAndTrigger() throws {
         let commit = FeedCommit(version: 7, epoch: "e", time: 1_000, changes: [])
         let settings = CompiledTrigger.Settings(limits: NotifierLimits(), timeToLive: .seconds(60), now: 5_000)
@@ -147,5 +202,9 @@ import Testing
         #expect(parameter { $0.recipients = .init(uids: []) } == "recipients.uids")
         #expect(parameter { $0.recipients = .init(uidsAt: "members") } == "recipients.uidsAt")
         #expect(parameter { $0.recipients = .init(uidField: "to") } == "recipients.uidField")
+        #expect(parameter { $0.recipients = .init(tokenField: "after.token") } == "recipients.tokenField")
+        #expect(parameter { $0.recipients.tokenField = "after.token" } == "recipients")
+        #expect(parameter { $0.when = "after.kind" } == "when")
+        #expect(parameter { $0.when = "other == 'x'" } == "when")
     }
 }

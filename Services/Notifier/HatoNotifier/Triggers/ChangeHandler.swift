@@ -39,7 +39,7 @@ struct ChangeHandler: Sendable {
         }
         guard next != cursor else { return cursor }
         outbox.metrics.changesCame(firings.count)
-        firings = try await completed(firings)
+        firings = try await completed(firings).filter { $0.trigger.holds($0.change) }
         let keys = try await recipientKeys(of: firings)
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
@@ -93,7 +93,7 @@ struct ChangeHandler: Sendable {
                 let node = nodes[path]
             else { return firing }
             var whole = firing
-            whole.change.after = node
+            whole.change = firing.change.completed(by: node)
             return whole
         }
     }

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoRules
 
 /// A trigger that was read and found right; decides, without looking at anything but the change, what is to be sent to
 /// whom.
@@ -17,6 +18,7 @@ struct CompiledTrigger: Sendable {
     private let body: Template?
     private let data: [String: Template]
     private let collapseKey: Template?
+    private let condition: RulesPredicate?
 
     /// Throws `RPCError` that names the parameter.
     init(_ trigger: Notifier.Trigger, limits: NotifierLimits) throws(RPCError) {
@@ -40,6 +42,19 @@ struct CompiledTrigger: Sendable {
         }
         self.data = data
         collapseKey = try CompiledTrigger.template(trigger.options?.collapseKey, "options.collapseKey", names)
+        condition = try CompiledTrigger.condition(trigger.when, names)
+    }
+
+    /// What a condition can name besides what the pattern's wildcards stand for, which hide these.
+    private static let names = ["after", "before", "path", "type", "uid"]
+
+    private static func condition(_ text: String?, _ names: [String]) throws(RPCError) -> RulesPredicate? {
+        guard let text else { return nil }
+        do { return try RulesPredicate(text, names: names + CompiledTrigger.names) } catch {
+            throw .invalidArgument(
+                "when", reason: "invalid_condition",
+                "when, line \(error.line), column \(error.column): \(error.message)")
+        }
     }
 
     private static func template(
@@ -54,26 +69,31 @@ struct CompiledTrigger: Sendable {
     private static func recipients(
         _ named: Notifier.Recipients, _ names: [String], _ limits: NotifierLimits
     ) throws(RPCError) -> Recipients {
-        switch (named.uids, named.uidsAt, named.uidField) {
-        case (let uids?, nil, nil):
+        switch (named.uids, named.uidsAt, named.uidField, named.tokenField) {
+        case (let uids?, nil, nil, nil):
             guard !uids.isEmpty, uids.count <= limits.recipientsMax else {
                 throw .invalidArgument(
                     "recipients.uids", reason: "invalid_recipients", "1 to \(limits.recipientsMax) uids can be named")
             }
             return .uids(uids)
-        case (nil, let path?, nil):
+        case (nil, let path?, nil, nil):
             guard path.hasPrefix("/"), let template = try template(path, "recipients.uidsAt", names) else {
                 throw .invalidArgument(
                     "recipients.uidsAt", reason: "invalid_recipients", "uidsAt is a path, e.g. /chats/{chat}/members")
             }
             return .keys(of: template)
-        case (nil, nil, let name?):
+        case (nil, nil, let name?, nil):
             guard let field = FieldPath(name), !field.keys.isEmpty else {
                 throw .invalidArgument(
                     "recipients.uidField", reason: "invalid_recipients",
                     "uidField is a field of the change, e.g. after.to")
             }
             return .field(field)
+        case (nil, nil, nil, _?):
+            // A webhook has no token, and an address that anybody may write is not called unregistered.
+            throw .invalidArgument(
+                "recipients.tokenField", reason: "unsupported_platform",
+                "Tokens are those of apns and fcm, which this notifier does not serve; name uids, uidsAt or uidField")
         default:
             throw .invalidArgument(
                 "recipients", reason: "invalid_recipients", "Give exactly one of uids, uidsAt, uidField")
@@ -86,13 +106,39 @@ struct CompiledTrigger: Sendable {
         !change.isMany && change.pattern == pattern.description && trigger.on.contains(change.type)
     }
 
-    /// Whether the change tells too little, so that the whole node must be read to fill the texts.
+    /// Whether the trigger's condition holds for a change that tells all it asks for.
+    func holds(_ change: FeedChange) -> Bool {
+        guard let condition else { return true }
+        return condition.holds { name in
+            if let key = change.parameters[name] { return .string(key) }
+            return switch name {
+            case "after": change.after
+            case "before": change.before
+            case "path": .string(change.path)
+            case "type": .string(change.type.rawValue)
+            case "uid": change.uid.map { .string($0) }
+            default: nil
+            }
+        }
+    }
+
+    /// The fields of a change that the condition asks for.
+    private var conditionFields: [FieldPath] {
+        (condition?.places ?? []).compactMap { place in
+            guard let name = place.first, !pattern.parameterNames.contains(name) else { return nil }
+            return FieldPath.Side(rawValue: name).map { FieldPath(side: $0, keys: Array(place.dropFirst())) }
+        }
+    }
+
+    /// Whether the change tells too little, so that the whole node must be read to decide or to fill the texts.
     func needsWholeNode(_ change: FeedChange) -> Bool {
         guard change.isPartial || change.isTruncated, change.type != .deleted else { return false }
         var fields = (title?.fields ?? []) + (body?.fields ?? []) + (collapseKey?.fields ?? [])
-        fields += data.values.flatMap(\.fields)
+        fields += data.values.flatMap(\.fields) + conditionFields
         if case .field(let field) = recipients { fields.append(field) }
-        return fields.contains { $0.side == .after && $0.text(in: change) == nil }
+        return fields.contains { field in
+            (field.side == .after || change.tellsWhatBecame) && field.text(in: change) == nil
+        }
     }
 
     /// Where the recipients stand, for reading them; nil when the change itself tells them.

@@ -20,6 +20,35 @@ struct FeedChange: Sendable, Hashable {
     var isMany = false
 }
 
+extension FeedChange {
+    /// Whether the change holds every child that changed, and only these: then what the whole node was is known from
+    /// what it is.
+    var tellsWhatBecame: Bool { isPartial && !isTruncated && type == .updated }
+
+    /// The same change of the whole node, which is `node` now: the children it does not tell are as they were.
+    func completed(by node: JSONValue) -> FeedChange {
+        var whole = self
+        if tellsWhatBecame { whole.before = node.reverted(from: after, to: before) }
+        whole.after = node
+        return whole
+    }
+}
+
+extension JSONValue {
+    /// This node with the changed children of `new` as `old` has them; either is null when it has none of them.
+    fileprivate func reverted(from new: JSONValue?, to old: JSONValue?) -> JSONValue? {
+        guard case .object(var node) = self, let new = new?.children, let old = old?.children else { return old }
+        for name in (new.members + old.members).map(\.name) {
+            let child = (node[name] ?? .null).reverted(from: new[name] ?? .null, to: old[name] ?? .null)
+            node[name] = child?.isNull == false ? child : nil
+        }
+        return node.isEmpty ? nil : .object(node)
+    }
+
+    /// Nil for a leaf.
+    private var children: JSONObject? { isNull ? [:] : object }
+}
+
 /// The changes of one commit.
 struct FeedCommit: Sendable, Hashable {
     var version: UInt64

@@ -10,6 +10,11 @@ struct FieldPath: Hashable, Sendable {
     var side: Side
     var keys: [String]
 
+    init(side: Side, keys: [String]) {
+        self.side = side
+        self.keys = keys
+    }
+
     /// Nil when the text names no field: keys of the tree hold no dots, so a dot always parts two of them.
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

@@ -1,0 +1,63 @@
+public import HatoModel
+
+/// A condition over named JSON values, in the grammar, with the operators and the strictness of rule expressions (spec
+/// §9.5, §9.6): `after.kind == 'text' && before.status != after.status`.
+///
+/// A member of a value is its child: `after.author.uid`, or `after['first-name']` where the key is no name; what is
+/// missing is `null`, and a leaf with a priority is the leaf. Texts have `contains`, `beginsWith`, `endsWith`,
+/// `toLowerCase` and `toUpperCase`. What cannot be evaluated (a text that is less than a number) does not hold. One
+/// evaluation visits each part of the condition at most once.
+public struct RulesPredicate: Sendable, Hashable {
+    public let text: String
+    private let expression: RulesExpression
+
+    /// Throws the first problem of a text that is no condition over `names`; its line and column count from 1.
+    public init(_ text: String, names: [String]) throws(RulesProblem) {
+        let source = RulesSource(text)
+        guard text.utf8.count <= RulesLimits.predicateBytesMax else {
+            let message = "A condition has at most \(RulesLimits.predicateBytesMax) bytes."
+            throw source.problem(RulesFault(offset: 0, message: message))
+        }
+        self.text = text
+        do {
+            let placed = RulesDocument.PlacedText(
+                scalars: source.scalars, offsets: Array(source.scalars.indices), end: source.scalars.count)
+            expression = try RulesExpressionParser.parse(placed)
+            try RulesPredicateChecker(names: names).check(expression)
+        } catch {
+            throw source.problem(error)
+        }
+    }
+
+    /// Whether it holds for these values; nil is the value of a name that has none.
+    public func holds(_ value: (String) -> JSONValue?) -> Bool {
+        withoutActuallyEscaping(value) { value in
+            (try? RulesPredicateEvaluator(value: value).value(of: expression)) == .bool(true)
+        }
+    }
+
+    /// The places that it reads: a name and the keys below it, as far as they are written out.
+    public var places: [[String]] { expression.places }
+}
+
+extension RulesExpression {
+    fileprivate var places: [[String]] {
+        if let place { return [place] }
+        if case .call(let target, let arguments) = kind, case .member(let text, _) = target.kind {
+            return text.places + arguments.flatMap(\.places)
+        }
+        return parts.flatMap(\.places)
+    }
+
+    /// Nil when it is no chain of keys below a name.
+    private var place: [String]? {
+        switch kind {
+        case .variable(let name): return [name]
+        case .member(let parent, let key): return parent.place.map { $0 + [key] }
+        case .element(let parent, let key):
+            guard case .string(let key) = key.kind else { return nil }
+            return parent.place.map { $0 + [key] }
+        default: return nil
+        }
+    }
+}
