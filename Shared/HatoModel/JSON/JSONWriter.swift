@@ -1,9 +1,9 @@
 /// Writes JSON texts into bytes, without white space, members in the order they are written.
 ///
 /// Commas are set by the writer: `beginObject`, `member`, a value, …, `endObject`. Nothing checks that the calls make
-/// one valid text; the doc comments say what may follow what. Numbers are written as §4 of the architecture says:
-/// integral ones below 2^53 without fraction, others in the shortest form that reads back; -0 is 0. Only what RFC 8259
-/// wants escaped is.
+/// one valid text; the doc comments say what may follow what. Numbers are written as JavaScript writes them (spec
+/// realtime-database §2.8; `JSONWriter+Number.swift`), so that what one client wrote is what every other one shows. Only
+/// what RFC 8259 wants escaped is.
 public struct JSONWriter: Sendable {
     public private(set) var bytes: [UInt8] = []
     /// Whether something stands before the next value or name that must be parted from it.
@@ -111,8 +111,7 @@ public struct JSONWriter: Sendable {
             append("null")
             return
         }
-        let text = number.description
-        append(text.hasSuffix(".0") ? text.dropLast(2) : Substring(text))
+        appendShortest(number)
     }
 
     public mutating func write(_ integer: Int) { write(Int64(integer)) }

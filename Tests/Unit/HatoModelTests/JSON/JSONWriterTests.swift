@@ -15,6 +15,38 @@ import Testing
         #expect(text(.number(number)) == expected)
     }
 
+    /// What `String(number)` gives in JavaScript.
+    @Test(
+        arguments: [
+            (9_007_199_254_740_993, "9007199254740992"), (1e16, "10000000000000000"),
+            (12_345_678_901_234_567, "12345678901234568"), (18_014_398_509_481_984, "18014398509481984"),
+            (1.8446744073709552e19, "18446744073709552000"), (1e17, "100000000000000000"),
+            (-1.5e17, "-150000000000000000"), (123456789012345680000, "123456789012345680000"),
+            (1e20, "100000000000000000000"), (999999999999999900000, "999999999999999900000"), (1e21, "1e+21"),
+            (-1e21, "-1e+21"), (1.5e21, "1.5e+21"), (1e22, "1e+22"), (1e100, "1e+100"), (0.001, "0.001"),
+            (0.0001, "0.0001"), (0.00001, "0.00001"), (0.000001, "0.000001"), (0.0000015, "0.0000015"),
+            (-0.00001234, "-0.00001234"), (1e-7, "1e-7"), (-1.5e-7, "-1.5e-7"), (1e-10, "1e-10"),
+            (1.23e-100, "1.23e-100"), (0.1 + 0.2, "0.30000000000000004"), (123.456, "123.456"),
+            (1.0 / 3, "0.3333333333333333"),
+            (100.5, "100.5"), (2251799813685248.5, "2251799813685248.5"),
+            (2.2250738585072014e-308, "2.2250738585072014e-308"),
+        ] as [(Double, String)])
+    func numbersLookAsInJavaScript(number: Double, expected: String) {
+        #expect(text(.number(number)) == expected)
+    }
+
+    @Test func everyNumberReadsBackAsItself() throws {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<20_000 {
+            let number = Double(bitPattern: generator.next())
+            guard number.isFinite, !number.isZero else { continue }
+            try #require(JSONParser.parse(JSONValue.number(number).encoded).number == number)
+            // Most random bits make huge or tiny numbers; these lie where the form changes.
+            let common = number.significand * Double(sign: .plus, exponent: Int.random(in: -30...80), significand: 1)
+            try #require(JSONParser.parse(JSONValue.number(common).encoded).number == common)
+        }
+    }
+
     @Test func onlyWhatMustBeEscapedIs() {
         #expect(text("a\"b\\c/d") == #""a\"b\\c/d""#)
         #expect(text("\u{8}\u{c}\n\r\t\u{0}\u{1f}") == #""\b\f\n\r\t\u0000\u001f""#)
