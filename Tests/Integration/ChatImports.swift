@@ -111,82 +111,17 @@ struct ChatImports {
 
     // MARK: Running commands
 
-    private struct Ended {
-        var code: Int32
-        var text: String
-        var error: String
-        var output: JSONValue { (try? JSONParser.parse(text)) ?? .null }
-    }
-
-    private func command(_ arguments: [String], on stack: TestStack, asNobody: Bool = false) async throws -> Ended {
-        let process = Process()
-        process.executableURL = try products().appending(path: "hato-messages")
-        process.arguments = arguments
-        var environment = ProcessInfo.processInfo.environment
-        environment["HATO_SERVER"] = stack.announcement["messages"]?.string
-        environment["HATO_ADMIN_KEY_FILE"] = asNobody ? nil : stack.announcement["adminKeyFile"]?.string
-        environment["HATO_TOKEN"] = nil
-        process.environment = environment
-        let folder = try TemporaryFolder()
-        let (output, error) = (try folder.handle("output"), try folder.handle("error"))
-        process.standardOutput = output
-        process.standardError = error
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            process.terminationHandler = { _ in continuation.resume() }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        return Ended(code: process.terminationStatus, text: try folder.text("output"), error: try folder.text("error"))
-    }
-
-    /// The folder of the built products: a test bundle lies beside them.
-    private func products() throws -> URL {
-        let starts = CommandLine.arguments.filter { $0.contains(".xctest") } + CommandLine.arguments.prefix(1)
-        for start in starts {
-            var folder = URL(fileURLWithPath: start).deletingLastPathComponent()
-            for _ in 0..<5 {
-                if FileManager.default.isExecutableFile(atPath: folder.appending(path: "hato-messages").path) {
-                    return folder
-                }
-                folder.deleteLastPathComponent()
-            }
-        }
-        throw CocoaError(.fileNoSuchFile)
+    private func command(
+        _ arguments: [String], on stack: TestStack, asNobody: Bool = false
+    ) async throws -> Executable.Ended {
+        var environment = ["HATO_SERVER": stack.announcement["messages"]?.string ?? ""]
+        if !asNobody { environment["HATO_ADMIN_KEY_FILE"] = stack.announcement["adminKeyFile"]?.string }
+        return try await Executable.run("hato-messages", arguments, environment)
     }
 
     private func sample() throws -> URL {
         var folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         for _ in 0..<2 { folder.deleteLastPathComponent() }
         return folder.appending(path: "Services/Messages/hato-messages/Samples/irc-sample.jsonl")
-    }
-}
-
-/// A folder that goes with its owner.
-private final class TemporaryFolder {
-    private let url = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)")
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func write(_ name: String, _ text: String) throws -> String {
-        let file = url.appending(path: name)
-        try text.write(to: file, atomically: true, encoding: .utf8)
-        return file.path
-    }
-
-    func handle(_ name: String) throws -> FileHandle {
-        let file = url.appending(path: name)
-        try Data().write(to: file)
-        return try FileHandle(forWritingTo: file)
-    }
-
-    func text(_ name: String) throws -> String { try String(contentsOf: url.appending(path: name), encoding: .utf8) }
-
-    func run(_ executable: String, _ arguments: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: executable)
-        process.arguments = arguments
-        try process.run()
-        process.waitUntilExit()
     }
 }

@@ -1,3 +1,5 @@
+public import HatoStorage
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -24,6 +26,8 @@ public struct AuthConfiguration: Sendable {
     /// Whether limits by address also count what comes from this machine, where the gateway and proxies are.
     public var limitsLoopback = false
     public var limits = AuthLimits()
+    /// The only folder backups are written under; nil: there are none.
+    public var backupFolder: BackupFolder?
 
     public init() {}
 }

@@ -76,6 +76,7 @@ public final class AuthService: Sendable {
         addAccountMethods(to: &router)
         addUsersMethods(to: &router)
         addKeysMethods(to: &router)
+        addBackupMethod(to: &router)
         return router
     }
 

@@ -90,6 +90,11 @@ struct DevStack: RunningService {
             return configuration
         }
 
+        /// Each service has a folder of its own there, so that their backups may bear one name.
+        func backupFolder(_ service: String) -> BackupFolder? {
+            start.settings.text("backup-dir").map { BackupFolder("\($0)/\(service)", service: service) }
+        }
+
         func logger(_ service: String) -> Logger { ServiceProcess.logger(service, start.settings) }
 
         func startAuth() async throws -> AuthServer {
@@ -98,6 +103,7 @@ struct DevStack: RunningService {
             configuration.passwordLengthMin = 6
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
+            configuration.backupFolder = backupFolder("auth")
             let service = try await AuthService.open(
                 configuration, store: stores.auth, administratorKeys: keys,
                 environment: AuthEnvironment(logger: logger("auth")))
@@ -112,7 +118,7 @@ struct DevStack: RunningService {
                 project: start.settings["project"], keysFile: folder.keysFile("notifier"))
             configuration.administratorKey = try folder.administratorKey()
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
-            configuration.backupFolder = start.settings.text("backup-dir")
+            configuration.backupFolder = backupFolder("notifier")
             return try await NotifierServer.start(
                 configuration, store: stores.notifier, logger: logger("notifier"))
         }
@@ -136,7 +142,7 @@ struct MessagesPart: Sendable {
         var configuration = MessagesConfiguration(server: try parts.server("messages"))
         configuration.firstRules = DefaultRules.chat
         configuration.metricsText = parts.start.metricsText
-        configuration.backupFolder = parts.start.settings.text("backup-dir")
+        configuration.backupFolder = parts.backupFolder("messages")
         service = try MessagesService(
             store: parts.stores.messages, configuration: configuration, authenticator: authenticator,
             logger: parts.logger("messages"))
@@ -150,10 +156,13 @@ struct MessagesPart: Sendable {
 
     private func setRules(_ file: String, _ parts: DevStack.Parts) async throws {
         let text: String
+        if let problem = FileProblem.ofReading(file) {
+            throw SettingsError("setting rules: \(file) cannot be read: \(problem)")
+        }
         do {
             text = try String(contentsOfFile: file, encoding: .utf8)
         } catch {
-            throw SettingsError("setting rules: \(file) cannot be read")
+            throw SettingsError("setting rules: \(file) is not in UTF-8")
         }
         let key =
             try String(contentsOfFile: parts.folder.administratorKeyFile, encoding: .utf8)

@@ -53,7 +53,7 @@ public final class MessagesService: Sendable {
         exports = ExportSnapshots(limits: configuration.limits)
         MovingMethods(
             parts: parts, queue: queue, sessions: sessions, exports: exports,
-            backups: Backups(folder: configuration.backupFolder), publisher: publisher
+            backupFolder: configuration.backupFolder, publisher: publisher
         ).add(to: &router)
         var server = configuration.server
         server.methods = Messages.methods

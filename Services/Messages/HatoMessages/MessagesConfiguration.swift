@@ -1,5 +1,6 @@
 import HatoModel
 public import HatoRPC
+public import HatoStorage
 
 /// What a messages service is told when it starts.
 public struct MessagesConfiguration: Sendable {
@@ -7,7 +8,7 @@ public struct MessagesConfiguration: Sendable {
     public var server: RPCServerConfiguration
     public var limits = MessagesLimits()
     /// The only folder backups are written under; nil: there are none.
-    public var backupFolder: String?
+    public var backupFolder: BackupFolder?
     /// The rules a store that was just created gives its first database, `default`.
     public var firstRules = DefaultRules.deny
     /// What to add to `service.health`, e.g. whether the keys of the auth service have come.

@@ -26,8 +26,6 @@ enum MessagesError: Error, Sendable {
     case tooManyExports(max: Int)
     case exportNotFound(String)
     case wrongRow(index: Int, String)
-    case backupExists(String)
-    case backupsOff
     case stopping
 }
 
@@ -46,7 +44,7 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyListeners, .tooManyFollowers, .tooManyPatterns, .subscriptionNotFound, .unknownVersion,
             .compacted:
             listeningError
-        case .tooManyExports, .exportNotFound, .wrongRow, .backupExists, .backupsOff, .stopping: movingError
+        case .tooManyExports, .exportNotFound, .wrongRow, .stopping: movingError
         }
     }
 
@@ -110,11 +108,6 @@ extension MessagesError: RPCErrorConvertible {
             .notFound(reason: "export_not_found", "The export \"\(handle)\" has ended; begin anew without snapshot")
         case .wrongRow(let index, let problem):
             .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
-        case .backupExists(let name):
-            .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
-        case .backupsOff:
-            .failedPrecondition(
-                reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
         case .stopping: .unavailable(reason: "stopping", "The service is stopping")
         default: .internalError
         }

@@ -1,6 +1,8 @@
 import ArgumentParser
 import HatoCommand
 import HatoModel
+import HatoRocksDB
+import HatoStorage
 
 /// Runs the messages service and does by hand what it offers.
 @main
@@ -11,7 +13,8 @@ struct MessagesCommand: AsyncParsableCommand {
             ServeCommand.self, GetCommand.self, QueryCommand.self, SetCommand.self, PushCommand.self,
             UpdateCommand.self, RemoveCommand.self, ListenCommand.self, FollowCommand.self, RulesCommand.self,
             IndexCommand.self, DatabasesCommand.self, ExportCommand.self, ImportCommand.self, ImportChatsCommand.self,
-            StatsCommand.self, BackupCommand.self, CallCommand<MessagesTarget>.self,
+            StatsCommand.self, BackupCommand.self, RestoreCommand<MessagesTarget>.self,
+            CallCommand<MessagesTarget>.self,
             HealthCommand<MessagesTarget>.self, ConfigCommand.self, VersionCommand<MessagesTarget>.self,
         ])
 }
@@ -20,4 +23,11 @@ enum MessagesTarget: CommandTarget {
     static let service = "messages"
     static let port = 7702
     static let methods = Messages.methods
+}
+
+extension MessagesTarget: RestoringTarget {
+    static func restore(_ backup: String, to data: String) throws -> JSONObject {
+        let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
+        return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
+    }
 }

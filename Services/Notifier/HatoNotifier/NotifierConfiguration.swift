@@ -1,6 +1,7 @@
 public import HatoIdentity
 public import HatoPush
 public import HatoRPC
+public import HatoStorage
 
 /// What the service needs to start.
 public struct NotifierConfiguration: Sendable {
@@ -17,7 +18,7 @@ public struct NotifierConfiguration: Sendable {
     public var delivery = DeliveryPolicy()
     public var limits = NotifierLimits()
     /// The only folder backups are written under; nil refuses them.
-    public var backupFolder: String?
+    public var backupFolder: BackupFolder?
     public var time = TimeSource()
     public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
 

@@ -16,8 +16,6 @@ enum NotifierError: Error, Sendable, Hashable {
     case tooManyFollowers(Int)
     case unknownSubscription(String)
     case unknownPosition
-    case backupsOff
-    case backupExists(String)
 }
 
 extension NotifierError: RPCErrorConvertible {
@@ -46,10 +44,6 @@ extension NotifierError: RPCErrorConvertible {
             .notFound(reason: "subscription_not_found", "This connection has no subscription \"\(name)\"")
         case .unknownPosition:
             .failedPrecondition(reason: "unknown_version", "This notifier never had that position in that epoch")
-        case .backupsOff:
-            .failedPrecondition(reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
-        case .backupExists(let name):
-            .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
         }
     }
 }

@@ -1,6 +1,8 @@
 import ArgumentParser
 import HatoCommand
 import HatoModel
+import HatoRocksDB
+import HatoStorage
 
 /// Runs the notifier and does by hand what it offers.
 @main
@@ -9,7 +11,8 @@ struct NotifierCommand: AsyncParsableCommand {
         commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
         subcommands: [
             ServeCommand.self, DevicesCommand.self, TriggersCommand.self, SendCommand.self, OutboxCommand.self,
-            DeadCommand.self, ReceiveCommand.self, BackupCommand.self, CallCommand<NotifierTarget>.self,
+            DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
+            CallCommand<NotifierTarget>.self,
             HealthCommand<NotifierTarget>.self, ConfigCommand.self, VersionCommand<NotifierTarget>.self,
         ])
 }
@@ -18,4 +21,11 @@ enum NotifierTarget: CommandTarget {
     static let service = "notifier"
     static let port = 7703
     static let methods = Notifier.methods
+}
+
+extension NotifierTarget: RestoringTarget {
+    static func restore(_ backup: String, to data: String) throws -> JSONObject {
+        let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
+        return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
+    }
 }

@@ -91,21 +91,11 @@ extension Messages {
 
         /// Accepted like everywhere; a copy holds all databases.
         public var database: DatabaseName?
-        /// A new folder's name: `[A-Za-z0-9._-]{1,100}`, not starting with a dot.
-        public var name: String
+        public var name: BackupName
 
-        public init(name: String) { self.name = name }
+        public init(name: BackupName) { self.name = name }
 
-        public struct Result: Codable, Sendable, Hashable {
-            public var name: String
-            /// The copy holds everything up to this version.
-            public var version: UInt64
-
-            public init(name: String, version: UInt64) {
-                self.name = name
-                self.version = version
-            }
-        }
+        public typealias Result = BackupResult
     }
 }
 
@@ -127,6 +117,6 @@ extension Messages.Import {
 
 extension Messages.Backup {
     public static var example: RPCExample<Self> {
-        RPCExample(Messages.Backup(name: "2026-11-21"), Result(name: "2026-11-21", version: 19))
+        RPCExample(Messages.Backup(name: .example), .example)
     }
 }

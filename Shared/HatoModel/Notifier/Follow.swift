@@ -120,17 +120,13 @@ extension Notifier {
         public static let effect = Effect.read
         public static let isSlow = true
 
-        /// A new folder's name: `[A-Za-z0-9._-]{1,100}`, not starting with a dot.
-        public var name: String
+        public var name: BackupName
 
-        public init(name: String) { self.name = name }
+        public init(name: BackupName) { self.name = name }
 
-        public struct Result: Codable, Sendable, Hashable {
-            public var name: String
-            public init(name: String) { self.name = name }
-        }
+        public typealias Result = BackupResult
 
-        public static let example = RPCExample(Backup(name: "2026-11-21"), Result(name: "2026-11-21"))
+        public static let example = RPCExample(Backup(name: .example), BackupResult.example)
     }
 }
 

@@ -39,7 +39,7 @@ final class StoreFolder: Sendable {
         self.lock = Mutex(lock)
     }
 
-    private static func checkFormat(_ path: String) throws(StoreError) {
+    static func checkFormat(_ path: String) throws(StoreError) {
         let text = String(decoding: try Files.read(path), as: UTF8.self)
         let words = text.split(whereSeparator: \.isWhitespace)
         guard words.count == 2, words[0] == "hato-store", let found = Int(words[1]), found > 0 else {

@@ -44,8 +44,7 @@ package enum Files {
         let file = try OpenFile(path, access: .read)
         var (bytes, buffer): ([UInt8], [UInt8]) = ([], Array(repeating: 0, count: 1 << 16))
         while true {
-            let count = buffer.withUnsafeMutableBytes { SystemCall.read(file.descriptor, $0.baseAddress, $0.count) }
-            if count < 0 { throw failure("read", path) }
+            let count = try file.read(into: &buffer)
             if count == 0 { return bytes }
             bytes.append(contentsOf: buffer[..<count])
         }
@@ -78,7 +77,7 @@ package enum Files {
         .io("cannot \(doing) \(path): \(String(cString: strerror(errno)))")
     }
 
-    private static func isFolder(_ path: String) -> Bool {
+    static func isFolder(_ path: String) -> Bool {
         guard let stream = opendir(path) else { return false }
         closedir(stream)
         return true
@@ -105,7 +104,7 @@ package final class OpenFile: Sendable {
         }
     }
 
-    fileprivate let descriptor: Int32
+    private let descriptor: Int32
     private let path: String
 
     package init(_ path: String, access: Access) throws(StoreError) {
@@ -116,6 +115,16 @@ package final class OpenFile: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// Reads on, as much as fits; 0 at the end.
+    package func read(into buffer: inout [UInt8]) throws(StoreError) -> Int {
+        while true {
+            let count = buffer.withUnsafeMutableBytes { SystemCall.read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Files.failure("read", path) }
+            return count
+        }
+    }
 
     package func write(_ bytes: Span<UInt8>, at offset: Int) throws(StoreError) {
         var done = 0

@@ -104,30 +104,40 @@ import Testing
     @Test func backupGoesUnderItsFolderOnly() async throws {
         let folder = URL.temporaryDirectory.appending(path: "hato-messages-tests-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        try await RunningMessages.with(change: { $0.backupFolder = folder }) { running in
+        try await RunningMessages.with(change: { $0.backupFolder = BackupFolder(folder, service: "messages") }) {
+            running in
             let client = running.administrator
             let version = try await client.call(Messages.Set(path: "/a", value: 1)).version
-            let backup = try await client.call(Messages.Backup(name: "first"))
+            let backup = try await client.call(Messages.Backup(name: BackupName("first")))
             #expect(backup.version >= version)
             #expect(FileManager.default.fileExists(atPath: folder + "/first"))
-            #expect(await refusal { try await client.call(Messages.Backup(name: "first")) }?.code == .alreadyExists)
+            #expect(
+                await refusal { try await client.call(Messages.Backup(name: BackupName("first"))) }?.code
+                    == .alreadyExists)
             for name in ["../x", ".hidden", "a/b", ""] {
-                #expect(await refusal { try await client.call(Messages.Backup(name: name)) }?.code == .invalidArgument)
+                let refused = await refusal {
+                    try await client.call(method: Messages.Backup.method, params: ["name": .string(name)])
+                }
+                #expect(refused?.code == .invalidArgument)
+                #expect(refused?.data["parameter"] == "name")
             }
         }
         try await RunningMessages.with { running in
             let client = running.administrator
-            #expect(await refusal { try await client.call(Messages.Backup(name: "x")) }?.reason == "backups_off")
+            #expect(
+                await refusal { try await client.call(Messages.Backup(name: BackupName("x"))) }?.reason == "backups_off"
+            )
         }
     }
 
     @Test func backupIsAStoreOfItsOwn() async throws {
         let folder = URL.temporaryDirectory.appending(path: "hato-messages-tests-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        try await RunningMessages.with(change: { $0.backupFolder = folder }) { running in
+        try await RunningMessages.with(change: { $0.backupFolder = BackupFolder(folder, service: "messages") }) {
+            running in
             let client = running.administrator
             _ = try await client.call(Messages.Set(path: "/a", value: ["b": 1]))
-            _ = try await client.call(Messages.Backup(name: "copy"))
+            _ = try await client.call(Messages.Backup(name: BackupName("copy")))
         }
         try await RunningMessages.with(store: try MemoryStore(restoring: folder + "/copy")) { running in
             let value = try await running.administrator.call(Messages.Get(path: "/")).value

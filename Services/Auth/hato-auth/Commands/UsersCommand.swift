@@ -159,3 +159,15 @@ struct KeysCommand: AsyncParsableCommand {
         func request() throws -> Auth.Keys.Rotate { Auth.Keys.Rotate() }
     }
 }
+
+struct BackupCommand: RequestCommand {
+    typealias Target = AuthTarget
+    static let configuration = CommandConfiguration(
+        commandName: "backup", abstract: Auth.Backup.summary,
+        discussion: "The service writes it, under its --backup-dir; `hato-auth restore` makes a data folder of it.")
+
+    @OptionGroup var options: ClientOptions
+    @Argument(help: "The name of the backup.") var name: String
+
+    func request() throws -> Auth.Backup { Auth.Backup(name: try BackupName(name)) }
+}

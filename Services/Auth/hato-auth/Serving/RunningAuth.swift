@@ -1,4 +1,3 @@
-import Foundation
 import HatoAuth
 import HatoIdentity
 import HatoModel
@@ -13,14 +12,14 @@ struct RunningAuth: RunningService {
     private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        let configuration = try AuthSettings.configuration(start.settings)
+        var configuration = try AuthSettings.configuration(start.settings)
+        configuration.backupFolder = start.settings.text("backup-dir").map {
+            BackupFolder($0, service: AuthTarget.service)
+        }
         let keys = try administratorKeys(start)
         let folder = start.settings["data"]
-        // The store holds the keys that sign: what is made here is for this user alone.
-        _ = umask(0o077)
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let store = try RocksDBStore.open(folder: "\(folder)/store")
+        try DataFolder.make(folder)
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
         do {
             let service = try await AuthService.open(
                 configuration, store: store, administratorKeys: keys,

@@ -9,7 +9,7 @@ struct MovingMethods: Sendable {
     let queue: CommitQueue
     let sessions: ConnectionSessions
     let exports: ExportSnapshots
-    let backups: Backups
+    let backupFolder: BackupFolder?
     let publisher: Publisher
 
     private static let exportRowsDefault = 1_000
@@ -18,16 +18,7 @@ struct MovingMethods: Sendable {
         router.handleInOrder(Messages.Export.self) { export($0, $1, $2) }
         router.handleInOrder(Messages.Import.self) { importRows($0, $1, $2) }
         router.handleInOrder(Messages.Backup.self) { request, context, reply in
-            guard Backups.isName(request.name) else {
-                return reply.fail(
-                    RPCError.invalidArgument(
-                        "name", reason: "invalid_name",
-                        "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot, e.g. \"2026-11-21\""
-                    ))
-            }
-            onReader(context, reply) {
-                Messages.Backup.Result(name: request.name, version: try backups.write(request.name, of: parts.store))
-            }
+            onReader(context, reply) { try backup(request.name) }
         }
         router.handleInOrder(Messages.Stats.self) { _, context, reply in
             sessions.session(of: context.connection).afterOwnWrites {
@@ -39,6 +30,14 @@ struct MovingMethods: Sendable {
                 }
             }
         }
+    }
+
+    private func backup(_ name: BackupName) throws -> BackupResult {
+        guard let backupFolder else { throw RPCError.backupsOff }
+        guard let version = try backupFolder.write(name.text, of: parts.store) else {
+            throw RPCError.backupExists(name)
+        }
+        return BackupResult(name: name, version: version)
     }
 
     private func statistics() -> Messages.Stats.Result {

@@ -121,10 +121,10 @@ struct BackupCommand: RequestCommand {
     typealias Target = MessagesTarget
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: Messages.Backup.summary,
-        discussion: "The service writes it, under its --backup-dir.")
+        discussion: "The service writes it, under its --backup-dir; `hato-messages restore` makes a data folder of it.")
 
     @OptionGroup var options: ClientOptions
     @Argument(help: "The name of the copy.") var name: String
 
-    func request() throws -> Messages.Backup { Messages.Backup(name: name) }
+    func request() throws -> Messages.Backup { Messages.Backup(name: try BackupName(name)) }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import HatoIdentity
 import HatoMessages
 import HatoModel
@@ -20,8 +19,7 @@ struct ServingMessages: RunningService {
         let keys = try administratorKeys(start)
         let auth = RPCClient(try start.clientConfiguration(to: "auth"))
         let folder = start.settings["data"]
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try DataFolder.make(folder)
         let authenticator = ServiceAuthenticator(
             configuration: IdentityConfiguration(
                 project: start.settings["project"], keysFile: "\(folder)/auth-keys.json"),
@@ -29,7 +27,9 @@ struct ServingMessages: RunningService {
         ) { try await auth.call(Auth.Keys()).keys }
         var configuration = MessagesConfiguration(server: try start.serverConfiguration(version: Service.version))
         configuration.limits = MessagesSettings.limits(start.settings)
-        configuration.backupFolder = start.settings.text("backup-dir")
+        configuration.backupFolder = start.settings.text("backup-dir").map {
+            BackupFolder($0, service: MessagesTarget.service)
+        }
         configuration.firstRules = start.settings["first-rules"] == "chat" ? DefaultRules.chat : DefaultRules.deny
         configuration.metricsText = start.metricsText
         configuration.checks = {
@@ -38,7 +38,7 @@ struct ServingMessages: RunningService {
             case .degraded(let problem): RPCHealth(.degraded, checks: ["keys": .string(problem)])
             }
         }
-        let store = try RocksDBStore.open(folder: "\(folder)/store")
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
         let service: MessagesService
         do {
             service = try MessagesService(

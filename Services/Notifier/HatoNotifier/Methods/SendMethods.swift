@@ -99,20 +99,11 @@ extension NotifierService {
         }
     }
 
-    func backup(_ name: String) async throws -> Notifier.Backup.Result {
-        guard let folder = configuration.backupFolder else { throw NotifierError.backupsOff }
-        let isName = name.utf8.allSatisfy { byte in
-            (0x61...0x7A).contains(byte) || (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte)
-                || byte == 0x2E || byte == 0x5F || byte == 0x2D
+    func backup(_ name: BackupName) async throws -> BackupResult {
+        guard let folder = configuration.backupFolder else { throw RPCError.backupsOff }
+        guard let version = try await store.read({ [store] _ in try folder.write(name.text, of: store) }) else {
+            throw RPCError.backupExists(name)
         }
-        guard isName, (1...100).contains(name.utf8.count), !name.hasPrefix(".") else {
-            throw RPCError.invalidArgument(
-                "name", reason: "invalid_name",
-                "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, e.g. \"2026-11-21\"")
-        }
-        try await store.read { [store] _ in
-            try BackupFolder(folder).write(name, of: store)
-        }
-        return .init(name: name)
+        return BackupResult(name: name, version: version)
     }
 }

@@ -92,10 +92,12 @@ struct DeadCommand: AsyncParsableCommand {
 
 struct BackupCommand: RequestCommand {
     typealias Target = NotifierTarget
-    static let configuration = CommandConfiguration(commandName: "backup", abstract: Notifier.Backup.summary)
+    static let configuration = CommandConfiguration(
+        commandName: "backup", abstract: Notifier.Backup.summary,
+        discussion: "The service writes it, under its --backup-dir; `hato-notifier restore` makes a data folder of it.")
 
     @OptionGroup var options: ClientOptions
     @Argument(help: "The name of the backup.") var name: String
 
-    func request() throws -> Notifier.Backup { .init(name: name) }
+    func request() throws -> Notifier.Backup { .init(name: try BackupName(name)) }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import HatoIdentity
 import HatoModel
 import HatoNotifier
@@ -23,13 +22,12 @@ struct RunningNotifier: RunningService {
         configuration.administratorKey = try file.flatMap { try administratorKey($0) }
         configuration.identity = IdentityConfiguration(
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
-        configuration.backupFolder = start.settings.text("backup-dir")
+        configuration.backupFolder = start.settings.text("backup-dir").map {
+            BackupFolder($0, service: NotifierTarget.service)
+        }
         try NotifierSettings.apply(start.settings, to: &configuration)
-        // The store holds signing secrets: what is made here is for this user alone.
-        _ = umask(0o077)
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let store = try RocksDBStore.open(folder: "\(folder)/store")
+        try DataFolder.make(folder)
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
         do {
             return RunningNotifier(
                 server: try await NotifierServer.start(configuration, store: store, logger: start.logger), store: store)

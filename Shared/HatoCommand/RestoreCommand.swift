@@ -1,0 +1,57 @@
+public import ArgumentParser
+import Foundation
+public import HatoModel
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A service whose data can be restored where no service runs.
+public protocol RestoringTarget: CommandTarget {
+    /// Makes the service's data folder `data`, which must be empty or missing, from the folder of a backup; blocks as
+    /// long as that takes. Returns what is said of it, e.g. `{"version":19,"epoch":"…"}`. What it throws describes
+    /// itself to people and means that nothing was restored.
+    static func restore(_ backup: String, to data: String) throws -> JSONObject
+}
+
+/// `restore BACKUP --data DIR`: the offline way back from a backup (protocol §5, §8).
+public struct RestoreCommand<Target: RestoringTarget>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "restore", abstract: "Make a data folder from a backup, for `serve` to be started on.",
+            discussion: """
+                The data folder must be empty or missing; the backup is checked to its end and stays as it is. The \
+                restored store has an epoch of its own: whoever followed the old one is told so, and reads anew.
+                """)
+    }
+
+    @Argument(help: ArgumentHelp("The backup's folder.", valueName: "backup"))
+    var backup: String
+
+    @Option(help: ArgumentHelp("The data folder to make, empty or missing.", valueName: "dir"))
+    var data: String
+
+    @Flag(help: "Print JSON, also on a terminal.")
+    var json = false
+
+    public init() {}
+
+    public func run() async throws {
+        let output = CommandOutput.standard(json: json)
+        try await CommandSession.reporting(Target.self, output) {
+            // What is restored may hold secrets: it is for this user alone, also the files a store makes by itself.
+            _ = umask(0o077)
+            var answer: JSONObject = ["data": .string(data)]
+            do {
+                for member in try Target.restore(backup, to: data).members { answer[member.name] = member.value }
+            } catch {
+                throw CommandFailure(.inputOutput, "nothing was restored: \(error)")
+            }
+            try output.show(.object(answer))
+        }
+    }
+}

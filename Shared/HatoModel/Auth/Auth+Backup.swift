@@ -1,0 +1,17 @@
+extension Auth {
+    /// Writes a copy of the store, signing keys included, under the service's `--backup-dir`, and nowhere else.
+    public struct Backup: RPCRequest {
+        public static let method = "auth.backup"
+        public static let summary = "Writes a copy of the store under the service's backup folder"
+        public static let access = Access.administrator
+        public static let effect = Effect.read
+        public static let isSlow = true
+        public static let example = RPCExample(Backup(name: .example), BackupResult.example)
+
+        public typealias Result = BackupResult
+
+        public var name: BackupName
+
+        public init(name: BackupName) { self.name = name }
+    }
+}

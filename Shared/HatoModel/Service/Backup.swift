@@ -1,0 +1,65 @@
+/// The name of a backup, which becomes that of a new folder: `[A-Za-z0-9._-]{1,100}`, not starting with a dot, so that no
+/// name leads out of the folder backups are written under.
+public struct BackupName: Sendable, Hashable, CustomStringConvertible {
+    public let text: String
+
+    /// Throws `ArgumentError` (`invalid_name`) when the text is no such name.
+    public init(_ text: String) throws(ArgumentError) {
+        guard (1...100).contains(text.utf8.count), !text.hasPrefix("."), text.utf8.allSatisfy(Self.isAllowed) else {
+            throw ArgumentError(
+                reason: "invalid_name",
+                "A backup is named with 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot, e.g. \"2026-11-21\"")
+        }
+        self.text = text
+    }
+
+    private init(checked text: String) { self.text = text }
+
+    public var description: String { text }
+
+    static let example = BackupName(checked: "2026-11-21")
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+}
+
+extension BackupName: Codable {
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
+/// What the `backup` method of a service answers.
+public struct BackupResult: Codable, Sendable, Hashable {
+    public var name: BackupName
+    /// The copy holds everything up to this version of the service's store.
+    public var version: UInt64
+
+    public init(name: BackupName, version: UInt64) {
+        self.name = name
+        self.version = version
+    }
+
+    static let example = BackupResult(name: .example, version: 19)
+}
+
+extension RPCError {
+    /// The service was started without `--backup-dir`.
+    public static let backupsOff = RPCError.failedPrecondition(
+        reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
+
+    public static func backupExists(_ name: BackupName) -> RPCError {
+        .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
+    }
+}

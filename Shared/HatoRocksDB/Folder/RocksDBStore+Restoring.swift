@@ -1,0 +1,105 @@
+public import HatoStorage
+
+/// Restoring a backup, offline: the way from a folder that `BackupFolder` wrote to one that a service can be started on.
+///
+/// Nothing is touched before the backup and the data folder have been looked at. Then the backup, which stays as it is,
+/// is copied to `store.restoring` in the data folder, opened there, which gives the copy an epoch of its own, and read
+/// to its end, which checks every block's checksum. Only then it gets the name `store`, in one step. So the data folder
+/// holds all of it or nothing; what a crash left is removed by the next try. The copy is made inside the data folder,
+/// not beside it: the folder is often a mounted volume, whose name cannot be given to something else.
+extension RocksDBStore {
+    /// What was restored.
+    public struct Restored: Sendable, Hashable {
+        public var version: UInt64
+        public var epoch: StoreEpoch
+    }
+
+    /// The store's folder in a service's data folder.
+    public static func folder(in data: String) -> String { data + "/store" }
+
+    /// Restores the backup in the folder `backup`, which must be one of `service`, into `data`, which must be empty or
+    /// missing. Throws `.locked` when a running service or another restore has the data folder, `.newerFormat`,
+    /// `.lostCommits` and `.corrupted` for a backup that cannot be used, and `.io` for everything else.
+    public static func restore(
+        backup: String, of service: String, to data: String, options: RocksDBOptions = RocksDBOptions()
+    ) throws(StoreError) -> Restored {
+        try checkBackup(backup, of: service)
+        let isNew = !Files.exists(data)
+        try Files.createFolder(data)
+        do throws(StoreError) {
+            return try restoreChecked(backup, to: data, options)
+        } catch {
+            if isNew { Files.removeEmptyFolder(data) }
+            throw error
+        }
+    }
+
+    private static func checkBackup(_ backup: String, of service: String) throws(StoreError) {
+        let names = Set(try Files.names(in: backup))
+        guard names.contains("format") else { throw .io("\(backup) is no backup: it holds no file named format") }
+        try StoreFolder.checkFormat(backup + "/format")
+        guard names.contains("copy") else {
+            throw .io("\(backup) is no backup but a store in use: it has been opened since it was written")
+        }
+        guard let owner = try BackupFolder.service(of: backup) else {
+            throw .io("\(backup) is no backup of a service: it holds no file that names it")
+        }
+        guard owner == service else { throw .io("\(backup) is a backup of \(owner), not of \(service)") }
+    }
+
+    private static func restoreChecked(
+        _ backup: String, to data: String, _ options: RocksDBOptions
+    ) throws(StoreError) -> Restored {
+        let target = folder(in: data)
+        let draft = target + ".restoring"
+        try checkIsFree(data, besides: draft)
+        try Files.createFolder(draft)
+        let hold = try OpenFile(draft, access: .read)
+        guard try hold.lock() else { throw .locked("another restore into \(data) is under way") }
+        // The lock lasts as long as this value does.
+        defer { withExtendedLifetime(hold) {} }
+        do throws(StoreError) {
+            try Files.removeContents(of: draft)
+            try Files.copyFolder(backup, to: draft, except: ["service", "lock"])
+            let restored = try verify(draft, options)
+            guard try Files.renameFolder(draft, to: target) else { throw notEmpty(data, holds: "store") }
+            return restored
+        } catch {
+            Files.removeFolder(draft)
+            throw error
+        }
+    }
+
+    private static func checkIsFree(_ data: String, besides draft: String) throws(StoreError) {
+        let names = try Files.names(in: data).filter { $0 != "lost+found" && "\(data)/\($0)" != draft }
+        guard let name = names.first else { return }
+        let lock = folder(in: data) + "/lock"
+        if Files.exists(lock), try !OpenFile(lock, access: .read).lock() {
+            throw .locked("\(data) is in use by a running service; stop it, and restore into a new folder")
+        }
+        throw notEmpty(data, holds: name)
+    }
+
+    private static func notEmpty(_ data: String, holds name: String) -> StoreError {
+        .io("\(data) is not empty (it holds \(name)); restore into a new or an empty folder")
+    }
+
+    /// Opens the copy and reads all of it.
+    private static func verify(_ folder: String, _ options: RocksDBOptions) throws(StoreError) -> Restored {
+        let store = try RocksDBStore.open(folder: folder, options: options)
+        defer { store.close() }
+        do {
+            try store.snapshot().scan(.all, reverse: false) { _, _ in .next }
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw .corrupted("\(error)")
+        }
+        var position = (store.keptCommits.oldest ?? 1) - 1
+        while position < store.version {
+            guard let newest = try store.commits(after: position, limit: 1_000).last else { break }
+            position = newest.version
+        }
+        return Restored(version: store.version, epoch: store.epoch)
+    }
+}

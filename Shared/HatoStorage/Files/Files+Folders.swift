@@ -1,0 +1,63 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Whole folders: copied durably, put in place at once, removed.
+extension Files {
+    /// Copies what lies in `source`, except the names given, into the new folder `target`. All of it is on disk when
+    /// this returns, for its owner alone to read (0600, folders 0700).
+    package static func copyFolder(_ source: String, to target: String, except: Set<String> = []) throws(StoreError) {
+        for name in try names(in: source) where !except.contains(name) {
+            let (from, to) = ("\(source)/\(name)", "\(target)/\(name)")
+            if isFolder(from) {
+                try createNewFolder(to)
+                try copyFolder(from, to: to)
+            } else {
+                try copy(from, to: to)
+            }
+        }
+        try syncFolder(of: target + "/.")
+    }
+
+    private static func copy(_ source: String, to target: String) throws(StoreError) {
+        let (from, to) = (try OpenFile(source, access: .read), try OpenFile(target, access: .createEmpty))
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset = 0
+        while true {
+            let count = try from.read(into: &buffer)
+            if count == 0 { return try to.sync() }
+            try to.write(buffer.span.extracting(0..<count), at: offset)
+            offset += count
+        }
+    }
+
+    /// Gives a folder its name durably; false, and nothing done, when something other than an empty folder has it.
+    package static func renameFolder(_ path: String, to target: String) throws(StoreError) -> Bool {
+        if rename(path, target) != 0 {
+            if errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR { return false }
+            throw failure("rename", path)
+        }
+        try syncFolder(of: target)
+        return true
+    }
+
+    /// Removes the folder with all that is in it, as far as that goes: for what was left half done.
+    package static func removeFolder(_ path: String) {
+        try? removeContents(of: path)
+        _ = rmdir(path)
+    }
+
+    package static func removeContents(of folder: String) throws(StoreError) {
+        for name in try names(in: folder) {
+            let inner = "\(folder)/\(name)"
+            if unlink(inner) != 0 { removeFolder(inner) }
+        }
+    }
+
+    /// Removes the folder if there is nothing in it.
+    package static func removeEmptyFolder(_ path: String) { _ = rmdir(path) }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Synchronization
+
+/// The project's built programs, run as people run them.
+enum Executable {
+    struct Ended {
+        var code: Int32
+        var text: String
+        var error: String
+        var output: JSONValue { (try? JSONParser.parse(text)) ?? .null }
+    }
+
+    /// Longer than any machine needs; only what hangs gets there.
+    private static let patience: Duration = .seconds(240)
+
+    /// Runs a program to its end, without input. Of the environment, only what is given here is Hato's.
+    static func run(
+        _ name: String, _ arguments: [String], _ environment: [String: String] = [:]
+    ) async throws -> Ended {
+        let folder = try TemporaryFolder()
+        let process = try process(name, arguments, environment)
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try folder.handle("output")
+        process.standardError = try folder.handle("error")
+        let ended = Latch()
+        process.terminationHandler = { _ in ended.open() }
+        try process.run()
+        let identifier = process.processIdentifier
+        let impatience = Task {
+            try await Task.sleep(for: patience)
+            kill(identifier, SIGKILL)
+        }
+        await ended.wait()
+        impatience.cancel()
+        return Ended(code: process.terminationStatus, text: try folder.text("output"), error: try folder.text("error"))
+    }
+
+    fileprivate static func process(
+        _ name: String, _ arguments: [String], _ environment: [String: String]
+    ) throws -> Process {
+        let process = Process()
+        process.executableURL = try products().appending(path: name)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
+            .merging(environment) { $1 }
+        return process
+    }
+
+    /// The folder of the built products: a test bundle lies beside them.
+    static func products() throws -> URL {
+        let starts = CommandLine.arguments.filter { $0.contains(".xctest") } + CommandLine.arguments.prefix(1)
+        for start in starts {
+            var folder = URL(fileURLWithPath: start).deletingLastPathComponent()
+            for _ in 0..<5 {
+                if FileManager.default.isExecutableFile(atPath: folder.appending(path: "hato-messages").path) {
+                    return folder
+                }
+                folder.deleteLastPathComponent()
+            }
+        }
+        throw CocoaError(.fileNoSuchFile)
+    }
+}
+
+/// A `serve` on a free port, with the administrator key of its test. It ends with its standard input at the latest.
+final class ServingProgram: Sendable {
+    static let administratorKey = "administrator-key-of-the-tests-0123456789"
+
+    let address: String
+    private let process: Process
+    private let input: Pipe
+    private let ended = Latch()
+
+    /// Returns when it is ready.
+    init(_ name: String, _ arguments: [String], in folder: TemporaryFolder) async throws {
+        let keys = try folder.write("admin-key", Self.administratorKey)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
+        let own = ["serve", "--port", "0", "--exit-with-stdin", "--admin-key-file", keys]
+        (process, input) = (try Executable.process(name, own + arguments, [:]), Pipe())
+        let (output, log) = (Pipe(), try folder.handle("\(name).log"))
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = log
+        process.terminationHandler = { [ended] _ in ended.open() }
+        try process.run()
+        let line = await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: output.fileHandleForReading.availableData) }
+        }
+        guard let address = (try? JSONParser.parse(Array(line)))?["listening"]?.string else {
+            throw NeverReady(log: try folder.text("\(name).log"))
+        }
+        self.address = address
+    }
+
+    /// What the program said instead of getting ready.
+    struct NeverReady: Error { let log: String }
+
+    /// An administrator's client.
+    func client() throws -> RPCClient {
+        guard let configuration = RPCClientConfiguration(address: address) else { throw NeverReady(log: address) }
+        return RPCClient(configuration.with(credential: Self.administratorKey))
+    }
+
+    func stop() async {
+        process.terminate()
+        await ended.wait()
+        try? input.fileHandleForWriting.close()
+    }
+}
+
+/// Opens once; whoever waits goes on.
+final class Latch: Sendable {
+    private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+
+    func open() {
+        let waiting = state.withLock { state in
+            defer { state = (true, []) }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+}
+
+/// A folder that goes with its owner.
+final class TemporaryFolder {
+    private let url = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)")
+
+    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    var path: String { url.path }
+
+    func write(_ name: String, _ text: String) throws -> String {
+        let file = url.appending(path: name)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        return file.path
+    }
+
+    func handle(_ name: String) throws -> FileHandle {
+        let file = url.appending(path: name)
+        try Data().write(to: file)
+        return try FileHandle(forWritingTo: file)
+    }
+
+    func text(_ name: String) throws -> String { try String(contentsOf: url.appending(path: name), encoding: .utf8) }
+
+    func run(_ executable: String, _ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: executable)
+        process.arguments = arguments
+        try process.run()
+        process.waitUntilExit()
+    }
+}
