@@ -80,7 +80,7 @@ public struct ClientSettings: Sendable {
             throw CommandFailure(.usage, "'\(address)' is no address; give HOST:PORT, e.g. 127.0.0.1:\(defaultPort)")
         }
         configuration.timeout = .milliseconds(Int(options.timeout * 1000))
-        configuration.tls = Self.tls(options)
+        configuration.tls = try Self.tls(options)
         credential = try Self.credential(options, environment)
         if let credential { configuration = configuration.with(credential: credential) }
         self.configuration = configuration
@@ -90,14 +90,25 @@ public struct ClientSettings: Sendable {
         }
     }
 
-    private static func tls(_ options: ClientOptions) -> RPCClientTLS? {
+    /// Files that cannot be used are told here by their option, and not as a server that cannot be reached.
+    private static func tls(_ options: ClientOptions) throws -> RPCClientTLS? {
         guard options.tls || options.tlsCa != nil || options.tlsCertificate != nil || options.tlsServerName != nil
         else {
             return nil
         }
-        return RPCClientTLS(
+        let tls = RPCClientTLS(
             authorityFile: options.tlsCa, certificateFile: options.tlsCertificate, keyFile: options.tlsKey,
             serverName: options.tlsServerName)
+        do { try tls.check() } catch let error as TLSFileError {
+            let option =
+                switch error.part {
+                case .authority: "--tls-ca"
+                case .certificate: "--tls-certificate"
+                case .key: "--tls-key"
+                }
+            throw CommandFailure(.inputOutput, "\(option): \(error)")
+        }
+        return tls
     }
 
     private static func credential(_ options: ClientOptions, _ environment: [String: String]) throws -> String? {
@@ -111,9 +122,8 @@ public struct ClientSettings: Sendable {
     /// The first key of the file: the others are there until every service has the new one.
     private static func administratorKey(in file: String) throws -> String {
         let text: String
-        do { text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self) } catch {
-            throw CommandFailure(
-                .inputOutput, "cannot read the administrator key file '\(file)': \(error.localizedDescription)")
+        do { text = String(decoding: try CommandInput.bytes(of: file), as: UTF8.self) } catch {
+            throw CommandFailure(.inputOutput, "the administrator key file: \(error.message)")
         }
         let keys = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter {
             !$0.isEmpty

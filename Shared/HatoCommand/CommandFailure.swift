@@ -47,7 +47,7 @@ public struct CommandFailure: Error, Sendable, Hashable {
         case let error as ValidationError: self.init(.usage, error.message)
         case let error as JSONError: self.init(.usage, "not valid JSON: \(error)")
         case let error as any RPCErrorConvertible: self.init(error.rpcError)
-        case let error as RPCServerError: self.init(.configuration, "\(error)")
+        case let error as TLSFileError: self.init(.inputOutput, "\(error)")
         default: self.init(.internal, "\(error)")
         }
     }

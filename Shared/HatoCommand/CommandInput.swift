@@ -1,4 +1,5 @@
 import Foundation
+import HatoRPC
 
 #if canImport(Glibc)
     import Glibc
@@ -13,6 +14,9 @@ public enum CommandInput {
     /// The bytes of a file; `-` is stdin. Throws `CommandFailure` with the file's name.
     public static func bytes(of file: String) throws(CommandFailure) -> [UInt8] {
         if file == "-" { return try all() }
+        if let problem = FileProblem.ofReading(file) {
+            throw CommandFailure(.inputOutput, "cannot read '\(file)': \(problem)")
+        }
         do { return Array(try Data(contentsOf: URL(filePath: file))) } catch {
             throw CommandFailure(.inputOutput, "cannot read '\(file)': \(error.localizedDescription)")
         }

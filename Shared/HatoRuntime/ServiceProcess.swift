@@ -1,5 +1,6 @@
 import Foundation
 public import HatoModel
+import HatoRPC
 public import Logging
 import Metrics
 import Synchronization
@@ -83,7 +84,13 @@ public struct ServiceProcess: Sendable {
         }
         do {
             let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
-            return try await run(settings, start: start)
+            do { return try await run(settings, start: start) } catch let error as RPCServerError {
+                guard case .cannotListen(_, let port, _) = error else { throw error }
+                complain("\(SettingsError(cannotListen: error, port: port, settings))")
+                return 74
+            } catch let error as TLSFileError {
+                throw SettingsError(error, "tls")
+            }
         } catch let error as SettingsError {
             complain("\(error)")
             return 78
@@ -105,7 +112,11 @@ public struct ServiceProcess: Sendable {
         let stop = await Self.stopSignal()
         let running = try await start(
             Start(service: service, settings: settings, logger: logger, metricsText: { registry.text() }))
-        let metrics = try await endpoint(settings, registry)
+        let metrics: MetricsEndpoint?
+        do { metrics = try await endpoint(settings, registry) } catch {
+            await running.shutdown(grace: .zero)
+            throw error
+        }
         warnAboutOpenDoor(settings, logger)
         announce(running, metrics?.port)
         let failure = await stopped(running, by: stop, or: settings.flag("exit-with-stdin"))

@@ -10,14 +10,14 @@ struct DevFolder: Sendable {
     /// Makes the folder, readable by its owner alone, when it is not there. Throws `SettingsError`.
     init(_ settings: Settings) throws {
         isTemporary = settings.flag("ephemeral")
+        if isTemporary, let source = settings.source(of: "data") {
+            throw SettingsError(
+                "settings ephemeral and data (\(source)) contradict each other: one keeps nothing, the other says where"
+            )
+        }
         let temporary = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)").path
         path = isTemporary ? temporary : settings["data"]
-        do {
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch {
-            throw SettingsError("the data folder \(path) cannot be made: \(error.localizedDescription)")
-        }
+        try DataFolder.make(path)
     }
 
     func store(_ service: String) -> String { "\(path)/\(service)" }

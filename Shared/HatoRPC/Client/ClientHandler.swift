@@ -13,6 +13,8 @@ final class ClientHandler: ChannelDuplexHandler {
     private var lines = LineBuffer()
     private var isReadHeld = false
     private var reason: String?
+    /// The handshake has failed: nothing that was written has reached the server.
+    private(set) var isWithoutTLS = false
     private(set) var context: ChannelHandlerContext?
 
     init(link: ClientLink, lineBytesMax: Int, nestingMax: Int) {
@@ -31,7 +33,8 @@ final class ClientHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        reason = String(describing: error)
+        reason = ConnectionProblem.words(error)
+        isWithoutTLS = ConnectionProblem.isFailedHandshake(error)
         context.close(promise: nil)
     }
 

@@ -230,7 +230,7 @@ final class ClientLink: @unchecked Sendable {
             security = try configuration.tls.map { (try tls ?? ClientTLS.context($0), $0) }
             tls = security?.0
         } catch {
-            return connectFailed("TLS: \(error)")
+            return connectFailed(ConnectionProblem.words(error))
         }
         let host = configuration.host
         let bootstrap = ClientBootstrap(group: loop)
@@ -253,7 +253,7 @@ final class ClientLink: @unchecked Sendable {
             .whenComplete { [self] outcome in
                 switch outcome {
                 case .success: connected(handler)
-                case .failure(let error): connectFailed(String(describing: error))
+                case .failure(let error): connectFailed(ConnectionProblem.words(error))
                 }
             }
     }
@@ -267,7 +267,7 @@ final class ClientLink: @unchecked Sendable {
 
     private func connectFailed(_ reason: String) {
         if case .closed = phase { return }
-        failed(RPCError.cannotConnect(configuration.host, configuration.port, reason))
+        failed(noConnection(reason))
     }
 
     /// Ends what waits with `error`; the next call tries again, not at once.
@@ -299,8 +299,9 @@ final class ClientLink: @unchecked Sendable {
     func connectionEnded(_ handler: ClientHandler, reason: String?) {
         guard self.handler === handler else { return }
         switch phase {
-        case .authenticating:
-            failed(RPCError.cannotConnect(configuration.host, configuration.port, reason ?? "it closed at once"))
+        case .authenticating: failed(noConnection(reason))
+        // Written behind the handshake, and so never sent.
+        case .connected where handler.isWithoutTLS: failed(noConnection(reason))
         case .connected:
             phase = .idle
             failures = 0
@@ -310,6 +311,11 @@ final class ClientLink: @unchecked Sendable {
             failAll(RPCError.connectionLost)
         default: break
         }
+    }
+
+    private func noConnection(_ reason: String?) -> RPCError {
+        RPCError.cannotConnect(
+            configuration.host, configuration.port, reason ?? "the server closed the connection at once")
     }
 
     private func close(_ promise: EventLoopPromise<Void>) {

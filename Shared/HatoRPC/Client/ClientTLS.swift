@@ -4,17 +4,20 @@ import NIOSSL
 
 /// TLS of a link to a server: version 1.2 or newer.
 enum ClientTLS {
+    /// Throws `TLSFileError`.
     static func context(_ tls: RPCClientTLS) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         if let authority = tls.authorityFile {
-            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
+            configuration.trustRoots = .certificates(try TLSFiles.certificates(authority, .authority))
         }
         if let certificate = tls.certificateFile, let key = tls.keyFile {
-            configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) }
-            configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+            configuration.certificateChain = try TLSFiles.certificates(certificate, .certificate).map {
+                .certificate($0)
+            }
+            configuration.privateKey = .privateKey(try TLSFiles.privateKey(key))
         }
-        return try NIOSSLContext(configuration: configuration)
+        return try TLSFiles.context(configuration, keyFile: tls.keyFile)
     }
 
     /// An address cannot be named in a handshake, but the certificate is checked for it all the same.

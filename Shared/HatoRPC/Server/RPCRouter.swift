@@ -85,13 +85,11 @@ struct RPCMethod: Sendable {
 public enum RPCServerError: Error, Sendable, Hashable, CustomStringConvertible {
     case methodsWithoutHandler([String])
     case cannotListen(host: String, port: Int, reason: String)
-    case badTLS(file: String, reason: String)
 
     public var description: String {
         switch self {
         case .methodsWithoutHandler(let names): "declared methods without a handler: \(names.joined(separator: ", "))"
         case .cannotListen(let host, let port, let reason): "cannot listen on \(host):\(port): \(reason)"
-        case .badTLS(let file, let reason): "TLS: \(file): \(reason)"
         }
     }
 }

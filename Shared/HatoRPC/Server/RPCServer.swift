@@ -31,7 +31,7 @@ public final class RPCServer: Sendable {
         self.logger = logger
     }
 
-    /// Listens; returns the address it got. Throws `RPCServerError`. Called once.
+    /// Listens; returns the address it got. Throws `RPCServerError`, or `TLSFileError` for files of TLS. Called once.
     public func start() async throws -> (host: String, port: Int) {
         var router = router
         router.addServiceMethods(configuration) { [weak self] in await self?.counts() ?? LoopCounts() }
@@ -49,7 +49,7 @@ public final class RPCServer: Sendable {
         } catch {
             try? await group.shutdownGracefully()
             throw RPCServerError.cannotListen(
-                host: configuration.host, port: configuration.port, reason: String(describing: error))
+                host: configuration.host, port: configuration.port, reason: ConnectionProblem.words(error))
         }
     }
 

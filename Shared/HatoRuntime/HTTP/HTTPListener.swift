@@ -1,3 +1,4 @@
+import HatoRPC
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -39,7 +40,7 @@ public final class HTTPListener: Sendable {
     /// The port it got.
     public var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// Starts listening. Throws when the address is taken or not ours.
+    /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
     public init(
         host: String, port: Int, bodyBytesMax: Int = 1 << 20,
         answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
@@ -60,7 +61,7 @@ public final class HTTPListener: Sendable {
                 .bind(host: host, port: port).get()
         } catch {
             try? await group.shutdownGracefully()
-            throw error
+            throw RPCServerError.cannotListen(host: host, port: port, reason: ConnectionProblem.words(error))
         }
     }
 

@@ -1,3 +1,4 @@
+import HatoRPC
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -9,7 +10,7 @@ final class MetricsEndpoint: Sendable {
 
     var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// Starts listening. Throws when the address is taken or not ours.
+    /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
     init(host: String, port: Int, text: @escaping @Sendable () -> String) async throws {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
@@ -24,7 +25,7 @@ final class MetricsEndpoint: Sendable {
                 .bind(host: host, port: port).get()
         } catch {
             try? await group.shutdownGracefully()
-            throw error
+            throw RPCServerError.cannotListen(host: host, port: port, reason: ConnectionProblem.words(error))
         }
     }
 

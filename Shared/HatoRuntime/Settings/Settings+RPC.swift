@@ -114,11 +114,34 @@ extension ServiceProcess.Start {
         }
         var configuration = RPCClientConfiguration(host: address.host, port: address.port)
         if settings.flag("peer-tls") {
-            configuration.tls = RPCClientTLS(
+            let tls = RPCClientTLS(
                 authorityFile: settings.text("peer-tls-ca"), certificateFile: settings.text("peer-tls-certificate"),
                 keyFile: settings.text("peer-tls-key"))
+            do { try tls.check() } catch let error as TLSFileError { throw SettingsError(error, "peer-tls") }
+            configuration.tls = tls
         }
         return configuration
+    }
+}
+
+extension SettingsError {
+    /// A file of TLS that a setting with this prefix names.
+    init(_ error: TLSFileError, _ prefix: String) {
+        let name =
+            switch error.part {
+            case .certificate: "\(prefix)-certificate"
+            case .key: "\(prefix)-key"
+            case .authority: prefix == "tls" ? "tls-client-ca" : "\(prefix)-ca"
+            }
+        self.init("setting \(name): \(error)")
+    }
+
+    /// An address nobody can listen on: the settings whose port it is.
+    init(cannotListen error: RPCServerError, port: Int, _ settings: Settings) {
+        let names = settings.entries.map(\.setting.name).filter {
+            ($0 == "port" || $0.hasSuffix("-port")) && settings.text($0) == "\(port)"
+        }
+        self.init("setting \((names + ["host"]).joined(separator: " or ")): \(error)")
     }
 }
 

@@ -42,6 +42,12 @@ public struct Settings: Sendable {
 
     public func address(_ name: String) -> ServiceAddress? { entry(name)?.value.flatMap { ServiceAddress($0) } }
 
+    /// Who gave the setting its value; nil when nobody did, so that its default holds or it has none.
+    public func source(of name: String) -> Source? {
+        guard let entry = entry(name), entry.value != nil, entry.source != .defaultValue else { return nil }
+        return entry.source
+    }
+
     /// Name, value and source of everything, secrets hidden: what `config` and `service.config` show.
     public var shown: [(name: String, value: String?, source: String)] {
         entries.map { entry in

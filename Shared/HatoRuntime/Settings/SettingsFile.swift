@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HatoRPC
 import Yams
 
 /// The keys of a settings file in YAML or JSON (which is YAML too), chosen for one environment.
@@ -18,11 +19,14 @@ public struct SettingsFile: Sendable {
 
     /// Reads the file at `path`. Throws `SettingsError` that names the file and the place.
     public init(path: String, environment: String) throws {
+        if let problem = FileProblem.ofReading(path) {
+            throw SettingsError("setting config: \(path) cannot be read: \(problem)")
+        }
         let text: String
         do {
             text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
         } catch {
-            throw SettingsError("settings file \(path) cannot be read: is it there, and in UTF-8?")
+            throw SettingsError("setting config: \(path) is not in UTF-8")
         }
         try self.init(path: path, text: text, environment: environment)
     }

@@ -72,9 +72,19 @@ import Testing
 
     @Test func anyTLSOptionMeansTLS() throws {
         #expect(try settings(["--tls"]).configuration.tls == RPCClientTLS())
-        #expect(try settings(["--tls-ca", "ca.pem"]).configuration.tls?.authorityFile == "ca.pem")
-        let mutual = try settings(["--tls-certificate", "c.pem", "--tls-key", "k.pem"]).configuration.tls
-        #expect(mutual?.certificateFile == "c.pem")
-        #expect(mutual?.keyFile == "k.pem")
+        #expect(try settings(["--tls-server-name", "auth"]).configuration.tls == RPCClientTLS(serverName: "auth"))
+    }
+
+    @Test func filesOfTLSAreReadBeforeAnythingIsCalled() throws {
+        let path = try file("no certificate")
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for (arguments, problem) in [
+            (["--tls-ca", "/no/ca.pem"], "--tls-ca: /no/ca.pem cannot be read: no such file or directory"),
+            (["--tls-certificate", path, "--tls-key", path], "--tls-certificate: \(path) holds no certificate in PEM"),
+        ] {
+            let error = #expect(throws: CommandFailure.self) { try settings(arguments) }
+            #expect(error?.code == .inputOutput)
+            #expect(error?.message.hasPrefix(problem) == true, "\(error?.message ?? "")")
+        }
     }
 }

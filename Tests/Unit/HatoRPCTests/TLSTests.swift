@@ -119,8 +119,9 @@ struct TLSTests {
                 $0.tls = RPCServerTLS(certificateFile: "/no/such.pem", keyFile: "/no/such.key")
             }
             Issue.record("it started")
-        } catch let RPCServerError.badTLS(file, _) {
-            #expect(file == "/no/such.pem")
+        } catch let error as TLSFileError {
+            #expect(error.part == .certificate)
+            #expect(error.description == "/no/such.pem cannot be read: no such file or directory")
         }
     }
 }

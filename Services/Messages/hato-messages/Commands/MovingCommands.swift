@@ -66,7 +66,7 @@ struct ImportCommand: AsyncParsableCommand {
                     guard !line.isEmpty else { continue }
                     guard let row = try? JSONParser.parse(line).array else {
                         throw CommandFailure(
-                            .usage, "line \(number) of \(file) is no row, such as [\"/title\",\"磯野家\"]")
+                            .inputOutput, "line \(number) of \(file) is no row, such as [\"/title\",\"磯野家\"]")
                     }
                     try await pages.add(row)
                     bar.advance()

@@ -21,8 +21,7 @@ struct ImportChatsCommand: AsyncParsableCommand {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
             let database = try place.name()
             let size = (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int) ?? nil
-            let lines: LineFile
-            do { lines = try LineFile(path: file) } catch { throw CommandFailure(.inputOutput, "\(error)") }
+            let lines = try LineFile(path: file)
             var bar = ProgressBar("import", total: size, output: output)
             var report = Report()
             var batches = ChatBatches()
@@ -55,23 +54,19 @@ struct ImportChatsCommand: AsyncParsableCommand {
 
     /// The next good line; nil at the end. A bad one ends the import, or is told and skipped.
     private func next(_ lines: LineFile, _ report: inout Report, _ output: CommandOutput) throws -> ChatLine? {
-        do {
-            while let bytes = try lines.next() {
-                report.line += 1
-                guard !bytes.allSatisfy({ $0 == UInt8(ascii: " ") }) else { continue }
-                do { return try ChatLine(bytes) } catch {
-                    let problem = "line \(report.line) of \(file) \(error)"
-                    guard skipBadLines else {
-                        throw CommandFailure(.inputOutput, problem + "; --skip-bad-lines goes on after such lines")
-                    }
-                    output.complain("hato-messages: \(problem); skipped")
-                    report.skipped += 1
+        while let bytes = try lines.next() {
+            report.line += 1
+            guard !bytes.allSatisfy({ $0 == UInt8(ascii: " ") }) else { continue }
+            do { return try ChatLine(bytes) } catch {
+                let problem = "line \(report.line) of \(file) \(error)"
+                guard skipBadLines else {
+                    throw CommandFailure(.inputOutput, problem + "; --skip-bad-lines goes on after such lines")
                 }
+                output.complain("hato-messages: \(problem); skipped")
+                report.skipped += 1
             }
-            return nil
-        } catch let error as LineFileError {
-            throw CommandFailure(.inputOutput, "\(file): \(error)")
         }
+        return nil
     }
 }
 

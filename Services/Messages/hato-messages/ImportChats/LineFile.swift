@@ -1,8 +1,11 @@
 import CZlib
+import HatoCommand
+import HatoRPC
 
 /// The lines of a file, gzipped or plain, a block at a time.
 final class LineFile {
     private let file: gzFile
+    private let path: String
     private var block = [UInt8](repeating: 0, count: 1 << 18)
     private var filled = 0
     private var position = 0
@@ -11,9 +14,13 @@ final class LineFile {
     /// Lines longer than this are a mistake in the file, not a message.
     private static let lineBytesMax = 16 << 20
 
-    init(path: String) throws(LineFileError) {
-        guard let file = gzopen(path, "rb") else { throw LineFileError("cannot open \(path)") }
+    init(path: String) throws(CommandFailure) {
+        if let problem = FileProblem.ofReading(path) {
+            throw CommandFailure(.inputOutput, "cannot read '\(path)': \(problem)")
+        }
+        guard let file = gzopen(path, "rb") else { throw CommandFailure(.inputOutput, "cannot read '\(path)'") }
         self.file = file
+        self.path = path
         gzbuffer(file, 1 << 17)
     }
 
@@ -23,7 +30,7 @@ final class LineFile {
     var bytesRead: Int { Int(gzoffset(file)) }
 
     /// The next line without its end; nil after the last.
-    func next() throws(LineFileError) -> [UInt8]? {
+    func next() throws(CommandFailure) -> [UInt8]? {
         var line: [UInt8] = []
         while true {
             if position == filled {
@@ -37,26 +44,25 @@ final class LineFile {
                 if line.last == UInt8(ascii: "\r") { line.removeLast() }
                 return line
             }
-            if line.count > Self.lineBytesMax { throw LineFileError("holds a line of more than 16 MiB") }
+            if line.count > Self.lineBytesMax { throw failure("holds a line of more than 16 MiB") }
         }
     }
 
-    private func fill() throws(LineFileError) -> Bool {
+    private func fill() throws(CommandFailure) -> Bool {
         guard !isAtEnd else { return false }
         let count = block.withUnsafeMutableBytes { gzread(file, $0.baseAddress, UInt32($0.count)) }
-        if count < 0 {
-            var code: Int32 = 0
-            let text = gzerror(file, &code).map { String(cString: $0) } ?? "cannot be read"
-            throw LineFileError(text)
-        }
+        // What a cut-off file still held came before; at its end zlib only notes that more was promised.
+        var code = Z_OK
+        let text = gzerror(file, &code).map { String(cString: $0) } ?? ""
+        if count == 0, code == Z_BUF_ERROR { throw failure("ends too early: the gzip file was cut off") }
+        if count < 0 { throw failure("is damaged: \(text)") }
         filled = Int(count)
         position = 0
         isAtEnd = count == 0
         return count > 0
     }
-}
 
-struct LineFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    var description: String
-    init(_ description: String) { self.description = description }
+    private func failure(_ problem: String) -> CommandFailure {
+        CommandFailure(.inputOutput, "'\(path)' \(problem)")
+    }
 }

@@ -56,7 +56,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         _ answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) async throws -> HTTPListener {
         do { return try await HTTPListener(host: host, port: port, answer: answer) } catch {
-            throw CommandFailure(.inputOutput, "cannot listen on \(host):\(port): \(error)")
+            throw CommandFailure(.inputOutput, "\(error)")
         }
     }
 }

@@ -1,0 +1,148 @@
+import Foundation
+import HatoModel
+import Testing
+
+/// What strangers mistype: each command says which setting or file is wrong, why, and ends with the code that protocol §8
+/// gives it. No name of a library, a type or a source file is shown.
+@Suite(.timeLimit(.minutes(10)))
+struct WrongInputs {
+    /// A command line in which `@` stands for the folder of the test, and what comes of it.
+    struct Case: Sendable, CustomTestStringConvertible {
+        var line: String
+        var code: Int32
+        var words: [String]
+        var testDescription: String { line }
+
+        init(_ line: String, _ code: Int32, _ words: String...) {
+            (self.line, self.code, self.words) = (line, code, words)
+        }
+    }
+
+    private static let serving: [Case] = [
+        Case("hato-auth serve --data /proc/nope", 78, "setting data", "/proc/nope cannot be made", "no such file"),
+        Case("hato-auth serve --data @/file", 78, "setting data", "@/file is a file; give a folder"),
+        Case("hato-messages serve --auth 127.0.0.1:1 --data @/file/below", 78, "setting data", "not a directory"),
+        Case("hato-notifier serve --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
+        Case("hato-dev --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
+        Case(
+            "hato-dev --ephemeral --data @/new", 78, "settings ephemeral and data (flag) contradict"),
+        Case("hato-auth serve --config @/none.yaml", 78, "setting config", "none.yaml cannot be read: no such file"),
+        Case("hato-auth serve --config @", 78, "setting config", "is a directory"),
+        Case("hato-auth serve --config @/file", 78, "names and values"),
+        Case(
+            "hato-auth serve --data @/new --admin-key-file @/none", 78, "setting admin-key-file", "none", "o such file"),
+        Case("hato-auth serve --data @/new --admin-key-file @/file", 78, "setting admin-key-file", "bytes"),
+        Case(
+            "hato-auth serve --data @/new --tls-certificate @/none --tls-key @/file", 78,
+            "setting tls-certificate: @/none cannot be read: no such file"),
+        Case(
+            "hato-auth serve --data @/new --tls-certificate @/file --tls-key @/file", 78,
+            "setting tls-certificate: @/file holds no certificate in PEM"),
+        Case("hato-auth serve --data @/new --tls-certificate @/file", 78, "tls-certificate and tls-key go together"),
+        Case(
+            "hato-notifier serve --data @/new --peer-tls --peer-tls-ca @/none", 78,
+            "setting peer-tls-ca: @/none cannot be read: no such file"),
+        Case("hato-auth serve --data @/new --port 0 --host 192.0.2.1", 74, "host", "does not have that address"),
+        Case("hato-auth serve --data @/new --port 0 --host no.such.host.invalid", 74, "host is unknown"),
+        Case("hato-dev --ephemeral --rules @/none", 78, "setting rules: @/none cannot be read: no such file"),
+        Case("hato-auth serve --port 70000 --data @/new", 78, "setting port", "65535"),
+        Case("hato-messages serve --data @/new", 78, "setting auth is missing"),
+        Case("hato-auth restore @/none --data @/new", 74, "nothing was restored", "@/none", "o such file"),
+        Case("hato-auth restore @/foreign --data @/new", 74, "nothing was restored", "@/foreign is no backup"),
+        Case("hato-auth restore @/foreign", 64, "--data"),
+    ]
+
+    private static let calling: [Case] = [
+        Case("hato-auth health --server 127.0.0.1:1", 69, "No connection to 127.0.0.1:1", "nothing listens there"),
+        Case("hato-messages get / --server localhost:1", 69, "No connection to localhost:1", "nothing listens there"),
+        Case("hato-notifier health --server no.such.host.invalid:1", 69, "the host is unknown"),
+        Case("hato-auth health --server nowhere", 64, "'nowhere' is no address", "HOST:PORT"),
+        Case("hato-auth users list --admin-key-file @/none", 74, "administrator key file", "no such file"),
+        Case("hato-auth users list --admin-key-file @", 74, "administrator key file", "is a directory"),
+        Case("hato-auth health --tls-ca @/none", 74, "--tls-ca: @/none cannot be read: no such file"),
+        Case("hato-auth health --tls-ca @/file", 74, "--tls-ca: @/file holds no certificate in PEM"),
+        Case("hato-messages set /a @@/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-messages set /a {", 64, "not valid JSON"),
+        Case("hato-messages rules set @/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-messages import @/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-messages import-chats @/none.gz", 74, "cannot read '@/none.gz': no such file"),
+        Case("hato-messages import-chats @", 74, "is a directory"),
+        Case("hato-notifier triggers set @/none", 74, "cannot read '@/none': no such file"),
+        Case("hato-notifier triggers set @/file", 64, "JSON"),
+        Case("hato-notifier receive --host 192.0.2.1 --port 0", 74, "does not have that address"),
+        Case("hato-messages backup ../x", 64, "A backup is named with"),
+        Case("hato-auth no-such-command", 64, "no-such-command"),
+    ]
+
+    @Test(arguments: serving + calling)
+    func whatIsWrongIsNamed(wrong: Case) async throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.write("file", "no key, no certificate")
+        try FileManager.default.createDirectory(atPath: folder.path + "/foreign", withIntermediateDirectories: true)
+        _ = try folder.write("foreign/letter.txt", "dear diary")
+        func filled(_ text: String) -> String {
+            // `@@/x` is an argument that begins with an at sign of its own.
+            text.replacing("@@", with: "\u{0}").replacing("@", with: folder.path).replacing(
+                "\u{0}", with: "@" + folder.path)
+        }
+        var words = wrong.line.split(separator: " ").map { filled(String($0)) }
+        let name = words.removeFirst()
+        // Were it right after all, it would not run for ever.
+        if words.first == "serve" || name == "hato-dev" { words.append("--exit-with-stdin") }
+        let ended = try await Executable.run(name, words)
+        #expect(ended.code == wrong.code, "\(ended.error)")
+        for words in wrong.words { #expect(ended.error.contains(filled(words)), "\(ended.error)") }
+        for foreign in ["NIO", "errno", "Error Domain", "NSCocoa", "POSIX", ".swift", "Optional(", "BoringSSL"] {
+            #expect(!ended.error.contains(foreign), "\(ended.error)")
+        }
+        #expect(ended.text.isEmpty)
+    }
+
+    @Test func aPortThatIsTakenIsNamedWithItsSetting() async throws {
+        let folder = try TemporaryFolder()
+        let program = try await ServingProgram("hato-auth", ["--data", "\(folder.path)/one"], in: folder)
+        let port = String(program.address.split(separator: ":").last ?? "")
+        let second = try await Executable.run(
+            "hato-auth", ["serve", "--data", "\(folder.path)/two", "--port", port, "--exit-with-stdin"])
+        #expect(second.code == 74)
+        #expect(
+            second.error.contains("setting port or host: cannot listen on 127.0.0.1:\(port): address already in use"))
+        let metrics = try await Executable.run(
+            "hato-auth",
+            ["serve", "--data", "\(folder.path)/two", "--port", "0", "--metrics-port", port, "--exit-with-stdin"])
+        #expect(metrics.code == 74)
+        #expect(metrics.error.contains("setting metrics-port or host: cannot listen"), "\(metrics.error)")
+        let stack = try await Executable.run("hato-dev", ["--ephemeral", "--messages-port", port, "--exit-with-stdin"])
+        #expect(stack.code == 74)
+        #expect(stack.error.contains("setting messages-port or host: cannot listen"), "\(stack.error)")
+        let folderInUse = try await Executable.run(
+            "hato-auth", ["serve", "--data", "\(folder.path)/one", "--port", "0", "--exit-with-stdin"])
+        #expect(folderInUse.code == 74)
+        #expect(folderInUse.error.contains("is open in another process"), "\(folderInUse.error)")
+        let plain = try await Executable.run("hato-auth", ["health", "--server", program.address, "--tls"])
+        #expect(plain.code == 69)
+        #expect(plain.error.contains("the server does not speak TLS"), "\(plain.error)")
+        await program.stop()
+    }
+
+    /// The end of the file is missing, not a quotation mark.
+    @Test(arguments: [["import-chats"], ["import"], ["import-chats", "--skip-bad-lines"]])
+    func aCutOffGzipFileIsToldAsSuch(command: [String]) async throws {
+        let folder = try TemporaryFolder()
+        let row = command == ["import"] ? #"["/a/%",1]"# : #"{"room":"r","at":1700000%,"sender":"a","text":"鳩"}"#
+        let lines = (100_000..<101_000).map { row.replacing("%", with: String($0)) }
+        let file = try folder.write("lines.jsonl", lines.joined(separator: "\n") + "\n")
+        try folder.run("/bin/gzip", [file])
+        let whole = try Data(contentsOf: URL(filePath: file + ".gz"))
+        try whole.prefix(whole.count * 2 / 3).write(to: URL(filePath: file + ".gz"))
+        let program = try await ServingProgram(
+            "hato-messages", ["--data", "\(folder.path)/data", "--auth", "127.0.0.1:1"], in: folder)
+        let ended = try await Executable.run(
+            "hato-messages", command + [file + ".gz"],
+            ["HATO_SERVER": program.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key"])
+        await program.stop()
+        #expect(ended.code == 74)
+        #expect(ended.error.contains("lines.jsonl.gz' ends too early: the gzip file was cut off"), "\(ended.error)")
+        #expect(!ended.error.contains("JSON"), "\(ended.error)")
+    }
+}
