@@ -117,6 +117,37 @@ struct NotificationsAcrossServices {
         }
     }
 
+    @Test func everyMessageOfALargeWriteAndOfItsRemovalIsNotified() async throws {
+        try await TestStack.run { stack in
+            let (author, other) = (try await Receiver(), try await Receiver())
+            let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
+            _ = try await furnish(stack, (writer, author), (reader, other))
+            let administrator = stack.client(.notifier, as: .administrator)
+            var removed = Notifier.Triggers.Set(
+                id: "removed", pattern: "/chats/{chat}/messages/{id}", recipients: .init(uids: [reader.uid]),
+                notification: .init(body: "{id} is gone"))
+            removed.on = [.deleted]
+            _ = try await administrator.call(removed)
+            await administrator.close()
+            let text = String(repeating: "x", count: 20_000)
+            let messages = JSONObject(
+                uniqueMembers: (0..<150).map { number in
+                    .init("m\(number)", ["senderName": "マスオ", "text": .string("\(number) \(text)")])
+                })
+            let client = stack.client(.messages, as: .user(idToken: writer.idToken))
+            _ = try await client.call(Messages.Set(path: try TreePath("/chats/c1/messages"), value: .object(messages)))
+            try await eventually("all are told") { Set(other.received.compactMap(\.number)) == Set(0..<150) }
+            _ = try await client.call(Messages.Remove(path: try TreePath("/chats/c1")))
+            let gone = Set((0..<150).map { "m\($0) is gone" })
+            try await eventually("all are told to be gone") { gone.isSubset(of: other.received.compactMap(\.text)) }
+            try await settled(stack)
+            #expect(other.received.count == 300)
+            await client.close()
+            await author.stop()
+            await other.stop()
+        }
+    }
+
     @Test func aUserCanNeitherSendNorSeeWhatIsSent() async throws {
         try await TestStack.run { stack in
             let user = try await stack.newUser()
@@ -148,6 +179,9 @@ private final class Receiver: Sendable {
         var body: [UInt8]
 
         var text: String? { (try? JSONParser.parse(body))?["data"]?["body"]?.string }
+
+        /// What its text begins with.
+        var number: Int? { text.flatMap { Int($0.prefix { $0 != " " }) } }
 
         /// By the words of Standard Webhooks, not by the code that signed.
         func isSigned(with secret: String) -> Bool {

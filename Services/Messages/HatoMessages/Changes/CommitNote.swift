@@ -10,7 +10,10 @@ final class CommitNote: Sendable {
     let time: Int64
     /// Who wrote it; nil for an administrator and for nobody.
     let uid: String?
+    /// What listeners are told by: complete while the commit is new.
     let changes: [PathChange]
+    /// What followers are told by: cut as its record is, so that live and later they are told the same.
+    let cutChanges: [PathChange]
     let isHiddenFromFollowers: Bool
 
     /// First byte of a record: what `ChangeRecord` does not know.
@@ -22,6 +25,7 @@ final class CommitNote: Sendable {
         time = plan.time
         self.uid = uid
         changes = plan.changes
+        cutChanges = ChangeRecord.cut(plan.changes)
         self.isHiddenFromFollowers = isHiddenFromFollowers
     }
 
@@ -33,6 +37,7 @@ final class CommitNote: Sendable {
         time = change.time
         uid = change.uid
         changes = change.changes
+        cutChanges = change.changes
         isHiddenFromFollowers = record.first == Self.hidden
     }
 
@@ -46,7 +51,7 @@ final class CommitNote: Sendable {
     /// same name has a history of its own.
     var record: [UInt8] {
         let change = ChangeRecord(
-            version: version, time: time, uid: uid, database: String(database.rawValue), changes: changes)
+            version: version, time: time, uid: uid, database: String(database.rawValue), changes: cutChanges)
         return [isHiddenFromFollowers ? Self.hidden : 0] + change.encoded
     }
 }

@@ -3,10 +3,10 @@ import HatoModel
 /// What a commit of one database did, as followers, resuming listeners and the notifier's feed read it later.
 ///
 /// The bytes: a format byte, then numbers as LEB128 and texts as their length and UTF-8. A reader refuses formats it
-/// does not know; a writer always writes the newest.
+/// does not know; a writer always writes the newest. Format 1 had no skeletons.
 public struct ChangeRecord: Sendable, Hashable {
-    /// Nodes are kept complete up to this many bytes in one commit; what is beyond is left out
-    /// (`PathChange.isTruncated`).
+    /// Nodes are kept complete up to this many bytes of keys and values in one commit; of the others a skeleton is
+    /// kept (`PathChange.isTruncated`).
     public static let nodeBytesMax = 1024 * 1024
 
     public var version: UInt64
@@ -15,6 +15,7 @@ public struct ChangeRecord: Sendable, Hashable {
     /// Who wrote; nil for an administrator and for nobody.
     public var uid: String?
     public var database: String
+    /// As `cut` leaves them.
     public var changes: [PathChange]
 
     public init(version: UInt64, time: Int64, uid: String?, database: String, changes: [PathChange]) {
@@ -26,14 +27,78 @@ public struct ChangeRecord: Sendable, Hashable {
     }
 }
 
+// MARK: - Cutting
+
 extension ChangeRecord {
-    static let format: UInt8 = 1
+    /// The changes as a record keeps them and followers are told them, live or later: nodes beyond `nodeBytesMax` are
+    /// replaced by their skeletons, in the order of the changes. What fits is kept, whatever did not fit before it.
+    public static func cut(_ changes: [PathChange]) -> [PathChange] {
+        var left = nodeBytesMax
+        for change in changes {
+            left -= (change.before?.byteCount ?? 0) + (change.after?.byteCount ?? 0)
+        }
+        return left >= 0 ? changes : cutEach(changes)
+    }
+
+    private static func cutEach(_ changes: [PathChange]) -> [PathChange] {
+        var left = nodeBytesMax
+        var budget = SkeletonBudget()
+        func fits(_ node: TreeNode) -> Bool {
+            let size = node.byteCount
+            guard size <= left else { return false }
+            left -= size
+            return true
+        }
+        return changes.map { change in
+            var change = change
+            if let before = change.before, !fits(before) {
+                change.beforeSkeleton = NodeSkeleton(of: before, &budget)
+                change.before = nil
+            }
+            if let after = change.after, !fits(after) {
+                change.afterSkeleton = NodeSkeleton(of: after, &budget)
+                change.after = nil
+            }
+            return change
+        }
+    }
+}
+
+extension TreeNode {
+    /// Bytes of its keys and values, about as many as a record needs for them; none for nothing.
+    fileprivate var byteCount: Int {
+        switch self {
+        case .empty: 0
+        case .leaf(let leaf, let priority): leaf.byteCount + (priority?.leaf.byteCount ?? 0)
+        case .object(let children, let priority):
+            children.reduce(priority?.leaf.byteCount ?? 0) { $0 + $1.key.text.utf8.count + 1 + $1.node.byteCount }
+        }
+    }
+}
+
+extension TreeLeaf {
+    fileprivate var byteCount: Int {
+        switch self {
+        case .bool: 1
+        case .number: 9
+        case .string(let text): text.utf8.count + 2
+        }
+    }
+}
+
+// MARK: - Bytes
+
+extension ChangeRecord {
+    static let format: UInt8 = 2
+    static let formatWithoutSkeletons: UInt8 = 1
 
     private enum Flags {
         static let priority: UInt8 = 1
         static let before: UInt8 = 2
         static let after: UInt8 = 4
         static let replacedLeaf: UInt8 = 8
+        static let beforeSkeleton: UInt8 = 16
+        static let afterSkeleton: UInt8 = 32
     }
 
     public var encoded: [UInt8] {
@@ -46,12 +111,11 @@ extension ChangeRecord {
         if let uid { writer.write(uid) }
         writer.write(database)
         writer.write(UInt64(changes.count))
-        var nodeBytesLeft = ChangeRecord.nodeBytesMax
-        for change in changes { ChangeRecord.write(change, to: &writer, &nodeBytesLeft) }
+        for change in changes { ChangeRecord.write(change, to: &writer) }
         return writer.bytes
     }
 
-    private static func write(_ change: PathChange, to writer: inout RecordWriter, _ nodeBytesLeft: inout Int) {
+    private static func write(_ change: PathChange, to writer: inout RecordWriter) {
         let place = writer.bytes.count
         var flags: UInt8 = change.path.isPriority ? Flags.priority : 0
         writer.bytes.append(flags)
@@ -63,18 +127,15 @@ extension ChangeRecord {
             flags |= Flags.replacedLeaf
             writer.write(UInt64(depth))
         }
-        for (node, flag) in [(change.before, Flags.before), (change.after, Flags.after)] {
-            guard let node else { continue }
-            let start = writer.bytes.count
+        func write(_ node: TreeNode?, _ flag: UInt8) {
+            guard let node else { return }
             writer.write(node)
-            let size = writer.bytes.count - start
-            if size <= nodeBytesLeft {
-                nodeBytesLeft -= size
-                flags |= flag
-            } else {
-                writer.bytes.removeLast(size)
-            }
+            flags |= flag
         }
+        write(change.before, Flags.before)
+        write(change.after, Flags.after)
+        write(change.beforeSkeleton?.tree, Flags.beforeSkeleton)
+        write(change.afterSkeleton?.tree, Flags.afterSkeleton)
         writer.bytes[place] = flags
     }
 
@@ -82,7 +143,9 @@ extension ChangeRecord {
     public init(decoding bytes: [UInt8]) throws {
         var reader = RecordReader(bytes)
         let format = try reader.byte()
-        guard format == ChangeRecord.format else { throw TreeError.corrupted("a change record of format \(format)") }
+        guard format == ChangeRecord.format || format == ChangeRecord.formatWithoutSkeletons else {
+            throw TreeError.corrupted("a change record of format \(format)")
+        }
         version = try reader.number()
         time = Int64(bitPattern: try reader.number())
         uid = try reader.number() == 0 ? nil : reader.text()
@@ -100,8 +163,12 @@ extension ChangeRecord {
         let path = TreePath(uncheckedKeys: keys, isPriority: flags & Flags.priority != 0)
         let depths = (try reader.count(), try reader.count())
         let leafDepth = flags & Flags.replacedLeaf != 0 ? try reader.count() : nil
-        let before = flags & Flags.before != 0 ? try reader.node() : nil
-        let after = flags & Flags.after != 0 ? try reader.node() : nil
-        return PathChange(path: path, before: before, after: after, depths: depths, replacedLeafDepth: leafDepth)
+        func node(_ flag: UInt8) throws -> TreeNode? { flags & flag != 0 ? try reader.node() : nil }
+        var change = PathChange(
+            path: path, before: try node(Flags.before), after: try node(Flags.after), depths: depths,
+            replacedLeafDepth: leafDepth)
+        change.beforeSkeleton = try node(Flags.beforeSkeleton).map(NodeSkeleton.init(tree:))
+        change.afterSkeleton = try node(Flags.afterSkeleton).map(NodeSkeleton.init(tree:))
+        return change
     }
 }

@@ -4,10 +4,14 @@ public import HatoModel
 public struct PathChange: Sendable, Hashable {
     /// The written path; it may mean a priority, then `before` and `after` are that priority as a leaf.
     public var path: TreePath
-    /// What was there; nil when it was too large to keep (then a `RowBatch` deleted it unread).
+    /// What was there; nil when it was too large to keep.
     public var before: TreeNode?
-    /// What is there now; nil only in a record read back, when it was too large to keep.
+    /// What is there now; nil only as a record keeps the change, when it was too large to keep.
     public var after: TreeNode?
+    /// What is known of `before` where that is nil; records of format 1 know nothing.
+    public var beforeSkeleton: NodeSkeleton?
+    /// What is known of `after` where that is nil.
+    public var afterSkeleton: NodeSkeleton?
     /// How many leading keys of `path` named nodes that were there before the write. `path.depth` when the node itself
     /// was.
     public var existedDepth: Int

@@ -6,7 +6,7 @@ struct PlanDraft {
     /// it must be worth it (measurements: many small ones ruin reads).
     static let singleDeletesMax = 1024
     /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture
-    /// §4).
+    /// §4); of larger ones a skeleton.
     static let beforeBytesMax = 1024 * 1024
 
     let reader: any TreeReader
@@ -18,6 +18,7 @@ struct PlanDraft {
     private var key: [UInt8] = []
     /// How many bytes of replaced nodes may still be kept.
     private(set) var beforeBytesLeft = PlanDraft.beforeBytesMax
+    private var skeletons = SkeletonBudget()
 
     /// The places of the changes of nodes, which come before those of priorities.
     private var places: [PlacedPath] = []
@@ -55,9 +56,10 @@ struct PlanDraft {
             noteWrites()
             return true
         }
-        let stored = try located.before ?? NodeReader(reader, codec: codec).node(at: target.path)
-        let again = try WriteTarget(json, at: target.path, EarlierNumbers(earlier: stored))
-        guard again.node == stored else { throw TreeError.keyExists(target.path) }
+        let isSame = try earlier.isSame(at: target.path) {
+            try located.before ?? NodeReader(reader, codec: codec).node(at: target.path)
+        }
+        guard isSame else { throw TreeError.keyExists(target.path) }
         return false
     }
 
@@ -83,9 +85,12 @@ struct PlanDraft {
 
     private mutating func replace(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
         let depth = place.path.depth
+        var skeleton: NodeSkeleton?
         if let before = located.before {
             if before == after { return }
             beforeBytesLeft -= located.byteCount
+        } else {
+            skeleton = try NodeReader(reader, codec: codec).skeleton(at: place.path, &skeletons)
         }
         if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
         if memory != nil { places.append(place) }
@@ -95,10 +100,11 @@ struct PlanDraft {
         } else {
             try replaceRows(place, located, with: after)
         }
-        changes.append(
-            PathChange(
-                path: place.path, before: located.before, after: after,
-                depths: (located.existedDepth, after.isEmpty ? 0 : depth), replacedLeafDepth: located.leafDepth))
+        var change = PathChange(
+            path: place.path, before: located.before, after: after,
+            depths: (located.existedDepth, after.isEmpty ? 0 : depth), replacedLeafDepth: located.leafDepth)
+        change.beforeSkeleton = skeleton
+        changes.append(change)
     }
 
     private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {

@@ -39,6 +39,9 @@ struct RowCursor {
         return kept
     }
 
+    /// How many bytes the keys of the current row have behind the first `kept`.
+    func newBytes(after kept: Int) -> Int { kept < depth ? row.count - range(kept).lowerBound : 0 }
+
     /// The bytes of key number `index` of the current row.
     func range(_ index: Int) -> Range<Int> {
         (index == 0 ? base : ends[index - 1])..<ends[index]

@@ -22,6 +22,11 @@ struct TreeNodeBuilder {
 
     /// Takes the row the cursor stands at; `kept` is what `RowCursor.advance` returned for it.
     mutating func append(_ value: Span<UInt8>, at cursor: RowCursor, kept: Int) throws {
+        try append(TreeLeafCodec.decode(value), at: cursor, kept: kept)
+    }
+
+    /// The same with something else in the place of the row's value; a number or a text for a priority.
+    mutating func append(_ leaf: TreeLeaf, at cursor: RowCursor, kept: Int) throws {
         while frames.count > max(kept - depth, 0) + 1 { closeFrame() }
         let row = cursor.row.span
         for index in depth + frames.count - 1..<cursor.depth {
@@ -30,7 +35,6 @@ struct TreeNodeBuilder {
             }
             frames.append(Frame(key: key))
         }
-        let leaf = try TreeLeafCodec.decode(value)
         if cursor.isPriority {
             frames[frames.count - 1].priority = TreePriority(leaf)
         } else {

@@ -32,10 +32,18 @@ struct ChangeRecordTests {
         let changes = try ["/a", "/b", "/c"].map {
             PathChange(path: try TreePath($0), before: .empty, after: big, depths: (0, 1))
         }
-        let read = try ChangeRecord(decoding: record(changes).encoded)
+        let read = try ChangeRecord(decoding: record(ChangeRecord.cut(changes)).encoded)
         #expect(read.changes.map { $0.after == big } == [true, false, false])
         #expect(read.changes.map(\.isTruncated) == [false, true, true])
         #expect(read.changes.map(\.path) == changes.map(\.path))
+    }
+
+    @Test func recordOfTheFirstFormatIsRead() throws {
+        let changes = [PathChange(path: try TreePath("/w"), before: nil, after: .empty, depths: (1, 0))]
+        var bytes = record(changes).encoded
+        #expect(bytes[0] == 2)
+        bytes[0] = 1
+        #expect(try ChangeRecord(decoding: bytes) == record(changes))
     }
 
     @Test func everyCutRecordIsRefused() throws {

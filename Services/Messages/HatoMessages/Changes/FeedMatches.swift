@@ -1,0 +1,180 @@
+import HatoModel
+import HatoTree
+
+/// What one commit did to the nodes that a pattern means, gathered change by change.
+struct FeedMatches {
+    /// What happened to one node; a nil node was too large to keep.
+    struct Match {
+        var path: TreePath
+        var parameters: [FeedPattern.Parameter]
+        var before: TreeNode?
+        var after: TreeNode?
+        var type: Messages.Change.EntryType
+        /// Only what was written below the node is known.
+        var isPartial = false
+    }
+
+    let pattern: FeedPattern
+    private let matchesMax: Int
+    private(set) var all: [Match] = []
+    /// More nodes matched than are told one by one.
+    private(set) var areTooMany = false
+    /// The node above all changes that the pattern has to do with.
+    private(set) var commonPath: TreePath?
+    /// The node above all places of which it is not known whether they match.
+    private(set) var unknownPath: TreePath?
+    /// Where in `all` the node at a path is that was written below.
+    private var parts: [TreePath: Int] = [:]
+
+    init(_ pattern: FeedPattern, matchesMax: Int) {
+        self.pattern = pattern
+        self.matchesMax = matchesMax
+    }
+
+    mutating func add(_ change: PathChange) {
+        let match = pattern.match(change.path)
+        if case nil = match { return }
+        if case .above? = match, change.path.isPriority { return }
+        commonPath = Self.above(commonPath, change.path.node)
+        // Those that follow still say where all of them are.
+        if areTooMany { return }
+        switch match {
+        case nil: return
+        case .exact(let parameters)? where !change.path.isPriority:
+            append(
+                Match(
+                    path: change.path, parameters: parameters, before: change.before, after: change.after,
+                    type: .of(change.before, change.after)))
+        case .exact(let parameters)?: addPart(of: change, parameters, depth: change.path.depth)
+        case .below(let parameters, let depth)?: addPart(of: change, parameters, depth: depth)
+        case .above(let parameters)?: addInside(change, parameters)
+        }
+    }
+
+    private mutating func append(_ match: Match) {
+        if all.count < matchesMax { all.append(match) } else { areTooMany = true }
+    }
+
+    private static func above(_ path: TreePath?, _ other: TreePath) -> TreePath {
+        path.map { $0.prefix($0.sharedDepth(with: other)) } ?? other
+    }
+
+    // MARK: Written below the node
+
+    /// Several writes of one commit are one change of the node.
+    private mutating func addPart(of change: PathChange, _ parameters: [FeedPattern.Parameter], depth: Int) {
+        let path = change.path.prefix(depth)
+        guard let relative = change.path.relative(to: path) else { return }
+        if let place = parts[path] {
+            all[place].before = Self.merged(all[place].before, change.before, at: relative)
+            all[place].after = Self.merged(all[place].after, change.after, at: relative)
+            return
+        }
+        parts[path] = all.count
+        append(
+            Match(
+                path: path, parameters: parameters,
+                before: Self.merged(.empty, change.before, at: relative),
+                after: Self.merged(.empty, change.after, at: relative),
+                type: change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated,
+                isPartial: true))
+    }
+
+    private static func merged(_ node: TreeNode?, _ part: TreeNode?, at path: TreePath) -> TreeNode? {
+        guard let node, let part else { return nil }
+        return node.setting(part, at: path)
+    }
+
+    // MARK: Written above the node
+
+    /// One place inside what was written, before and after.
+    private struct Place {
+        var path: TreePath
+        var before: KeptNode
+        var after: KeptNode
+        var parameters: [FeedPattern.Parameter]
+
+        func child(_ key: TreeKey, as name: String?) -> Place {
+            Place(
+                path: TreePath(uncheckedKeys: path.keys + [key]), before: before.child(key), after: after.child(key),
+                parameters: name.map { parameters + [FeedPattern.Parameter($0, key)] } ?? parameters)
+        }
+    }
+
+    /// Every node inside that the pattern means and that differs.
+    private mutating func addInside(_ change: PathChange, _ parameters: [FeedPattern.Parameter]) {
+        let place = Place(
+            path: change.path, before: KeptNode(change.before, change.beforeSkeleton),
+            after: KeptNode(change.after, change.afterSkeleton), parameters: parameters)
+        addInside(place, pattern.segments.dropFirst(change.path.depth))
+    }
+
+    private mutating func addInside(_ place: Place, _ rest: ArraySlice<FeedPattern.Segment>) {
+        if areTooMany || place.before.isEmpty && place.after.isEmpty { return }
+        guard let segment = rest.first else {
+            guard !place.before.isSurelySame(as: place.after) else { return }
+            let (before, after) = (place.before.whole, place.after.whole)
+            return append(
+                Match(
+                    path: place.path, parameters: place.parameters, before: before, after: after,
+                    type: .of(before, after)))
+        }
+        guard let old = place.before.childKeys, let new = place.after.childKeys else {
+            unknownPath = Self.above(unknownPath, place.path)
+            return
+        }
+        switch segment {
+        case .key(let key): addInside(place.child(key, as: nil), rest.dropFirst())
+        case .any(let name):
+            for key in Set(old).union(new).sorted() {
+                if areTooMany { return }
+                addInside(place.child(key, as: name), rest.dropFirst())
+            }
+        }
+    }
+}
+
+/// A node as a change keeps it.
+private enum KeptNode {
+    case whole(TreeNode)
+    case skeleton(NodeSkeleton)
+    /// Something was there; a record of the first format keeps no more of it.
+    case unknown
+
+    init(_ node: TreeNode?, _ skeleton: NodeSkeleton?) {
+        if let node { self = .whole(node) } else { self = skeleton.map { .skeleton($0) } ?? .unknown }
+    }
+
+    var isEmpty: Bool { if case .whole(.empty) = self { true } else { false } }
+
+    /// Nil when only its keys are known.
+    var whole: TreeNode? { if case .whole(let node) = self { node } else { nil } }
+
+    /// Nil when they are not known.
+    var childKeys: [TreeKey]? {
+        switch self {
+        case .whole(let node): node.children?.map(\.key) ?? []
+        case .skeleton(let skeleton): skeleton.childKeys
+        case .unknown: nil
+        }
+    }
+
+    /// Of a node whose `childKeys` are known.
+    func child(_ key: TreeKey) -> KeptNode {
+        switch self {
+        case .whole(let node): .whole(node.child(key))
+        case .skeleton(let skeleton): skeleton.child(key).map { .skeleton($0) } ?? .whole(.empty)
+        case .unknown: .unknown
+        }
+    }
+
+    func isSurelySame(as other: KeptNode) -> Bool {
+        switch (self, other) {
+        case (.whole(let node), .whole(let other)): node == other
+        case (.skeleton(let skeleton), .skeleton(let other)): skeleton.isSurelySame(as: other)
+        case (.whole(let node), .skeleton(let skeleton)), (.skeleton(let skeleton), .whole(let node)):
+            !node.isEmpty && NodeSkeleton(of: node).isSurelySame(as: skeleton)
+        case (.unknown, _), (_, .unknown): false
+        }
+    }
+}
