@@ -13,8 +13,6 @@ enum MessagesError: Error, Sendable {
     case rulesTooLong(max: Int)
     case tooManyIndexes(max: Int)
     case denied(TreePath)
-    /// `ifMatch` named another etag than the node has, and the caller may not read it.
-    case hiddenMismatch
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)
     case tooManyListeners(max: Int)
@@ -35,7 +33,6 @@ extension MessagesError: RPCErrorConvertible {
         case .databaseNotFound, .databaseExists, .tooManyDatabases, .wrongRules, .rulesTooLong, .tooManyIndexes:
             databaseError
         case .denied(let path): .permissionDenied(path: path.text)
-        case .hiddenMismatch: .failedPrecondition(reason: "etag_mismatch", "The node has changed")
         case .indexBuilding(let on, let path):
             RPCError(
                 .failedPrecondition, reason: "index_building",

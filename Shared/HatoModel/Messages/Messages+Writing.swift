@@ -64,14 +64,23 @@ extension Messages {
     /// Appends a child under `path` with a time-ordered key.
     public struct Push: RPCRequest {
         public static let method = "messages.push"
-        public static let summary = "Appends a child with a time-ordered key"
+        public static let summary =
+            "Appends a child with a time-ordered key; with a `key` of the caller's it can be repeated: the same value "
+            + "again is not written twice, another one is already_exists. Who may not read the place is recognised by "
+            + "what he pushed himself, among the newest 1,024 commits; beyond them it is already_exists too, for every value"
         public static let access = Access.rules
         public static let effect = Effect.write
 
         public var database: DatabaseName?
         public var path: TreePath
         public var value: JSONValue
-        /// A push id made by the client: makes the call safe to repeat.
+        /// A push id made by the client: makes the call safe to repeat. If the key exists with the same value, nothing
+        /// is written and the answer is the same; with another value it is `already_exists` (`key_exists`).
+        ///
+        /// A caller who may not read the place must not find out by guesses what is stored there. His push is compared
+        /// with what he himself pushed under that key, as the newest 1,024 commits tell, and never with what is stored;
+        /// if they do not tell, or nobody is signed in, the answer is `already_exists` for every value. As he made the
+        /// key, he knows then that his earlier try was written.
         public var key: PushKey?
 
         public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue, key: PushKey? = nil) {

@@ -86,6 +86,36 @@ import Testing
         }
     }
 
+    @Test func whoMayNotReadLearnsNothingFromAPush() async throws {
+        try await RunningMessages.with(rules: #"{"rules": {"inbox": {".write": "auth != null"}}}"#) { running in
+            let (administrator, writer) = (running.administrator, running.user("masuo"))
+            let taken = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+            _ = try await administrator.call(Messages.Push(path: "/inbox", value: "secret", key: taken))
+            let answers = [
+                await refusal { try await writer.call(Messages.Push(path: "/inbox", value: "secret", key: taken)) },
+                await refusal { try await writer.call(Messages.Push(path: "/inbox", value: "guess", key: taken)) },
+            ]
+            #expect(answers[0]?.reason == "key_exists")
+            #expect(answers[0] == answers[1])
+
+            // What he pushed himself he may repeat, whatever became of it.
+            let own = PushKey(milliseconds: 1_700_000_000_001, random: (1, 2))
+            let push = Messages.Push(path: "/inbox", value: ["text": "mine", "date": [".sv": "timestamp"]], key: own)
+            let first = try await writer.call(push)
+            #expect(try await writer.call(push) == first)
+            _ = try await administrator.call(Messages.Set(path: TreePath("/inbox/\(own)"), value: "edited"))
+            #expect(try await writer.call(push).key == own)
+            for other: JSONValue in ["edited", ["text": "other", "date": 1]] {
+                let refused = await refusal {
+                    try await writer.call(Messages.Push(path: "/inbox", value: other, key: own))
+                }
+                #expect(refused?.reason == "key_exists")
+            }
+            let stranger = await refusal { try await running.user("sazae").call(push) }
+            #expect(stranger?.reason == "key_exists")
+        }
+    }
+
     @Test func versionGuardsAWrite() async throws {
         try await RunningMessages.with { running in
             let client = running.user("masuo")

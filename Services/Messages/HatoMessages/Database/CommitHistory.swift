@@ -20,21 +20,23 @@ final class PendingChanges: Sendable {
         }
     }
 
-    func contains(_ isMeant: (CommitNote) -> Bool) -> Bool { notes.withLock { $0.contains(where: isMeant) } }
+    var all: [CommitNote] { notes.withLock { $0 } }
 }
 
-/// What was written lately, for writes with `ifVersion`: the kept records, then the commits that wait for the same
-/// sync.
+/// What was written lately, for writes with `ifVersion` and for pushes that are repeated: the kept records, then the
+/// commits that wait for the same sync.
 struct CommitHistory: ChangeHistory {
     var database: DatabaseID
     var store: any Store
     var pending: PendingChanges
+    /// Who writes.
+    var uid: String?
 
     /// Looking through more commits would hold up every other write; so many changes count as a change.
     private static let commitsMax = 4_096
 
     func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool {
-        if pending.contains({ touches($0, path, after: version) }) { return true }
+        if pending.all.contains(where: { touches($0, path, after: version) }) { return true }
         var position = version
         var looked = 0
         while position < store.version {
@@ -59,5 +61,47 @@ struct CommitHistory: ChangeHistory {
     private func touches(_ note: CommitNote, _ path: TreePath, after version: UInt64) -> Bool {
         guard note.database == database, note.version > version else { return false }
         return note.changes.contains { $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node) }
+    }
+
+    // MARK: Pushes
+
+    /// A push is repeated soon, or not at all: it is looked for in so many commits, and so many bytes of them, because
+    /// meanwhile every other write waits (about 2 ms).
+    private static let pushCommitsMax: UInt64 = 1_024
+    private static let pushBytesMax = 8 << 20
+
+    /// Newest first. Nobody's pushes are not told from those of another nobody.
+    func node(pushedAt path: TreePath) throws -> TreeNode? {
+        guard let uid else { return nil }
+        for note in pending.all {
+            if let node = pushed(note, path, by: uid) { return node }
+        }
+        var end = store.version
+        let kept = store.keptCommits.oldest.map { $0 - 1 } ?? end
+        let oldest = max(kept, end - min(end, Self.pushCommitsMax))
+        var bytes = 0
+        while end > oldest, bytes < Self.pushBytesMax {
+            let start = max(oldest, end - min(end, 64))
+            // What is forgotten meanwhile is not known any more.
+            let commits = try recorded(after: start, limit: 64) ?? []
+            for commit in commits where commit.version <= end {
+                bytes += commit.record.count
+                if let note = try CommitNote.of(commit), let node = pushed(note, path, by: uid) { return node }
+            }
+            end = start
+        }
+        return nil
+    }
+
+    private func recorded(after version: UInt64, limit: Int) throws(StoreError) -> [Commit]? {
+        do { return try store.commits(after: version, limit: limit) } catch {
+            if case .compacted = error { return nil }
+            throw error
+        }
+    }
+
+    private func pushed(_ note: CommitNote, _ path: TreePath, by uid: String) -> TreeNode? {
+        guard note.database == database, note.uid == uid else { return nil }
+        return note.changes.first { $0.path == path && $0.before == .empty }?.after
     }
 }

@@ -74,15 +74,11 @@ final class CommitQueue: Sendable {
     private func commit(_ write: Write, in transaction: any StoreTransaction) throws -> String? {
         let database = try catalogue.forWriting(write.database)
         try database.authorise(write.mutation, by: write.caller)
-        let plan: WritePlan
-        do {
-            plan = try database.planner.plan(
-                write.mutation, reading: StoreTreeReader(transaction), at: parts.now(),
-                history: CommitHistory(database: database.id, store: store, pending: pending))
-        } catch TreeError.etagMismatch where !database.rules.mayRead(write.mutation.path, as: write.caller) {
-            // The etag and the value that the condition missed are only for who may read them.
-            throw MessagesError.hiddenMismatch
-        }
+        var mutation = write.mutation
+        mutation.hidesStored = try database.hidesStored(mutation, from: write.caller)
+        let plan = try database.planner.plan(
+            mutation, reading: StoreTreeReader(transaction), at: parts.now(),
+            history: CommitHistory(database: database.id, store: store, pending: pending, uid: write.caller.uid))
         guard !plan.isEmpty else { return plan.etag }
         plan.rows.apply(to: TransactionRows(transaction))
         let note = CommitNote(

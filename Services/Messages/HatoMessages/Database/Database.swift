@@ -104,6 +104,15 @@ extension Database {
         if case .denied(let path) = verdict { throw MessagesError.denied(path) }
     }
 
+    /// Whether the answer to a write could tell `caller` of a node that he may not read.
+    func hidesStored(_ mutation: Mutation, from caller: Caller) throws -> Bool {
+        if case .push(_, let key, isClientKey: true) = mutation.operation {
+            let path = try place("path") { try mutation.path.child(TreeKey(key)) }
+            return !rules.mayRead(path, as: caller)
+        }
+        return mutation.condition != nil && !rules.mayRead(mutation.path, as: caller)
+    }
+
     /// Throws `MessagesError.denied` when the rules do not let `caller` read the node.
     func authorise(reading path: TreePath, by caller: Caller) throws(MessagesError) {
         guard rules.mayRead(path, as: caller) else { throw .denied(path) }

@@ -22,6 +22,10 @@ public struct Mutation: Sendable {
     public var path: TreePath
     public var operation: Operation
     public var condition: Condition?
+    /// Whether the writer may not read the place: then no answer may depend on what is stored there. A push with the
+    /// client's key is then a repetition when it is the same as what the history says he pushed before, instead of the
+    /// same as what is stored; an etag that does not match is said without the right one.
+    public var hidesStored = false
 
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {
         self.path = path
@@ -66,8 +70,10 @@ public struct WritePlan: Sendable {
     public var isEmpty: Bool { changes.isEmpty }
 }
 
-/// Knows what was written lately; asked for `Mutation.Condition.version` only.
+/// Knows what was written lately; asked for `Mutation.Condition.version` and `Mutation.hidesStored` only.
 public protocol ChangeHistory {
     /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
     func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool
+    /// What the writer himself put at `path` when nothing was there; nil when that was not lately, or never.
+    func node(pushedAt path: TreePath) throws -> TreeNode?
 }

@@ -48,7 +48,7 @@ struct PlanDraft {
     }
 
     /// A push with a key of the client's; false when an earlier try has already written the same.
-    mutating func push(_ target: WriteTarget, retriedAs json: JSONValue) throws -> Bool {
+    mutating func push(_ target: WriteTarget, unless earlier: EarlierPush) throws -> Bool {
         let place = PlacedPath(target.path, codec)
         let located = try locate(place, isNew: true)
         guard located.existedDepth == target.path.depth else {

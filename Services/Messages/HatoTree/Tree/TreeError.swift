@@ -8,9 +8,11 @@ public enum TreeError: Error, Sendable {
     case tooBig(bytesMax: Int)
     /// `ifMatch` named another etag than the node has.
     case etagMismatch(etag: String, value: TreeNode)
+    /// The same, and the writer may not read the node.
+    case hiddenMismatch
     /// `ifVersion` is older than the newest change of the node.
     case versionMismatch
-    /// The client's push key is taken by another value.
+    /// The client's push key is taken, by another value as far as the writer may know.
     case keyExists(TreePath)
     /// A row cannot be read: the store holds what this code never wrote.
     case corrupted(String)
@@ -29,10 +31,12 @@ extension TreeError: RPCErrorConvertible {
             .failedPrecondition(
                 reason: "etag_mismatch", "The node has changed: its etag is \(etag)",
                 data: ["etag": .string(etag), "value": value.plain])
+        case .hiddenMismatch:
+            .failedPrecondition(reason: "etag_mismatch", "The node has changed")
         case .versionMismatch:
             .failedPrecondition(reason: "version_mismatch", "The node has changed since that version")
         case .keyExists(let path):
-            .alreadyExists(reason: "key_exists", "There is another value at \(path)")
+            .alreadyExists(reason: "key_exists", "There is a value at \(path), and not by this push")
         case .corrupted:
             .internalError
         }

@@ -31,7 +31,8 @@ public struct WritePlanner: Sendable {
         try check(mutation, reader, history)
         var draft = PlanDraft(reader: reader, codec: codec, memory: memory)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
-            guard try draft.push(targets[0], retriedAs: value) else { return draft.plan(at: now) }
+            let earlier = EarlierPush(value: value, hidesStored: mutation.hidesStored, history: history)
+            guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: now) }
         } else {
             try draft.write(targets)
         }
@@ -114,7 +115,9 @@ public struct WritePlanner: Sendable {
             let node = try NodeReader(reader, codec: codec).node(
                 at: mutation.path, bytesMax: WritePlanner.hashedBytesMax)
             let etag = SimpleHash.etag(node)
-            guard etag == wanted else { throw TreeError.etagMismatch(etag: etag, value: node) }
+            guard etag == wanted else {
+                throw mutation.hidesStored ? .hiddenMismatch : TreeError.etagMismatch(etag: etag, value: node)
+            }
         case .version(let version)?:
             guard let history, try !history.wasWritten(mutation.path, after: version) else {
                 throw TreeError.versionMismatch
@@ -165,6 +168,19 @@ struct StoredNumbers: ServerValueSource {
             if case .number(let number)? = stored { return number + amount }
             return amount
         }
+    }
+}
+
+/// Tells a push that is repeated from one whose key is taken.
+struct EarlierPush {
+    var value: JSONValue
+    var hidesStored: Bool
+    var history: (any ChangeHistory)?
+
+    /// Whether `value` is what was pushed at `path` already; server values count as what they became then.
+    func isSame(at path: TreePath, stored: () throws -> TreeNode) throws -> Bool {
+        guard let earlier = try hidesStored ? history?.node(pushedAt: path) : stored() else { return false }
+        return try WriteTarget(value, at: path, EarlierNumbers(earlier: earlier)).node == earlier
     }
 }
 

@@ -43,6 +43,30 @@ struct WritePlannerTests {
         #expect(try tree.text("/r/\(key)") == #"{"text":"hi"}"#)
     }
 
+    @Test func aPushWithoutTheRightToReadIsComparedWithWhatItsWriterPushed() throws {
+        struct Pushed: ChangeHistory {
+            var node: TreeNode?
+            func wasWritten(_: TreePath, after _: UInt64) throws -> Bool { true }
+            func node(pushedAt _: TreePath) throws -> TreeNode? { node }
+        }
+        let tree = MemoryTree()
+        let value: JSONValue = ["text": "stored"]
+        var push = Mutation.push(value, at: try TreePath("/r"), key: key, isClientKey: true)
+        push.hidesStored = true
+        try tree.apply(push, history: Pushed())
+        // The right guess and a wrong one have the same answer.
+        for guess: JSONValue in [value, "wrong"] {
+            push.operation = .push(guess, key: key, isClientKey: true)
+            let error = #expect(throws: TreeError.self) { try tree.apply(push, history: Pushed()) }
+            #expect(error?.rpcError.reason == "key_exists")
+        }
+        let history = Pushed(node: try TreeNode(json: ["text": "mine", "date": 5]))
+        push.operation = .push(["text": "mine", "date": [".sv": "timestamp"]], key: key, isClientKey: true)
+        #expect(try tree.apply(push, history: history).isEmpty)
+        push.operation = .push(value, key: key, isClientKey: true)
+        #expect(throws: TreeError.self) { try tree.apply(push, history: history) }
+    }
+
     @Test func oneReadTellsAPushIntoARoomEverything() throws {
         let tree = MemoryTree()
         try tree.apply(.push(["text": "x"], at: TreePath("/rooms/r1"), key: key))
@@ -194,6 +218,7 @@ struct WritePlannerTests {
     @Test func versionIsThePrecondition() throws {
         struct Written: ChangeHistory {
             func wasWritten(_: TreePath, after version: UInt64) throws -> Bool { version < 7 }
+            func node(pushedAt _: TreePath) throws -> TreeNode? { nil }
         }
         let tree = MemoryTree()
         let path = try TreePath("/a")
