@@ -89,11 +89,17 @@ public final class MessagesService: Sendable {
         return address
     }
 
-    /// Once a minute: forgets old change records, and exports nobody came back for.
     private func keepUp() async {
+        while (try? await Task.sleep(for: .seconds(60))) != nil { await keepUpOnce() }
+    }
+
+    /// Once a minute: tells followers how far they are, forgets old change records, and exports nobody came back for.
+    func keepUpOnce() async {
+        // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its age.
+        publisher.run { $0.tellSilentFollowers() }
+        let (store, exports, now, logger) = (store, exports, parts.now, logger)
         let retention = ChangeRetention(parts.limits)
-        while (try? await Task.sleep(for: .seconds(60))) != nil {
-            let (store, exports, now, logger) = (store, exports, parts.now, logger)
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             store.submitRead {
                 exports.expire(now: now())
                 do {
@@ -101,6 +107,7 @@ public final class MessagesService: Sendable {
                 } catch {
                     logger.error("old changes could not be forgotten", metadata: ["error": "\(error)"])
                 }
+                done.resume()
             }
         }
     }

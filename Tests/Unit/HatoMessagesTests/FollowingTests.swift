@@ -2,6 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 import HatoTree
+import Synchronization
 import Testing
 
 @testable import HatoMessages
@@ -158,6 +159,31 @@ import Testing
         }
     }
 
+    @Test func aQuietFollowerIsToldWhereItIsBeforeChangesAreForgotten() async throws {
+        let clock = HeldClock()
+        try await RunningMessages.with(change: { $0.now = { clock.now } }) { running in
+            let client = running.administrator
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            let before = running.store.version
+            for number in 0..<3 {
+                _ = try await client.call(Messages.Set(path: "/other", value: .number(Double(number))))
+            }
+            clock.advance(by: 8 * 24 * 3_600_000)
+            await running.service.keepUpOnce()
+            let note = try await feed.next()
+            #expect(note.changes.isEmpty)
+            #expect(note.version == running.store.version)
+            #expect(running.store.keptCommits.oldest ?? .max > before + 1)
+            let epoch = running.store.epoch.description
+            #expect(await refusal { try await client.subscribe(try follow(after: before, epoch: epoch)) } != nil)
+            _ = try await client.subscribe(try follow(after: note.version, epoch: epoch))
+            // Said once: what comes next is the next change.
+            await running.service.keepUpOnce()
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages/m", value: 1))
+            #expect(try await feed.next().changes.count == 1)
+        }
+    }
+
     @Test func onlyAdministratorsFollow() async throws {
         try await RunningMessages.with { running in
             let client = running.user("a")
@@ -185,6 +211,15 @@ import Testing
     private func follow(after: UInt64? = nil, epoch: String? = nil) throws -> Messages.Follow {
         Messages.Follow(after: after, epoch: epoch, patterns: [try FeedPattern(messages)])
     }
+}
+
+/// A clock that stands until it is moved.
+final class HeldClock: Sendable {
+    private let time = Atomic<Int64>(1_795_000_000_000)
+
+    var now: Int64 { time.load(ordering: .sequentiallyConsistent) }
+
+    func advance(by milliseconds: Int64) { time.add(milliseconds, ordering: .sequentiallyConsistent) }
 }
 
 /// Reads what one follower is told.

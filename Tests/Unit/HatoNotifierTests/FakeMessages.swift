@@ -99,7 +99,11 @@ final class FakeMessages: Sendable {
     private static func send(_ commit: Messages.Change, to follower: Follower) {
         var mine = commit
         mine.changes = commit.changes.filter { follower.patterns.contains($0.pattern ?? "") }
-        guard !mine.changes.isEmpty, var params = try? mine.encodedParams() else { return }
+        if !mine.changes.isEmpty { tell(mine, to: follower) }
+    }
+
+    private static func tell(_ note: Messages.Change, to follower: Follower) {
+        guard var params = try? note.encodedParams() else { return }
         params["subscription"] = nil
         let members = EncodedJSON { writer in
             for member in params.members {
@@ -135,6 +139,19 @@ final class FakeMessages: Sendable {
                 changes: entries(state.version))
             state.commits.append(commit)
             for follower in state.followers { Self.send(commit, to: follower) }
+            return state.version
+        }
+    }
+
+    /// Commits what no pattern matches, and tells followers how far they are.
+    @discardableResult
+    func commitElsewhere() -> UInt64 {
+        holder.state.withLock { state in
+            state.version += 1
+            let note = Messages.Change(
+                subscription: "", version: state.version, epoch: state.epoch, time: WallClock.milliseconds(),
+                changes: [])
+            for follower in state.followers { Self.tell(note, to: follower) }
             return state.version
         }
     }

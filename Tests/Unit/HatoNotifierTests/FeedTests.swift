@@ -90,6 +90,36 @@ import Testing
         await notifier.stop()
     }
 
+    @Test func theCursorMovesThoughNothingMatches() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        try await eventually("following") { try await notifier.isFollowing() }
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        let version = notifier.messages.commitElsewhere()
+        try await eventually("the cursor is there") {
+            try await notifier.stats.cursors.first?.version == Int(version)
+        }
+        await notifier.stop()
+    }
+
+    @Test func aTruncatedChangeIsCompletedFromTheDatabase() async throws {
+        let notifier = try await started()
+        try await notifier.setTrigger()
+        try await eventually("following") { try await notifier.isFollowing() }
+        notifier.messages.setNode("/chats/c1/messages/big", ["senderName": "サザエ", "text": "long"])
+        notifier.messages.commit { _ in
+            var entry = Messages.Change.Entry(path: "/chats/c1/messages/big", type: .created)
+            entry.pattern = "/chats/{chat}/messages/{id}"
+            entry.params = ["chat": "c1", "id": "big"]
+            entry.before = .null
+            entry.truncated = true
+            entry.uid = "u1"
+            return [entry]
+        }
+        try await eventually("completed") { bodies == ["long"] }
+        await notifier.stop()
+    }
+
     @Test func afterCompactionItGoesOnAtTheOldestAndSaysSo() async throws {
         let messages = try await FakeMessages.start()
         let store = try MemoryStore()

@@ -37,8 +37,8 @@ final class Follower {
     var subscription: String { opening.subscription }
     var database: Database { opening.database }
 
-    /// A follower that nothing matches is told how far it is after so many versions, so that the position it keeps does
-    /// not grow old.
+    /// A follower that nothing matches is told how far it is after so many versions, and every minute, so that the
+    /// position it keeps does not grow old.
     static let silentVersionsMax: UInt64 = 1_000
 
     init(id: UInt64, _ opening: Opening, position: UInt64, limits: MessagesLimits) {

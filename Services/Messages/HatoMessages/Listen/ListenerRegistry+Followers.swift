@@ -73,9 +73,19 @@ extension ListenerRegistry {
         return true
     }
 
-    /// An empty change: lets a follower that nothing matches keep a young position.
     private func sayWhereIfSilent(_ follower: Follower, time: Int64) {
-        guard follower.position - follower.toldVersion >= Follower.silentVersionsMax else { return }
+        if follower.position - follower.toldVersion >= Follower.silentVersionsMax { sayWhere(follower, time: time) }
+    }
+
+    /// Once a minute: a follower whose pattern is quiet must not be left with a position whose changes are forgotten.
+    func tellSilentFollowers() {
+        for follower in followers.values.sorted(by: { $0.id < $1.id }) where follower.position > follower.toldVersion {
+            if case .live = follower.state { sayWhere(follower, time: parts.now()) }
+        }
+    }
+
+    /// An empty change: lets a follower that nothing matches keep a young position.
+    private func sayWhere(_ follower: Follower, time: Int64) {
         let members = Follower.members(version: follower.position, parts.store.epoch, time: time, [])
         _ = send(members, version: follower.position, to: follower)
     }
