@@ -42,11 +42,11 @@ public struct ChildEventReducer: Sendable {
                     throw ArgumentError(reason: "invalid_event", "The data of a patch must be an object")
                 }
                 let places = try members.map { (path: try path.appending(TreePath($0.name)), data: $0.value) }
-                // Only a node that is there can have a priority: those come last, in whatever order the members stand.
-                for place in places where !place.path.isPriority {
-                    try Self.put(place.data, at: place.path, in: &new, &touched)
-                }
-                for place in places where place.path.isPriority {
+                // All at once, in whatever order the members stand: a node that loses one child and gets another never
+                // was empty, which would cost it its priority; and only a node that is there can have one.
+                let (priorities, nodes) = (places.filter(\.path.isPriority), places.filter { !$0.path.isPriority })
+                let (removals, values) = (nodes.filter(\.data.isNull), nodes.filter { !$0.data.isNull })
+                for place in values + removals + priorities {
                     try Self.put(place.data, at: place.path, in: &new, &touched)
                 }
             }

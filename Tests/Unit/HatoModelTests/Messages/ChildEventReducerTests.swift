@@ -105,6 +105,15 @@ import Testing
         #expect(listener.node.child(try TreeKey("a")).priority == .string("p"))
     }
 
+    @Test func priorityOfANodeThatChangesItsOnlyChildIsKept() throws {
+        var listener = ChildEventReducer()
+        _ = try listener.apply([Self.put("/", ["a": 1, "r": ["x": 1, ".priority": 2], ".priority": 7])])
+        _ = try listener.apply([Self.patch(["a": .null, "r/x": .null, "r/y": 1])])
+        #expect(listener.node.export == ["r": ["y": 1, ".priority": 2], ".priority": 7])
+        _ = try listener.apply([Self.patch(["r": .null, "b": 1])])
+        #expect(listener.node.export == ["b": 1, ".priority": 7])
+    }
+
     @Test func manyChangesAtOnceAreSortedAnew() throws {
         var listener = try byDate()
         var children: JSONObject = [:]

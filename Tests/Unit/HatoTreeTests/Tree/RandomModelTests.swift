@@ -188,8 +188,10 @@ private struct RandomRun {
             if change.existedDepth != depth(of: change.path, in: before) { problems.append("existed of \(change)") }
             if change.existsDepth != depth(of: change.path, in: naive) { problems.append("exists of \(change)") }
         }
-        let values = plan.changes.filter { !$0.path.isPriority }, priorities = plan.changes.filter(\.path.isPriority)
-        for change in values + priorities { node = node.setting(change.after ?? .empty, at: change.path) }
+        // All at once: nothing is empty in between, and priorities are of nodes that are there.
+        let priorities = plan.changes.filter(\.path.isPriority), nodes = plan.changes.filter { !$0.path.isPriority }
+        let removals = nodes.filter { $0.after == .empty }, values = nodes.filter { $0.after != .empty }
+        for change in values + removals + priorities { node = node.setting(change.after ?? .empty, at: change.path) }
         expect(node.export, naive.export, "the changes \(plan.changes)")
         let record = ChangeRecord(version: 1, time: now, uid: nil, database: "d", changes: plan.changes)
         if try ChangeRecord(decoding: record.encoded) != record { problems.append("record of \(plan.changes)") }
