@@ -10,6 +10,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
@@ -140,7 +141,7 @@ let package = Package(
 
         // Tests.
         unitTests(of: "HatoModel"),
-        unitTests(of: "HatoRPC", ["HatoModel", nioCore, nioPosix, nioSSL, logging]),
+        unitTests(of: "HatoRPC", ["HatoModel", nioCore, nioEmbedded, nioPosix, nioSSL, logging]),
         unitTests(of: "HatoStorage", ["HatoRocksDB"]),
         unitTests(of: "HatoRules", ["HatoModel"]),
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules"]),

@@ -78,9 +78,11 @@ extension ConnectionHandler {
 
     // MARK: The socket
 
-    /// One write for all that has gathered.
+    /// One write for all that has gathered. While the socket has not taken the last one, more gathers: a peer that does
+    /// not read costs the bytes it is sent, not a buffer for each of them.
     func flush() {
         guard outputCount > 0, let context, phase != .closed else { return }
+        guard writesUnderWay == 0 || phase != .open else { return }
         let count = outputCount
         let full = output
         output = ByteBuffer()
@@ -88,10 +90,12 @@ extension ConnectionHandler {
         hub.count { $0.bytesWritten += count }
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { _ in self.sent(count) }
+        writesUnderWay += 1
         context.writeAndFlush(wrapOutboundOut(full), promise: promise)
     }
 
     private func sent(_ count: Int) {
+        writesUnderWay -= 1
         connection.subtractUnsent(count)
         settle()
     }

@@ -73,6 +73,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     // Output: see ConnectionHandler+Output.swift.
     var output = ByteBuffer()
     var outputCount = 0
+    var writesUnderWay = 0
     var openers: [String: UInt64] = [:]
     var held: [UInt64: [OutgoingNotification]] = [:]
 
@@ -250,6 +251,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func finishIfDone() {
         if hasInputEnded, phase == .open, !isHeldUp { phase = .finishing }
         guard phase == .finishing, responses.isEmpty, !isHeldUp, let context else { return }
+        flush()
         phase = .lingering
         lines.removeAll()
         let channel = context.channel
