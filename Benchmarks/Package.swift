@@ -11,9 +11,11 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
     targets: [
+        .systemLibrary(name: "CEpoll", path: "CEpoll"),
         .executableTarget(
             name: "hato-bench",
             dependencies: [
+                "CEpoll",
                 .product(name: "HatoModel", package: "hato"),
                 .product(name: "HatoRPC", package: "hato"),
                 .product(name: "HatoTesting", package: "hato"),
@@ -24,7 +26,7 @@ let package = Package(
                 .enableUpcomingFeature("InternalImportsByDefault"),
                 .enableUpcomingFeature("MemberImportVisibility"),
                 .enableUpcomingFeature("ExistentialAny"),
-            ])
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

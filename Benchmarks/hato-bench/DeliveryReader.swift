@@ -15,14 +15,14 @@ struct DeliveryReader {
 
     private let sockets: [RawSocket]
     private var listeners: [Listener]
-    private var set: SocketSet
+    private let set: SocketSet
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var latencies: [UInt32] = []
 
-    init(_ sockets: [RawSocket]) {
+    init(_ sockets: [RawSocket]) throws {
         self.sockets = sockets
         listeners = sockets.map { _ in Listener() }
-        set = SocketSet(sockets)
+        set = try SocketSet(sockets)
     }
 
     /// A text that says when it was sent.

@@ -51,7 +51,7 @@ struct FanOutBench: Sendable {
         of posts: Int, to sockets: [RawSocket], _ write: (Int) async throws -> Void
     ) async throws -> Window {
         async let window = Blocking.run {
-            var reader = DeliveryReader(sockets)
+            var reader = try DeliveryReader(sockets)
             return try reader.window(of: posts)
         }
         try await write(posts)

@@ -10,8 +10,7 @@ struct MemoryBench: Sendable {
     private static let connections = 2_000
     private static let silentListeners = 100
     /// Written beside the silent listeners: what each of them would cost if it were kept.
-    private static let silentBytes = 64 << 20
-    private static let silentPostBytes = 16 << 10
+    private static let silentBytes = 16 << 20
 
     var stack: TestStack
 
@@ -20,7 +19,9 @@ struct MemoryBench: Sendable {
         let token = try await stack.newUser().idToken
         let bench = self
         for row in try await Blocking.run({ try bench.connectionRows(token) }) { table.add(row) }
-        table.add(try await Blocking.run { try bench.silentRow(token) })
+        for bytes in [200, 16 << 10] {
+            table.add(try await Blocking.run { try bench.silentRow(token, postBytes: bytes) })
+        }
         table.add(Table.Row(what: "memory: the whole stack", value: Double(try resident() >> 20), unit: "MB"))
         return table
     }
@@ -56,33 +57,41 @@ struct MemoryBench: Sendable {
     }
 
     /// The same is written twice: to nobody, and to listeners that read nothing after their first event.
-    private func silentRow(_ token: String) throws -> Table.Row {
+    private func silentRow(_ token: String, postBytes: Int) throws -> Table.Row {
+        let room = "silent\(postBytes)"
         let writer = try RawSocket(port: port, signedInWith: token)
         defer { writer.close() }
-        try write(writer)
+        try write(postBytes, to: room, writer)
         let before = try resident()
-        try write(writer)
+        try write(postBytes, to: room, writer)
         let between = try resident()
         let silent = try (0..<Self.silentListeners).map { _ in
             let socket = try RawSocket(port: port, receiveBytes: 4 << 10, signedInWith: token)
-            try socket.openListener(on: "quiet")
+            try socket.openListener(on: room)
             return socket
         }
         defer { for socket in silent { socket.close() } }
-        try write(writer)
+        try write(postBytes, to: room, writer)
         let after = try resident()
-        let megabytes = Figure.text(Double(Self.silentBytes >> 20))
+        let written =
+            "\(Figure.text(Double(Self.silentBytes >> 20))) MB of \(Figure.text(Double(postBytes))) bytes each"
         return row(
-            "a listener that never reads, \(megabytes) MB written", (after - between) - max(0, between - before),
-            of: Self.silentListeners, [Goal(.value, .atMost(Double((1 << 20) + Self.silentPostBytes) / 1_024))])
+            "a listener that never reads, \(written)", (after - between) - max(0, between - before),
+            of: Self.silentListeners, [Goal(.value, .atMost(Double((1 << 20) + postBytes) / 1_024))])
     }
 
     /// Always to the same child, so that the room stays small; each time something else, or nobody would be told.
-    private func write(_ writer: RawSocket) throws {
-        let text = String(repeating: "x", count: Self.silentPostBytes)
-        for number in 0..<Self.silentBytes / Self.silentPostBytes {
-            let params = EncodedJSON(["path": "/chats/quiet/messages/last", "value": .string("\(number) \(text)")])
-            try writer.call(Messages.Set.method, params)
+    private func write(_ postBytes: Int, to room: String, _ writer: RawSocket) throws {
+        let text = String(repeating: "x", count: postBytes)
+        let inFlight = 16
+        for number in 0..<Self.silentBytes / postBytes / inFlight {
+            let lines = (0..<inFlight).flatMap { entry in
+                let value = JSONValue.string("\(number * inFlight + entry) \(text)")
+                let params: JSONObject = ["path": .string("/chats/\(room)/messages/last"), "value": value]
+                return ChatRequests.line(Messages.Set.method, EncodedJSON(.object(params)).bytes)
+            }
+            try writer.send(lines)
+            for _ in 0..<inFlight { try writer.readLine() }
         }
     }
 

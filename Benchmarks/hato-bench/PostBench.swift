@@ -36,7 +36,7 @@ struct PostBench: Sendable {
     private static func load(_ shape: LoadShape, port: Int, token: String) throws -> RawLoad {
         let sockets = try (0..<shape.clients).map { _ in try RawSocket(port: port, signedInWith: token) }
         let requests = ChatRequests.pushes.map { ChatRequests.line(Messages.Push.method, $0.bytes) }
-        return RawLoad(sockets, depth: shape.depth, requests: requests, .jsonRPC)
+        return try RawLoad(sockets, depth: shape.depth, requests: requests, .jsonRPC)
     }
 
     // MARK: Beside Redis
@@ -54,8 +54,8 @@ struct PostBench: Sendable {
         var ours = ours
         defer { ours.close() }
         var redis = try server.map { server in
-            RawLoad(
-                try (0..<shape.clients).map { _ in try RawSocket(port: server.port) }, depth: shape.depth,
+            try RawLoad(
+                (0..<shape.clients).map { _ in try RawSocket(port: server.port) }, depth: shape.depth,
                 requests: [RedisServer.post], .redis)
         }
         defer { redis?.close() }

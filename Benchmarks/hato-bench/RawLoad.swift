@@ -31,12 +31,12 @@ struct RawLoad {
     /// What is sent in turn, each of `depth` requests.
     private let bursts: [[UInt8]]
     private var lanes: [Lane]
-    private var set: SocketSet
+    private let set: SocketSet
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private var latencies: [UInt32] = []
 
     /// - Parameter sockets: one of each client, whose load this is from now on.
-    init(_ sockets: [RawSocket], depth: Int, requests: [[UInt8]], _ answers: Answers) {
+    init(_ sockets: [RawSocket], depth: Int, requests: [[UInt8]], _ answers: Answers) throws {
         self.answers = answers
         self.depth = depth
         let bursts = stride(from: 0, to: requests.count, by: depth).map { first in
@@ -44,7 +44,7 @@ struct RawLoad {
         }
         self.bursts = bursts
         lanes = sockets.enumerated().map { index, socket in Lane(socket: socket, next: index * 61 % bursts.count) }
-        set = SocketSet(sockets)
+        set = try SocketSet(sockets)
     }
 
     func close() { for lane in lanes { lane.socket.close() } }

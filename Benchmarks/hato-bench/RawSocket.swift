@@ -122,38 +122,18 @@ struct RawSocket: Sendable {
     /// Listens to the messages of a room; the first event, the value that is there, is read.
     func openListener(on room: String) throws {
         try call(Messages.Listen.method, EncodedJSON(["path": .string("/chats/\(room)/messages")]))
-        _ = try readLine()
+        try readLine()
     }
 
     /// One line, byte by byte.
-    private func readLine() throws -> String {
+    @discardableResult
+    func readLine() throws -> String {
         var line: [UInt8] = []
         var byte: [UInt8] = [0]
         while true {
             _ = try receive(into: &byte)
             if byte[0] == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
             line.append(byte[0])
-        }
-    }
-}
-
-/// Waits for several sockets at once.
-struct SocketSet {
-    private var entries: [pollfd]
-
-    init(_ sockets: [RawSocket]) {
-        entries = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-    }
-
-    /// Puts the indices of the sockets that have something to read into `ready`. Throws when nothing came for 30 s.
-    mutating func wait(_ ready: inout [Int]) throws {
-        ready.removeAll(keepingCapacity: true)
-        var missing = poll(&entries, nfds_t(entries.count), 30_000)
-        guard missing > 0 else { throw BenchError("nothing came for 30 s") }
-        for index in entries.indices where entries[index].revents != 0 {
-            ready.append(index)
-            missing -= 1
-            if missing == 0 { return }
         }
     }
 }

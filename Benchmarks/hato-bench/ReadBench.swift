@@ -19,8 +19,8 @@ struct ReadBench: Sendable {
         for limit in [1, 50] {
             for clients in [1, 64] {
                 let window = try await Blocking.run {
-                    var load = RawLoad(
-                        try (0..<clients).map { _ in try RawSocket(port: port, signedInWith: token) }, depth: 1,
+                    var load = try RawLoad(
+                        (0..<clients).map { _ in try RawSocket(port: port, signedInWith: token) }, depth: 1,
                         requests: [
                             ChatRequests.line(Messages.Get.method, ChatRequests.newest(limit, room: Self.room).bytes)
                         ], .jsonRPC)

@@ -36,8 +36,8 @@ struct WireBench: Sendable {
         let settings = settings
         for (clients, depth) in [(1, 1), (1, 64), (64, 16)] {
             let window = try await Blocking.run {
-                var load = RawLoad(
-                    try (0..<clients).map { _ in try RawSocket(port: port) }, depth: depth,
+                var load = try RawLoad(
+                    (0..<clients).map { _ in try RawSocket(port: port) }, depth: depth,
                     requests: [ChatRequests.line(Echo.method, params.bytes)], .jsonRPC)
                 defer { load.close() }
                 return try load.windows(settings)

@@ -1,0 +1,47 @@
+import Foundation
+
+#if os(Linux)
+    import CEpoll
+
+    /// Waits for several sockets at once. What a wait costs does not grow with the sockets that are silent.
+    final class SocketSet {
+        private let descriptor: Int32
+        private var events = [epoll_event](repeating: epoll_event(), count: 256)
+
+        init(_ sockets: [RawSocket]) throws {
+            descriptor = epoll_create1(0)
+            for (index, socket) in sockets.enumerated() {
+                var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: UInt64(index)))
+                guard epoll_ctl(descriptor, EPOLL_CTL_ADD, socket.descriptor, &event) == 0 else {
+                    throw BenchError("cannot wait for a socket: \(String(cString: strerror(errno)))")
+                }
+            }
+        }
+
+        deinit { close(descriptor) }
+
+        /// Puts the indices of sockets that have something to read into `ready`. Throws when nothing came for 30 s.
+        func wait(_ ready: inout [Int]) throws {
+            ready.removeAll(keepingCapacity: true)
+            let count = epoll_wait(descriptor, &events, Int32(events.count), 30_000)
+            guard count > 0 else { throw BenchError("nothing came for 30 s") }
+            for event in events[..<Int(count)] { ready.append(Int(event.data.u64)) }
+        }
+    }
+#else
+    /// Waits for several sockets at once.
+    final class SocketSet {
+        private var entries: [pollfd]
+
+        init(_ sockets: [RawSocket]) throws {
+            entries = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        }
+
+        /// Puts the indices of the sockets that have something to read into `ready`. Throws when nothing came for 30 s.
+        func wait(_ ready: inout [Int]) throws {
+            ready.removeAll(keepingCapacity: true)
+            guard poll(&entries, nfds_t(entries.count), 30_000) > 0 else { throw BenchError("nothing came for 30 s") }
+            for index in entries.indices where entries[index].revents != 0 { ready.append(index) }
+        }
+    }
+#endif
