@@ -57,9 +57,12 @@
             // What is written while the sync runs may or may not be on disk: count what was there before.
             var status = stat()
             fstat(descriptor, &status)
-            let code = barrier.withLock { _ in original(descriptor) }
-            if code == 0 { state.withLock { $0.synced[path] = Int(status.st_size) } }
-            return code
+            // Noted before the barrier falls: else who raises it next takes a finished sync for one that never was.
+            return barrier.withLock { _ in
+                let code = original(descriptor)
+                if code == 0 { state.withLock { $0.synced[path] = Int(status.st_size) } }
+                return code
+            }
         }
     }
 
