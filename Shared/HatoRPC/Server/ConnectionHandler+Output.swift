@@ -10,6 +10,7 @@ extension ConnectionHandler {
         bytesInFlight -= ticket.byteCount
         if !ticket.isSlow { running -= 1 }
         if ticket.isBarrier { isBarrierRunning = false }
+        if ticket.isRead { readsInFlight -= 1 }
         if isError { hub.count { $0.errors += 1 } }
         guard let entry = ticket.entry else { return complete(ticket.sequence, response) }
         batches[ticket.sequence]?.set(entry, response)

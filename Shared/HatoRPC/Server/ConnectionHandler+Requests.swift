@@ -33,7 +33,16 @@ extension ConnectionHandler {
     var mayHandOn: Bool {
         !isBarrierRunning && !isVerifying && requestsInFlight < server.limits.requestsInFlightMax
             && bytesInFlight < server.limits.connectionBytesInFlightMax
-            && connection.unsentBytes <= server.limits.unsentResponseBytesMax
+            && connection.unsentBytes + responses.waitingBytes <= server.limits.unsentResponseBytesMax
+    }
+
+    /// Whether a request of this method may start now: a cold one waits for all earlier ones, a read for its place.
+    func mayStart(_ method: RPCMethod) -> Bool {
+        switch method.start {
+        case .cold: running == 0
+        case .hot: !method.isRead || readsInFlight < server.limits.readsInFlightMax
+        case .authenticate, .endSession: true
+        }
     }
 
     /// Hands on what may be handed on: first what waits, then line by line.
@@ -220,10 +229,10 @@ extension ConnectionHandler {
             fail(request, problem)
             return nil
         }
+        guard mayStart(request.method) else { return request }
         switch request.method.start {
         case .hot(let start): start(request.params, context(request, caller), pending(request, isBarrier: false))
         case .cold(let start):
-            guard running == 0 else { return request }
             let context = context(request, caller)
             let pending = pending(request, isBarrier: !request.isSlow)
             let params = request.params
@@ -253,9 +262,10 @@ extension ConnectionHandler {
         bytesInFlight += request.byteCount
         if !request.isSlow { running += 1 }
         if isBarrier { isBarrierRunning = true }
+        if request.method.isRead { readsInFlight += 1 }
         let ticket = RequestTicket(
             sequence: request.sequence, entry: request.entry, isSlow: request.isSlow, isBarrier: isBarrier,
-            byteCount: request.byteCount)
+            isRead: request.method.isRead, byteCount: request.byteCount)
         return PendingReply(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
     }
 }

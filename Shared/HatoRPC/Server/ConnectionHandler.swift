@@ -64,6 +64,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var bytesInFlight = 0
     /// Requests handed on and not answered, without slow ones.
     var running = 0
+    /// Those among the requests in flight that read.
+    var readsInFlight = 0
     var isBarrierRunning = false
     var isVerifying = false
     var identity = Caller.nobody
@@ -208,16 +210,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    /// A cold request waits for all earlier ones; anything else that waits may go on.
+    /// What waits goes on when its turn has come, or when it has not been looked at yet.
     private var waitingCanMove: Bool {
-        guard let current = waiting?.current, case .cold = current.method.start, current.caller != nil else {
-            return true
-        }
-        return running == 0
+        guard let current = waiting?.current, current.caller != nil else { return true }
+        return mayStart(current.method)
     }
 
     /// What this connection counts against the process.
-    private var heldBytes: Int { lines.count + bytesInFlight + connection.unsentBytes }
+    private var heldBytes: Int { lines.count + bytesInFlight + connection.unsentBytes + responses.waitingBytes }
 
     private func waitForBudget() {
         guard !isWaitingForBudget else { return }

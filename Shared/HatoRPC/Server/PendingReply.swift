@@ -11,6 +11,8 @@ struct RequestTicket: Sendable {
     var isSlow: Bool
     /// Whether later requests wait until it is answered.
     var isBarrier: Bool
+    /// Whether it counts against the reads in flight.
+    var isRead: Bool
     /// What it counts against the bytes in flight.
     var byteCount: Int
 }
@@ -61,7 +63,19 @@ final class PendingReply: Sendable {
                 "a method failed with an error it has no answer for",
                 metadata: ["method": "\(method)", "error": "\(String(reflecting: error))"])
         }
-        finish(id.map { Response.bytes(id: $0, error: RPCError(error)) }, isError: true)
+        finish(id.map { refusal(RPCError(error), id: $0) }, isError: true)
+    }
+
+    /// What an error carries (the value that a condition missed, a name that is not known) may be too big to send; then
+    /// it is left out.
+    private func refusal(_ error: RPCError, id: String) -> [UInt8] {
+        let bytes = Response.bytes(id: id, error: error)
+        guard bytes.count > connection.hub.server.limits.responseBytesMax else { return bytes }
+        var bare = error
+        bare.message = String(error.message.prefix(1_000))
+        bare.data = [:]
+        for name in ["reason", "retryable"] { bare.data[name] = error.data[name] }
+        return Response.bytes(id: id, error: bare)
     }
 
     private func finish(_ response: [UInt8]?, isError: Bool = false) {

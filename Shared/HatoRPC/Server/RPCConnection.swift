@@ -29,6 +29,9 @@ public final class RPCConnection: Sendable {
     private let refused = Atomic(0)
     private let hasClosed = Atomic(false)
     private let nextSubscription = Atomic<UInt64>(1)
+    /// Stands in the names of this connection's subscriptions, so that one of another connection is never meant: a peer
+    /// that lost its connection and ends what it had there must not end what it has here.
+    private let subscriptionMark = String(UInt32.random(in: .min ... .max), radix: 36)
     private let holds = Atomic(0)
 
     /// Touched on the hub's loop only; nil when the connection is closed.
@@ -104,7 +107,7 @@ public final class RPCConnection: Sendable {
 
     func openSubscription(by sequence: UInt64) -> String {
         let number = nextSubscription.wrappingAdd(1, ordering: .relaxed).oldValue
-        let subscription = "\(number)"
+        let subscription = "\(subscriptionMark)-\(number)"
         hub.post(.opened(self, subscription: subscription, by: sequence))
         return subscription
     }

@@ -46,7 +46,8 @@ public struct RPCRouter: Sendable {
     private mutating func add<Request: RPCRequest>(_: Request.Type, _ start: RPCMethod.Start) {
         precondition(methods[Request.method] == nil, "\(Request.method) has two handlers")
         methods[Request.method] = RPCMethod(
-            name: Request.method, access: Request.access, isSlow: Request.isSlow, start: start,
+            name: Request.method, access: Request.access, isSlow: Request.isSlow,
+            isRead: Request.effect == .read, start: start,
             ownParameters: Self.ownParameters(of: Request.self))
     }
 
@@ -76,6 +77,7 @@ struct RPCMethod: Sendable {
     var name: String
     var access: Access
     var isSlow: Bool
+    var isRead = false
     var start: Start
     /// Those of `auth` and `as` that are parameters of the method itself.
     var ownParameters: Set<String> = []

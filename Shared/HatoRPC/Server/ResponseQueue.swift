@@ -16,6 +16,8 @@ struct ResponseQueue {
     private var slots = CircularBuffer<Slot>(initialCapacity: 1)
     /// Requests of slow methods that are not answered yet.
     private var slow: Set<UInt64> = []
+    /// Bytes of answers that wait for an earlier one.
+    private(set) var waitingBytes = 0
 
     var isEmpty: Bool { slots.isEmpty && slow.isEmpty }
 
@@ -44,6 +46,7 @@ struct ResponseQueue {
         if slow.remove(sequence) != nil { return true }
         guard sequence >= first, sequence < first + UInt64(slots.count) else { return false }
         slots[slots.index(slots.startIndex, offsetBy: Int(sequence - first))] = .answered(response)
+        waitingBytes += response?.count ?? 0
         return false
     }
 
@@ -58,6 +61,7 @@ struct ResponseQueue {
             case .answered(let response):
                 slots.removeFirst()
                 first += 1
+                waitingBytes -= response?.count ?? 0
                 return (first - 1, response)
             }
         }

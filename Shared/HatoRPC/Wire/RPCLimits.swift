@@ -10,13 +10,16 @@ public struct RPCLimits: Sendable, Hashable {
     public var batchEntriesMax = 1_000
     /// Requests of one connection that are being worked on; above, the server stops reading from it.
     public var requestsInFlightMax = 1_024
+    /// Those among them that read; above, the connection's next request waits. Nobody knows the size of an answer before
+    /// it is there: without this, so many answers of `responseBytesMax` each could be asked for at once.
+    public var readsInFlightMax = 16
     /// Bytes of requests of one connection that are not answered yet; above, the server stops reading from it.
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the answers that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20
     /// One answer; larger ones become resource_exhausted `too_big`.
     public var responseBytesMax = 16 << 20
-    /// Answers that one peer has not taken yet; above, its next requests wait.
+    /// Answers that one peer has not taken yet, or that wait for an earlier one; above, its next requests wait.
     public var unsentResponseBytesMax = 1 << 20
     /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false.
     public var unsentNotificationBytesMax = 1 << 20

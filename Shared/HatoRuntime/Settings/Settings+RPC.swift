@@ -30,6 +30,7 @@ extension ServeSettings {
         limit("nesting-max", \.nestingMax, "arrays and objects inside each other"),
         limit("batch-entries-max", \.batchEntriesMax, "entries of one batch"),
         limit("requests-in-flight-max", \.requestsInFlightMax, "requests of one connection worked on at a time"),
+        limit("reads-in-flight-max", \.readsInFlightMax, "those among them that read"),
         limit(
             "connection-bytes-in-flight-max", \.connectionBytesInFlightMax,
             "bytes of unanswered requests of one connection"),
@@ -43,6 +44,9 @@ extension ServeSettings {
         limit("connections-per-address-max", \.connectionsPerAddressMax, "connections from one address"),
         limit("idle-seconds-max", \.idleSecondsMax, "seconds without traffic before a connection is closed"),
         limit("handshake-seconds-max", \.handshakeSecondsMax, "seconds a TLS handshake may take"),
+        limit(
+            "stalled-line-seconds-max", \.stalledLineSecondsMax,
+            "seconds to finish the one line that is read when all memory for requests is taken"),
         limit("keep-alive-idle-seconds", \.keepAliveIdleSeconds, "seconds of silence before TCP asks the peer"),
         limit("keep-alive-interval-seconds", \.keepAliveIntervalSeconds, "seconds between TCP's questions"),
         limit("keep-alive-probes", \.keepAliveProbes, "questions without an answer that end a connection"),

@@ -109,6 +109,11 @@ struct LimitTests {
         let answer = try await peer.call("check.echo", "{\"value\":\"\(value)\"}")
         #expect(answer["error"]?["code"] == -32006)
         #expect(answer["error"]?["data"]?["reason"] == "too_big")
+        let refused = try await peer.call("check.refuse", "{\"value\":\"\(value)\"}")
+        #expect(refused["error"]?["data"] == ["reason": "refused", "retryable": false])
+        let unknown = try await peer.call("check.echo", "{\"\(value)\":1}")
+        #expect(unknown["error"]?["code"] == -32602)
+        #expect(unknown["error"]?["data"]?["reason"] == "unknown_parameter")
         let half = String(repeating: "x", count: 600)
         let entry = "{\"jsonrpc\":\"2.0\",\"id\":\"é\",\"method\":\"check.echo\",\"params\":{\"value\":\"\(half)\"}}"
         let batch = try #require(try await peer.ask("[\(entry),\(entry)]").array)
@@ -169,6 +174,57 @@ struct LimitTests {
         #expect(service.gates.arrived.count == 10)
         service.gates.open("a")
         for id in 0..<5_000 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        await service.stop()
+    }
+
+    @Test func readsInFlightAreBoundedAlsoInABatch() async throws {
+        let service = try await TestService {
+            $0.limits.readsInFlightMax = 3
+            $0.loops = 1
+        }
+        let read = #""jsonrpc":"2.0","method":"check.read","params":{"gate":"a"}"#
+        let single = (0..<8).map { "{\"id\":\($0),\(read)}\n" }.joined()
+        let batch = "[" + (8..<16).map { "{\"id\":\($0),\(read)}" }.joined(separator: ",") + "]\n"
+        for lines in [single + batch, batch + single] {
+            let before = service.gates.arrived.count
+            let peer = try await service.peer()
+            let other = try await service.peer()
+            service.gates.close("a")
+            peer.sendLater(lines)
+            await service.gates.arrivals(before + 3)
+            for _ in 0..<20 { _ = try await other.call("check.echo") }
+            #expect(service.gates.arrived.count == before + 3)
+            service.gates.open("a")
+            var ids: [JSONValue] = []
+            while ids.count < 16 {
+                let answer = try await peer.answer()
+                for entry in answer.array ?? [answer] { ids.append(entry["id"] ?? .null) }
+            }
+            #expect(Set(ids) == Set((0..<16).map { .number(Double($0)) }))
+        }
+        await service.stop()
+    }
+
+    @Test func answersThatWaitForAnEarlierOneAreBounded() async throws {
+        let service = try await TestService {
+            $0.limits.unsentResponseBytesMax = 10_000
+            $0.loops = 1
+        }
+        let peer = try await service.peer()
+        let fill = String(repeating: "x", count: 1_000)
+        let echoes = (1...30).map {
+            "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"check.echo\",\"params\":{\"value\":\"\(fill)\"}}\n"
+        }
+        let first = #"{"jsonrpc":"2.0","id":0,"method":"check.later","params":{"gate":"a"}}"# + "\n"
+        let last = #"{"jsonrpc":"2.0","id":31,"method":"check.later","params":{"gate":"b"}}"# + "\n"
+        peer.sendLater(first + echoes.joined() + last)
+        await service.gates.arrivals(1)
+        let other = try await service.peer()
+        for _ in 0..<20 { _ = try await other.call("check.echo") }
+        #expect(service.gates.arrived == ["a"])
+        service.gates.open("a")
+        service.gates.open("b")
+        for id in 0...31 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
         await service.stop()
     }
 

@@ -27,6 +27,17 @@ enum Check {
         struct Result: Codable, Sendable { var gate: String }
     }
 
+    /// Hot, and reads; answered from another thread, when the test opens its gate.
+    struct Read: RPCRequest {
+        static let method = "check.read"
+        static let summary = "Answers when its gate opens"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Read> { .init(Read(gate: "a"), Result(gate: "a")) }
+        var gate: String
+        struct Result: Codable, Sendable { var gate: String }
+    }
+
     /// Cold; answered when the test opens its gate.
     struct Cold: RPCRequest {
         static let method = "check.cold"
@@ -58,6 +69,17 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Fail> { .init(Fail(), Empty()) }
         typealias Result = Empty
+    }
+
+    /// Fails with an error that carries what it was given.
+    struct Refuse: RPCRequest {
+        static let method = "check.refuse"
+        static let summary = "Fails with a value"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Refuse> { .init(Refuse(value: "a"), Empty()) }
+        typealias Result = Empty
+        var value: JSONValue
     }
 
     /// Is let go without an answer.
@@ -116,8 +138,8 @@ enum Check {
     }
 
     static let methods: [any RPCRequest.Type] = [
-        Echo.self, Later.self, Cold.self, Slow.self, Fail.self, Forget.self, Who.self, SignedIn.self,
-        Administration.self, Listen.self,
+        Echo.self, Later.self, Read.self, Cold.self, Slow.self, Fail.self, Refuse.self, Forget.self, Who.self,
+        SignedIn.self, Administration.self, Listen.self,
     ]
 }
 
@@ -176,6 +198,8 @@ final class Gates: Sendable {
         waiting.forEach { $0.resume() }
         callbacks.forEach { $0() }
     }
+
+    func close(_ name: String) { state.withLock { _ = $0.open.remove(name) } }
 
     /// Waits until so many have come to any gate.
     func arrivals(_ count: Int) async {

@@ -56,6 +56,9 @@ final class TestService: Sendable {
         router.handleInOrder(Check.Later.self) { request, _, reply in
             gates.whenOpen(request.gate) { reply.succeed(.init(gate: request.gate)) }
         }
+        router.handleInOrder(Check.Read.self) { request, _, reply in
+            gates.whenOpen(request.gate) { reply.succeed(.init(gate: request.gate)) }
+        }
         router.handle(Check.Cold.self) { request, _ in
             await gates.pass(request.gate)
             return .init(gate: request.gate)
@@ -66,6 +69,9 @@ final class TestService: Sendable {
         }
         struct Broken: Error { var secret = "do not tell" }
         router.handleInOrder(Check.Fail.self) { _, _, reply in reply.fail(Broken()) }
+        router.handleInOrder(Check.Refuse.self) { request, _, reply in
+            reply.fail(RPCError.failedPrecondition(reason: "refused", "No", data: ["value": request.value]))
+        }
         router.handleInOrder(Check.Forget.self) { _, _, _ in }
     }
 
