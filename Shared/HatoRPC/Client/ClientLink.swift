@@ -4,6 +4,11 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
+/// A subscription as the link knows it: its reader holds it, and one that nobody reads any more is forgotten.
+private struct HeldByReader {
+    weak var subscription: RPCSubscription?
+}
+
 /// A call on its way.
 struct OutgoingCall: Sendable {
     enum Completion: Sendable {
@@ -63,10 +68,15 @@ final class ClientLink: @unchecked Sendable {
     private var calls: [UInt64: OutgoingCall] = [:]
     /// Calls that wait for the connection, in order.
     private var unsent: [UInt64] = []
-    private var subscriptions: [String: RPCSubscription] = [:]
+    /// Held by their readers.
+    private var subscriptions: [String: HeldByReader] = [:]
+    /// What the server said about no call in particular before it closed the connection.
+    private var lastWord: RPCError?
     private var output = ByteBuffer()
     private var timer: (at: NIODeadline, task: Scheduled<Void>)?
     private var renewal: Scheduled<Void>?
+    /// When the credential that was shown last ends, in milliseconds since 1970.
+    private var credentialEnd: Double?
     private var failures = 0
     private var notBefore = NIODeadline.uptimeNanoseconds(0)
     private var tls: NIOSSLContext?
@@ -155,9 +165,12 @@ final class ClientLink: @unchecked Sendable {
         switch line {
         case .result(let id, let text): calls.removeValue(forKey: id).map { complete($0, text) }
         case .error(let id?, let error): calls.removeValue(forKey: id)?.fail(error)
-        case .error(nil, _): break
+        case .error(nil, let error): lastWord = error
         case .notification(let event):
-            guard let id = event.params["subscription"]?.string, let subscription = subscriptions[id] else { return }
+            guard let id = event.params["subscription"]?.string, let subscription = subscriptions[id]?.subscription
+            else {
+                return
+            }
             subscription.deliver(event)
             if event.method.hasSuffix(".cancelled") {
                 subscriptions[id] = nil
@@ -176,7 +189,7 @@ final class ClientLink: @unchecked Sendable {
             else { return body(.failure(RPCError.badAnswer("the answer names no subscription"))) }
             let subscription = RPCSubscription(
                 id: id, result: result, bufferMax: configuration.subscriptionBufferMax, link: self)
-            subscriptions[id] = subscription
+            subscriptions[id] = HeldByReader(subscription: subscription)
             body(.success(subscription))
         }
     }
@@ -185,7 +198,7 @@ final class ClientLink: @unchecked Sendable {
     /// may be who calls.
     var mayRead: Bool {
         guard calls.isEmpty, case .connected = phase else { return true }
-        return !subscriptions.values.contains { $0.isFull }
+        return !subscriptions.values.contains { $0.subscription?.isFull ?? false }
     }
 
     // MARK: Time limits
@@ -282,13 +295,15 @@ final class ClientLink: @unchecked Sendable {
 
     private func failAll(_ error: RPCError) {
         let ended = calls.values.sorted { $0.id < $1.id }
-        let silenced = subscriptions.values
+        let silenced = subscriptions.values.compactMap(\.subscription)
         calls = [:]
         unsent = []
         subscriptions = [:]
         output = ByteBuffer()
+        lastWord = nil
         renewal?.cancel()
         renewal = nil
+        credentialEnd = nil
         timer?.task.cancel()
         timer = nil
         for call in ended { call.fail(error) }
@@ -308,7 +323,7 @@ final class ClientLink: @unchecked Sendable {
             // Many clients lose one server at the same time: they come back spread over a moment.
             let spread = max(TimeAmount(configuration.reconnectDelayMin).nanoseconds, 1)
             notBefore = .now() + TimeAmount.nanoseconds(Int64.random(in: 0...spread))
-            failAll(RPCError.connectionLost)
+            failAll(lastWord ?? RPCError.connectionLost(reason))
         default: break
         }
     }
@@ -373,9 +388,14 @@ final class ClientLink: @unchecked Sendable {
         switch result {
         case .success(let text):
             if case .authenticating = phase { ready(handler) }
-            if let end = (try? JSONParser.parse(text))?["expiresAt"]?.number { renew(before: end, handler) }
+            credentialEnd = (try? JSONParser.parse(text))?["expiresAt"]?.number
+            renewInTime(handler)
         case .failure(let error):
-            guard case .authenticating = phase else { return }
+            guard case .authenticating = phase else {
+                // A credential that could not be had, or was refused, is asked for again while the old one holds.
+                if let credentialEnd, credentialEnd > Double(WallClock.milliseconds()) { renewInTime(handler) }
+                return
+            }
             failed(error)
             handler.close()
         }
@@ -391,8 +411,9 @@ final class ClientLink: @unchecked Sendable {
     }
 
     /// A new credential is shown when four fifths of the old one's time are over, so that listeners live on.
-    private func renew(before end: Double, _ handler: ClientHandler) {
-        let left = end - Double(WallClock.milliseconds())
+    private func renewInTime(_ handler: ClientHandler) {
+        guard let credentialEnd else { return }
+        let left = credentialEnd - Double(WallClock.milliseconds())
         guard left < 1e12 else { return }
         let bound = NIOLoopBound(handler, eventLoop: loop)
         renewal?.cancel()

@@ -9,8 +9,8 @@ public struct RPCClientConfiguration: Sendable {
     /// How long a call may take, connecting included.
     public var timeout: Duration = .seconds(30)
     public var connectTimeout: Duration = .seconds(5)
-    /// A lost connection is made again when the next call comes or a subscriber waits for it: after a random time up to
-    /// `reconnectDelayMin`, doubling up to `reconnectDelayMax`.
+    /// A lost connection is made again when the next call comes: after a random time up to `reconnectDelayMin`, doubling
+    /// up to `reconnectDelayMax` while connecting fails.
     public var reconnectDelayMin: Duration = .milliseconds(50)
     public var reconnectDelayMax: Duration = .seconds(10)
     /// One line from the server, without its end.

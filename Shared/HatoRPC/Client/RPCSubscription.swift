@@ -7,7 +7,7 @@ import Synchronization
 /// (unavailable) when the connection is lost: the subscriber listens again from the position it has seen. A reader that
 /// is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops
 /// reading from the server; only while calls wait for answers may there be 16 times as many, and beyond that the
-/// subscription ends with `RPCError` (unavailable, `fell_behind`).
+/// subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go stops delivering, as `cancel` does.
 public final class RPCSubscription: AsyncSequence, Sendable {
     public typealias Element = RPCEvent
 
@@ -50,6 +50,9 @@ public final class RPCSubscription: AsyncSequence, Sendable {
         self.bufferMax = bufferMax
         self.link = link
     }
+
+    /// Nobody can read it any more: events that still come must not hold up the client.
+    deinit { link.post(.forget(id)) }
 
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
 

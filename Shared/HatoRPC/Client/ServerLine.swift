@@ -57,8 +57,12 @@ extension RPCError {
             .internalError, reason: "bad_answer", "The server answered in a way this client does not know: \(what)")
     }
 
-    static let connectionLost = unavailable(
-        reason: "connection_lost", "The connection was lost; whether the call was carried out is unknown")
+    /// `why` is what ended it, where that is known.
+    static func connectionLost(_ why: String?) -> RPCError {
+        unavailable(
+            reason: "connection_lost",
+            "The connection was lost\(why.map { " (\($0))" } ?? ""); whether the call was carried out is unknown")
+    }
 
     /// Never leaves this module: callers get `CancellationError`.
     static let abandoned = unavailable(reason: "abandoned", "The caller does not wait any more")

@@ -188,7 +188,64 @@ struct ClientTests {
         await service.stop()
     }
 
+    @Test func credentialThatCannotBeRenewedAtOnceIsAskedForAgain() async throws {
+        let start = WallClock.milliseconds()
+        let service = try await TestService { $0.now = { start } }
+        // Far enough that the old credential still holds when the first renewal has failed, however slow the machine.
+        service.authenticator.shortTokenEnd.withLock { $0 = start + 5_000 }
+        let asked = Shared(0)
+        let client = client(service.port) {
+            $0.credential = {
+                asked.change { $0 += 1 }
+                if asked.current == 2 { throw Missing(what: "a credential") }
+                return asked.current == 1 ? "short-anna" : "user-anna"
+            }
+        }
+        #expect(try await client.call(Check.Who()).uid == "anna")
+        try await eventually("the credential was asked for again") { asked.current >= 3 }
+        await service.stop()
+    }
+
+    @Test func lineTheServerRefusesIsToldAsSuch() async throws {
+        let service = try await TestService { $0.limits.lineBytesMax = 10_000 }
+        let client = client(service.port)
+        let error = await #expect(throws: RPCError.self) {
+            try await client.call(Check.Echo(value: .string(String(repeating: "x", count: 20_000))))
+        }
+        #expect(error?.reason == "line_too_long")
+        #expect(try await client.call(Check.Echo(value: 1)).value == 1)
+        await service.stop()
+    }
+
     // MARK: Subscriptions
+
+    @Test func subscriptionThatWasLetGoHoldsUpNoOther() async throws {
+        let service = try await TestService()
+        let client = client(service.port) { $0.subscriptionBufferMax = 4 }
+        var dropped: RPCSubscription? = try await client.subscribe(Check.Listen(gate: nil))
+        let kept = try await client.subscribe(Check.Listen(gate: nil))
+        let listeners = service.listeners.current
+        let id = try #require(dropped?.id)
+        for number in 0..<8 {
+            _ = listeners[0].connection.notify("check.event", subscription: id, members: EncodedJSON("\"n\":\(number)"))
+        }
+        // The client stops reading for the first one, until it is let go.
+        _ = try await client.call(Check.Echo(value: 1))
+        dropped = nil
+        _ = listeners[1].connection.notify("check.event", subscription: kept.id, members: EncodedJSON("\"n\":8"))
+        var events = kept.makeAsyncIterator()
+        #expect(try await events.next()?.params["n"] == 8)
+        await client.close()
+        await service.stop()
+    }
+
+    @Test func subscriptionsOfTwoConnectionsHaveDifferentNames() async throws {
+        let service = try await TestService()
+        let one = try await client(service.port).subscribe(Check.Listen(gate: nil))
+        let other = try await client(service.port).subscribe(Check.Listen(gate: nil))
+        #expect(one.id != other.id)
+        await service.stop()
+    }
 
     @Test func subscriptionDeliversInOrderAndEndsWithTheLastWord() async throws {
         let service = try await TestService()
