@@ -36,6 +36,19 @@ import Testing
         }
     }
 
+    @Test func exportNamesTheParameterThatIsWrong() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            for (parameter, request) in [
+                ("path", Messages.Export(path: "/a/.priority")), ("after", Messages.Export(path: "/a", after: "a.b")),
+            ] {
+                let error = await refusal { try await client.call(request) }
+                #expect(error?.code == .invalidArgument)
+                #expect(error?.data["parameter"] == .string(parameter))
+            }
+        }
+    }
+
     @Test func exportedRowsMakeTheSameTree() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

@@ -16,13 +16,22 @@ struct ExportPage {
         var after: String?
     }
 
+    /// What is wrong with a parameter is told with its name.
+    private static func naming<Value>(
+        _ parameter: String, _ body: () throws(ArgumentError) -> Value
+    ) throws(TreeError) -> Value {
+        do { return try body() } catch { throw .invalid(parameter: parameter, error) }
+    }
+
     func read(_ snapshot: any StoreSnapshot) throws -> Page {
-        try path.requireNode()
+        try Self.naming("path") { () throws(ArgumentError) in try path.requireNode() }
         let base = database.codec.key(of: path)
         var range = KeyRange(prefix: base)
         var page = Page()
         if let after {
-            let last = database.codec.key(of: try path.appending(TreePath(after)))
+            let last = try Self.naming("after") { () throws(ArgumentError) in
+                database.codec.key(of: try path.appending(TreePath(after)))
+            }
             // The next key after one is that key with a zero byte behind it.
             range.lower = last + [0]
         }

@@ -5,7 +5,8 @@ import HatoRuntime
 enum MessagesSettings {
     static let process = ServiceProcess(
         service: MessagesTarget.service,
-        declared: ServeSettings.declared(defaultPort: MessagesTarget.port) + own + limits)
+        declared: ServeSettings.declared(defaultPort: MessagesTarget.port) + own + ServeSettings.peerTLS
+            + limits)
 
     private static let own = [
         Setting("auth", .address, required: true, help: "where the auth service listens: its keys verify ID tokens"),
