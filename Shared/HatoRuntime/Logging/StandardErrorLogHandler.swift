@@ -54,9 +54,7 @@ public struct StandardErrorLogHandler: LogHandler {
         case .text:
             let tail = pairs.map { " \($0.key)=\($0.value)" }.joined()
             let entry = "\(time) \(level) \(label): \(message)\(tail)"
-            // By scalar: a carriage return and a line feed are one character to a String.
-            let escaped = entry.unicodeScalars.map { $0 == "\n" ? "\\n" : $0 == "\r" ? "\\r" : String($0) }
-            return escaped.joined() + "\n"
+            return Self.shown(entry) + "\n"
         case .json:
             var object: JSONObject = [
                 "time": .string(time), "level": .string(level.rawValue), "label": .string(label),
@@ -67,5 +65,20 @@ public struct StandardErrorLogHandler: LogHandler {
             writer.write(.object(object))
             return String(decoding: writer.bytes, as: UTF8.self) + "\n"
         }
+    }
+
+    /// Control characters as escapes: what peers sent must neither begin a line of its own nor reach a terminal.
+    private static func shown(_ entry: String) -> String {
+        guard entry.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return entry }
+        // By scalar: a carriage return and a line feed are one character to a String.
+        return entry.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\n": "\\n"
+            case "\r": "\\r"
+            case _ where scalar.properties.generalCategory == .control:
+                "\\u{\(String(scalar.value, radix: 16))}"
+            default: String(scalar)
+            }
+        }.joined()
     }
 }

@@ -10,12 +10,12 @@
 package enum Files {
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// Creates the folder and those above it; nothing happens when it is there.
+    /// Creates the folder and those above it, each durable; nothing happens when it is there.
     package static func createFolder(_ path: String) throws(StoreError) {
-        if mkdir(path, 0o700) == 0 { return }
+        if mkdir(path, 0o700) == 0 { return try syncFolder(of: path) }
         if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
             try createFolder(String(path[..<slash]))
-            if mkdir(path, 0o700) == 0 { return }
+            if mkdir(path, 0o700) == 0 { return try syncFolder(of: path) }
         }
         guard errno == EEXIST, isFolder(path) else { throw failure("create the folder", path) }
     }

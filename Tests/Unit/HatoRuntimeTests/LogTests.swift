@@ -10,8 +10,8 @@ import Testing
 
     @Test func aTextLineIsOneLine() {
         let handler = StandardErrorLogHandler(label: "hato.auth", format: .text, level: .info)
-        let line = handler.line(.warning, "two\nlines", ["b": "2", "a": "1"], now: time)
-        #expect(line == "2023-11-14T22:13:20.000Z warning hato.auth: two\\nlines a=1 b=2\n")
+        let line = handler.line(.warning, "two\nlines", ["b": "2\u{1B}[2J", "a": "鳩"], now: time)
+        #expect(line == "2023-11-14T22:13:20.000Z warning hato.auth: two\\nlines a=鳩 b=2\\u{1b}[2J\n")
     }
 
     @Test func aJSONLineKeepsItsOwnFields() throws {
