@@ -392,8 +392,8 @@ final class ClientLink: @unchecked Sendable {
             renewInTime(handler)
         case .failure(let error):
             guard case .authenticating = phase else {
-                // A credential that could not be had, or was refused, is asked for again while the old one holds.
-                if let credentialEnd, credentialEnd > Double(WallClock.milliseconds()) { renewInTime(handler) }
+                // A credential that could not be had, or was refused, is asked for again.
+                renewInTime(handler)
                 return
             }
             failed(error)
@@ -417,7 +417,9 @@ final class ClientLink: @unchecked Sendable {
         guard left < 1e12 else { return }
         let bound = NIOLoopBound(handler, eventLoop: loop)
         renewal?.cancel()
-        renewal = loop.scheduleTask(in: .milliseconds(Int64(max(left * 0.8, 1_000)))) {
+        // While the old one holds there is haste; after its end only patience.
+        let pause = left > 0 ? max(left * 0.8, 1_000) : 10_000
+        renewal = loop.scheduleTask(in: .milliseconds(Int64(pause))) {
             if self.handler === bound.value { self.authenticate(bound.value) }
         }
     }

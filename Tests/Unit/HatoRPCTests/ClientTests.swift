@@ -191,8 +191,7 @@ struct ClientTests {
     @Test func credentialThatCannotBeRenewedAtOnceIsAskedForAgain() async throws {
         let start = WallClock.milliseconds()
         let service = try await TestService { $0.now = { start } }
-        // Far enough that the old credential still holds when the first renewal has failed, however slow the machine.
-        service.authenticator.shortTokenEnd.withLock { $0 = start + 5_000 }
+        service.authenticator.shortTokenEnd.withLock { $0 = start + 2_000 }
         let asked = Shared(0)
         let client = client(service.port) {
             $0.credential = {
