@@ -98,6 +98,12 @@ public final class RocksDBStore: Store {
         writer.submit(body, completion: completion)
     }
 
+    public func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) {
+        writer.submitSnapshot(endsGroup: endsGroup, completion)
+    }
+
     public func submitRead(_ body: @escaping @Sendable () -> Void) { readers.submit(body) }
 
     @discardableResult

@@ -83,10 +83,11 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         try database.write(batch)
     }
 
-    func makeDurable(through version: UInt64) throws(StoreError) -> any StoreSnapshot {
+    func snapshot(at version: UInt64) -> any StoreSnapshot { RocksSnapshot(version: version, of: database) }
+
+    func makeDurable(through version: UInt64) throws(StoreError) {
         try database.syncLog()
         try folder.noteAnswered(version)
-        return RocksSnapshot(version: version, of: database)
     }
 
     func shutDown() {

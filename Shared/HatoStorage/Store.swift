@@ -33,6 +33,14 @@ public protocol Store: AnyObject, Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void)
 
+    /// Asks for the state that the writes submitted before this call leave, without any submitted after it. `completion`
+    /// runs once, in the order of submission, as that of `submit` does, when that state is durable. Costs no sync.
+    ///
+    /// With `endsGroup` the observers of commits stand exactly there too: what was submitted before has been handed to
+    /// them, what comes after has not. A group of one sync is then handed out in two parts.
+    func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void)
+
     /// Runs `body` on a reader thread, for work that must not hold an event loop or the cooperative pool. (On a store
     /// that is closed already it runs before `submitRead` returns.)
     func submitRead(_ body: @escaping @Sendable () -> Void)

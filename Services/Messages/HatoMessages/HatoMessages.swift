@@ -47,13 +47,14 @@ public final class MessagesService: Sendable {
         builds = IndexBuilds(parts, logger: logger)
         var router = RPCRouter()
         WritingMethods(queue: queue, sessions: sessions, parts: parts).add(to: &router)
-        ReadingMethods(parts: parts, sessions: sessions).add(to: &router)
-        ListeningMethods(parts: parts, sessions: sessions, publisher: publisher).add(to: &router)
-        DatabaseMethods(parts, queue: queue, sessions: sessions, builds: builds).add(to: &router)
+        let reads = ReadOrder(parts: parts, sessions: sessions, publisher: publisher)
+        ReadingMethods(parts: parts, reads: reads).add(to: &router)
+        ListeningMethods(parts: parts, reads: reads).add(to: &router)
+        DatabaseMethods(parts, queue: queue, reads: reads, builds: builds).add(to: &router)
         exports = ExportSnapshots(limits: configuration.limits)
         MovingMethods(
-            parts: parts, queue: queue, sessions: sessions, exports: exports,
-            backupFolder: configuration.backupFolder, publisher: publisher
+            parts: parts, queue: queue, reads: reads, exports: exports,
+            backupFolder: configuration.backupFolder
         ).add(to: &router)
         var server = configuration.server
         server.methods = Messages.methods
@@ -83,7 +84,7 @@ public final class MessagesService: Sendable {
             logger.critical("the store has failed", metadata: ["reason": "\(error)"])
         }
         if store.version == 0 { try await makeFirstDatabase() }
-        for database in parts.catalogue.all { builds.resume(database.name) }
+        for name in parts.catalogue.readable.keys { builds.resume(name) }
         let address = try await server.start()
         upkeep.withLock { $0 = Task { [self] in await keepUp() } }
         return address

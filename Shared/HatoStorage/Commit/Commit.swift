@@ -13,7 +13,8 @@ public struct Commit: Sendable {
     }
 }
 
-/// Commits that became durable with one sync, oldest first, and the state after them.
+/// Commits that became durable with one sync (or a part of them, see `Store.submitSnapshot`), oldest first, and the state
+/// after them.
 public struct CommitGroup: Sendable {
     public var commits: [Commit]
     public var snapshot: any StoreSnapshot

@@ -10,8 +10,11 @@ package protocol CommitBackend: AnyObject, Sendable {
     /// Applies rows and record as one atomic step, not durable yet; the new version is `transaction.nextVersion`.
     func apply(_ transaction: Transaction) throws(StoreError)
 
-    /// Makes everything applied durable; returns a snapshot of exactly that.
-    func makeDurable(through version: UInt64) throws(StoreError) -> any StoreSnapshot
+    /// A snapshot of everything applied so far. It goes to nobody before `makeDurable`.
+    func snapshot(at version: UInt64) -> any StoreSnapshot
+
+    /// Makes everything applied durable.
+    func makeDurable(through version: UInt64) throws(StoreError)
 
     /// The last call. Nothing was submitted after what has been answered.
     func shutDown()

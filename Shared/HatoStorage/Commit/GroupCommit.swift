@@ -11,6 +11,9 @@ import Synchronization
 /// writer's thread can learn of a commit that a crash could take back. That holds for closures that wrote nothing, or
 /// threw, too: what they answer may rest on what an earlier one of the group wrote.
 ///
+/// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can be
+/// kept when somebody asks for it; it is handed over after the sync like everything else.
+///
 /// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and
 /// the thread ends. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
 /// report success the next time.
@@ -22,7 +25,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     private let backend: Backend
     private let limits: StoreLimits
-    private let queue = JobQueue<any PendingWrite>()
+    private let queue = JobQueue<Submission>()
     private let observers = CommitObservers()
     /// Guarded by its mutex; changed by the writer's thread only.
     private let status: Mutex<Status>
@@ -61,8 +64,17 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
-        let write = SubmittedWrite(body, completion: completion)
-        if !queue.append(write) { write.refuse(endOfStore) }
+        enqueue(.write(SubmittedWrite(body, completion: completion)))
+    }
+
+    package func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) {
+        enqueue(.snapshot(PendingSnapshot(endsGroup: endsGroup, completion: completion)))
+    }
+
+    private func enqueue(_ submission: Submission) {
+        if !queue.append(submission) { submission.refuse(endOfStore) }
     }
 
     package func observe(
@@ -101,13 +113,12 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     private func run(from version: UInt64) {
         var version = version
-        var waiting: [any PendingWrite] = []
+        var waiting: [Submission] = []
         while queue.takeAll(into: &waiting) {
             var done = 0
             while done < waiting.count {
                 do {
-                    let end = try commitGroup(of: waiting, from: done, version: &version)
-                    done = end
+                    done = try commitGroup(of: waiting, from: done, version: &version)
                 } catch {
                     return end(because: error, refusing: waiting[done...])
                 }
@@ -119,37 +130,46 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     /// Commits the next group of `waiting`; returns where it ends.
     private func commitGroup(
-        of waiting: [any PendingWrite], from start: Int, version: inout UInt64
+        of waiting: [Submission], from start: Int, version: inout UInt64
     ) throws(StoreError) -> Int {
         if let error = verdict.withLock({ $0 }) { throw error }
-        let before = version
         let last = min(waiting.count, start + limits.groupWritesMax)
-        var (end, bytes) = (start, 0)
-        var commits: [Commit] = []
-        var versions: [UInt64] = []
-        versions.reserveCapacity(last - start)
-        while end < last, bytes < limits.groupBytesMax {
-            let transaction = backend.begin(nextVersion: version + 1)
-            let isPlanned = waiting[end].plan(on: transaction)
-            transaction.finish()
-            if isPlanned, let problem = transaction.phase.problem {
-                waiting[end].fail(problem)
-            } else if isPlanned, transaction.phase.hasWritten {
-                try backend.apply(transaction)
-                version += 1
-                bytes += transaction.writtenBytes
-                commits.append(Commit(version: version, record: transaction.recorded, note: transaction.note))
+        var group = PlannedGroup(on: try snapshot(), answersMax: last - start)
+        var end = start
+        while end < last, group.bytes < limits.groupBytesMax {
+            switch waiting[end] {
+            case .write(let write): try apply(write, to: &group)
+            case .snapshot(let pending):
+                group.reachSnapshot(backend.snapshot(at:))
+                group.add(.snapshot(pending, group.snapshot))
+                if pending.endsGroup { group.endPart() }
             }
-            versions.append(version)
             end += 1
         }
-        if version > before {
-            let snapshot = try backend.makeDurable(through: version)
-            publish(snapshot)
-            observers.tell(CommitGroup(commits: commits, snapshot: snapshot))
+        group.reachSnapshot(backend.snapshot(at:))
+        if group.version > version {
+            try backend.makeDurable(through: group.version)
+            version = group.version
+            publish(group.snapshot)
         }
-        for place in start..<end { waiting[place].answer(at: versions[place - start]) }
+        group.endPart()
+        group.handOut(to: observers)
         return end
+    }
+
+    private func apply(_ write: any PendingWrite, to group: inout PlannedGroup) throws(StoreError) {
+        let transaction = backend.begin(nextVersion: group.version + 1)
+        let isPlanned = write.plan(on: transaction)
+        transaction.finish()
+        if isPlanned, let problem = transaction.phase.problem {
+            write.fail(problem)
+        } else if isPlanned, transaction.phase.hasWritten {
+            try backend.apply(transaction)
+            group.add(
+                Commit(version: transaction.nextVersion, record: transaction.recorded, note: transaction.note),
+                bytes: transaction.writtenBytes)
+        }
+        group.add(.write(write, group.version))
     }
 
     private func publish(_ snapshot: any StoreSnapshot) {
@@ -162,15 +182,15 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         _ = old
     }
 
-    private func end(because error: StoreError, refusing writes: ArraySlice<any PendingWrite>) {
+    private func end(because error: StoreError, refusing submissions: ArraySlice<Submission>) {
         let ended = StoreError.closed(cause: error.description)
         let version = version
         setStatus(ended, version: version)
         queue.close()
-        for write in writes { write.refuse(ended) }
-        var waiting: [any PendingWrite] = []
+        for submission in submissions { submission.refuse(ended) }
+        var waiting: [Submission] = []
         while queue.takeAll(into: &waiting) {
-            for write in waiting { write.refuse(ended) }
+            for submission in waiting { submission.refuse(ended) }
             waiting = []
         }
         end(with: ended, version: version)

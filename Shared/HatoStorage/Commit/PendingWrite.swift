@@ -1,3 +1,22 @@
+/// What waits for the writer.
+enum Submission: Sendable {
+    case write(any PendingWrite)
+    case snapshot(PendingSnapshot)
+
+    func refuse(_ error: StoreError) {
+        switch self {
+        case .write(let write): write.refuse(error)
+        case .snapshot(let snapshot): snapshot.completion(.failure(error))
+        }
+    }
+}
+
+/// Somebody's wish for the state at this place among the writes.
+struct PendingSnapshot: Sendable {
+    var endsGroup: Bool
+    var completion: @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+}
+
 /// A submitted closure between its submission and its answer. Everything but `refuse` before the hand-over happens on
 /// the writer's thread.
 protocol PendingWrite: AnyObject, Sendable {

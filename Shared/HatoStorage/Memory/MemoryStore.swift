@@ -23,7 +23,7 @@ public final class MemoryStore: Store {
     private init(epoch: StoreEpoch, history: MemoryHistory, limits: StoreLimits) throws(StoreError) {
         self.epoch = epoch
         rows = MemoryRows(history, commitsBytesMax: limits.commitsBytesMax)
-        writer = try GroupCommit(rows, at: rows.snapshot(), limits: limits)
+        writer = try GroupCommit(rows, at: rows.snapshot(at: history.version), limits: limits)
         readers = try ReaderPool(threads: limits.readerThreads)
     }
 
@@ -38,6 +38,12 @@ public final class MemoryStore: Store {
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         writer.submit(body, completion: completion)
+    }
+
+    public func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) {
+        writer.submitSnapshot(endsGroup: endsGroup, completion)
     }
 
     public func submitRead(_ body: @escaping @Sendable () -> Void) { readers.submit(body) }
@@ -144,14 +150,13 @@ final class MemoryRows: CommitBackend {
         }
     }
 
-    func makeDurable(through version: UInt64) throws(StoreError) -> any StoreSnapshot { snapshot() }
+    func snapshot(at version: UInt64) -> any StoreSnapshot {
+        MemorySnapshot(version: version, rows: state.withLock { $0.rows }, store: self)
+    }
+
+    func makeDurable(through version: UInt64) throws(StoreError) {}
 
     func shutDown() { isOpen.store(false, ordering: .releasing) }
-
-    func snapshot() -> MemorySnapshot {
-        let (rows, version) = state.withLock { ($0.rows, $0.version) }
-        return MemorySnapshot(version: version, rows: rows, store: self)
-    }
 
     func checkOpen() throws(StoreError) {
         if !isOpen.load(ordering: .acquiring) { throw .closed(cause: nil) }

@@ -226,6 +226,9 @@ final class KeptStore: Store {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) { store.submit(body, completion: completion) }
+    func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) { store.submitSnapshot(endsGroup: endsGroup, completion) }
     func submitRead(_ body: @escaping @Sendable () -> Void) { store.submitRead(body) }
     func observeCommits(
         _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void

@@ -120,6 +120,9 @@ final class StayingOpen: Store {
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) { store.submit(body, completion: completion) }
 
+    func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) { store.submitSnapshot(endsGroup: endsGroup, completion) }
     func submitRead(_ body: @escaping @Sendable () -> Void) { store.submitRead(body) }
 
     func observeCommits(

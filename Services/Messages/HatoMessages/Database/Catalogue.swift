@@ -35,16 +35,10 @@ final class Catalogue: Sendable {
         return database
     }
 
-    /// As it is on disk.
-    func forReading(_ name: DatabaseName) throws(MessagesError) -> Database {
-        guard let database = durable.withLock({ $0[name] }) else { throw .databaseNotFound(name) }
-        return database
-    }
+    /// As they are on disk.
+    var readable: [DatabaseName: Database] { durable.withLock { $0 } }
 
     var writtenCount: Int { written.withLock { $0.count } }
-
-    /// All of them, by name.
-    var all: [Database] { durable.withLock { $0.values.sorted { $0.name.rawValue < $1.name.rawValue } } }
 
     /// In a write closure, after its last step that can fail.
     func write(_ name: DatabaseName, _ database: Database?) { written.withLock { $0[name] = database } }

@@ -58,10 +58,8 @@ final class CommitQueue: Sendable {
             case .failure:
                 metrics.refusedWrite()
             }
-            publisher.afterEvents {
-                answer(result)
-                session.writeEnded()
-            }
+            session.writeEnded()
+            publisher.afterEvents { answer(result) }
         }
     }
 

@@ -55,17 +55,6 @@ final class Database: Sendable {
         return bytes == encodedIndexes ? self : with(bytes.isEmpty ? IndexCatalog() : try Self.indexes(bytes))
     }
 
-    /// The same as of a snapshot in everything, its rules too; for who keeps it. Throws when the database is not in it.
-    func wholeAsOf(_ snapshot: any StoreSnapshot) throws -> Database {
-        guard let bytes = try snapshot.get(StoreKeys.database(name).span) else {
-            throw MessagesError.databaseNotFound(name)
-        }
-        if bytes == record.encoded { return try asOf(snapshot) }
-        let stored = try DatabaseRecord(bytes)
-        guard stored.id == id else { throw MessagesError.databaseNotFound(name) }
-        return try Database(name: name, record: stored, reading: snapshot)
-    }
-
     /// The same with other indexes, or the same indexes built further.
     func with(_ indexes: IndexCatalog) -> Database {
         Database(name: name, record: record, rules: rules, indexes: indexes)

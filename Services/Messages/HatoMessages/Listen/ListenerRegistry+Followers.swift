@@ -6,7 +6,10 @@ extension ListenerRegistry {
     typealias FollowAnswer = @Sendable (Result<Messages.Follow.Result, any Error>) -> Void
 
     /// Opens a follower; `after` nil: from now on, 0: from the oldest change that is kept.
-    func follow(_ opening: Follower.Opening, after: UInt64?, epoch: String?, answer: @escaping FollowAnswer) {
+    func follow(
+        _ opening: Follower.Opening, _ request: Messages.Follow, at snapshot: any StoreSnapshot,
+        answer: @escaping FollowAnswer
+    ) {
         do {
             guard followers.count < parts.limits.followersMax else {
                 throw MessagesError.tooManyFollowers(max: parts.limits.followersMax)
@@ -15,8 +18,9 @@ extension ListenerRegistry {
             guard mine < parts.limits.followersPerConnectionMax else {
                 throw MessagesError.tooManyFollowers(max: parts.limits.followersPerConnectionMax)
             }
-            let newest = try begin().version
-            let position = try position(after, epoch, newest: newest)
+            begin(at: snapshot)
+            let newest = snapshot.version
+            let position = try position(request.after, request.epoch, newest: newest)
             let follower = Follower(id: nextID(), opening, position: position, limits: parts.limits)
             followers[follower.id] = follower
             remember(opening.connection, opening.subscription, follower.id)

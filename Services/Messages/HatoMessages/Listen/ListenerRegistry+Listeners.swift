@@ -11,9 +11,9 @@ extension ListenerRegistry {
 
     // MARK: Beginning
 
-    /// Opens a listener on what `database` lets its caller read. The answer goes out before its first event does.
+    /// Opens a listener, which may read there. The answer goes out before its first event does.
     func open(
-        _ opening: Listener.Opening, of database: Database, _ request: Messages.Listen, answer: @escaping Answer
+        _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Answer
     ) {
         do {
             let path = request.path
@@ -23,15 +23,10 @@ extension ListenerRegistry {
             guard names[opening.connection.id]?.count ?? 0 < parts.limits.listenersPerConnectionMax else {
                 throw MessagesError.tooManyListeners(max: parts.limits.listenersPerConnectionMax)
             }
-            let snapshot = try begin()
+            begin(at: view.snapshot)
+            let database = try view.database(request.database)
             let key = TopicKey(database: database.id, path: path, query: request.query)
-            let topic = try topic(key, database, at: snapshot)
-            // Judged again here: rules may have come since the request did, and later ones find the listener.
-            guard topic.database.rules.mayRead(path, as: opening.caller) else {
-                removeIfUnused(topic)
-                throw MessagesError.denied(path)
-            }
-            let listener = Listener(id: nextID(), opening, topic: topic)
+            let listener = Listener(id: nextID(), opening, topic: topic(key, database, at: view.snapshot.version))
             listeners[listener.id] = listener
             remember(opening.connection, opening.subscription, listener.id)
             parts.metrics.listening(listeners.count)
@@ -49,13 +44,11 @@ extension ListenerRegistry {
         return .whole
     }
 
-    /// From now on groups come here; what was durable before is in the snapshot.
-    func begin() throws -> any StoreSnapshot {
-        if let current { return current }
+    /// Groups go on coming here; what was durable before is in the snapshot.
+    func begin(at snapshot: any StoreSnapshot) {
+        guard current == nil else { return }
         setActive(true)
-        let snapshot = try parts.store.snapshot()
         current = snapshot
-        return snapshot
     }
 
     func endIfIdle() {
@@ -78,9 +71,9 @@ extension ListenerRegistry {
         connection.onClose { post { $0.connectionClosed(connectionID) } }
     }
 
-    private func topic(_ key: TopicKey, _ database: Database, at snapshot: any StoreSnapshot) throws -> Topic {
+    private func topic(_ key: TopicKey, _ database: Database, at version: UInt64) -> Topic {
         if let id = topicIDs[key], let topic = topics[id] { return topic }
-        let topic = Topic(id: nextID(), key: key, database: try database.wholeAsOf(snapshot), version: snapshot.version)
+        let topic = Topic(id: nextID(), key: key, database: database, version: version)
         topics[topic.id] = topic
         topicIDs[key] = topic.id
         tries[key.database, default: ListenerTrie()].insert(topic.id, at: key.path)

@@ -6,8 +6,8 @@ import Logging
 
 /// Everything that listens or follows. Lives on the publisher's thread.
 ///
-/// A listener starts by reading a snapshot at the version of the newest group that was handled here, and is then told
-/// every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
+/// A listener starts by reading the snapshot it came with, which is that of the newest group that was handled here, and
+/// is then told every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
 final class ListenerRegistry {
     let parts: ServiceParts
     let post: Publisher.Post
@@ -41,8 +41,8 @@ final class ListenerRegistry {
     // MARK: Groups of commits
 
     func groupBecameDurable(_ group: CommitGroup) {
-        // The snapshot that was taken when the first listener came may be ahead of groups that were on their way.
-        guard let before = current?.version, group.snapshot.version > before else { return }
+        // Nobody may be left although somebody was about to come.
+        guard let before = current?.version else { return }
         var touched: [UInt64: [CommitNote]] = [:]
         for commit in group.commits {
             if let change = commit.note as? DatabaseChange {

@@ -9,9 +9,8 @@ import Synchronization
 /// does, and a connection sees its own events before its own answers (protocol §5).
 ///
 /// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes
-/// straight from the writer's thread. Who starts to listen first sets `isActive` and then takes a snapshot. The store
-/// publishes a snapshot before it tells observers, so a group that found `isActive` false is in that snapshot: nothing
-/// is missed.
+/// straight from the writer's thread. Who starts to listen comes by the writer's thread too, between two groups, with
+/// the snapshot that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
 final class Publisher: Sendable {
     /// Runs its argument on the publisher's thread, later.
     typealias Post = @Sendable (@escaping @Sendable (ListenerRegistry) -> Void) -> Void
@@ -34,7 +33,8 @@ final class Publisher: Sendable {
     {
         let (jobs, activity) = (jobs, activity)
         try startThread {
-            let registry = makeRegistry({ [weak jobs] body in _ = jobs?.append(.run(body)) }, { activity.isOn = $0 })
+            let registry = makeRegistry(
+                { [weak jobs] body in _ = jobs?.append(.run(body)) }, { activity.setAudience($0) })
             var taken: [Job] = []
             while jobs.takeAll(into: &taken) {
                 for job in taken {
@@ -49,7 +49,7 @@ final class Publisher: Sendable {
         }
     }
 
-    /// Whether somebody listens or follows.
+    /// Whether somebody listens or follows, or is about to.
     var isActive: Bool { activity.isOn }
 
     /// On the writer's thread, for every group.
@@ -65,15 +65,34 @@ final class Publisher: Sendable {
     /// Runs `body` on the publisher's thread; not at all after `close`.
     func run(_ body: @escaping @Sendable (ListenerRegistry) -> Void) { _ = jobs.append(.run(body)) }
 
+    /// On the writer's thread, between two groups: runs `body` on the publisher's thread when all groups up to now have
+    /// been handled there; each later one comes after it.
+    func open(_ body: @escaping @Sendable (ListenerRegistry) -> Void) {
+        activity.openingBegan()
+        let isQueued = jobs.append(
+            .run { [activity] registry in
+                body(registry)
+                activity.openingEnded()
+            })
+        if !isQueued { activity.openingEnded() }
+    }
+
     func close() { jobs.close() }
 }
 
-/// A flag that threads share.
+/// Whether groups have to come to the publisher's thread: asked on the writer's thread, changed on both.
 private final class Activity: Sendable {
-    private let flag = Atomic<Bool>(false)
+    /// Whether the registry has somebody to tell; set by the publisher's thread.
+    private let hasAudience = Atomic<Bool>(false)
+    /// Who is on the way there; begun on the writer's thread, ended on the publisher's.
+    private let openings = Atomic<Int>(0)
 
+    /// An opening ends after it has set `hasAudience`: read in this order, no moment between the two is seen.
     var isOn: Bool {
-        get { flag.load(ordering: .sequentiallyConsistent) }
-        set { flag.store(newValue, ordering: .sequentiallyConsistent) }
+        openings.load(ordering: .sequentiallyConsistent) > 0 || hasAudience.load(ordering: .sequentiallyConsistent)
     }
+
+    func setAudience(_ isThere: Bool) { hasAudience.store(isThere, ordering: .sequentiallyConsistent) }
+    func openingBegan() { openings.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    func openingEnded() { openings.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 }

@@ -9,14 +9,14 @@ import HatoStorage
 struct DatabaseMethods: Sendable {
     let parts: ServiceParts
     let queue: CommitQueue
-    let sessions: ConnectionSessions
+    let reads: ReadOrder
     let builds: IndexBuilds
     let administration: DatabaseAdministration
 
-    init(_ parts: ServiceParts, queue: CommitQueue, sessions: ConnectionSessions, builds: IndexBuilds) {
+    init(_ parts: ServiceParts, queue: CommitQueue, reads: ReadOrder, builds: IndexBuilds) {
         self.parts = parts
         self.queue = queue
-        self.sessions = sessions
+        self.reads = reads
         self.builds = builds
         administration = DatabaseAdministration(parts)
     }
@@ -25,24 +25,22 @@ struct DatabaseMethods: Sendable {
         router.handleInOrder(Messages.Databases.Create.self) { create($0, $1, $2) }
         router.handleInOrder(Messages.Databases.Drop.self) { drop($0, $1, $2) }
         router.handleInOrder(Messages.Databases.List.self) { _, context, reply in
-            read(context, reply) { _ in
+            reads.read(context, reply) { view in
                 Messages.Databases.List.Result(
-                    databases: parts.catalogue.all.map {
+                    databases: view.databases.values.sorted { $0.name.rawValue < $1.name.rawValue }.map {
                         Messages.Databases.Database(name: $0.name, createdAt: $0.record.createdAt)
                     })
             }
         }
         router.handleInOrder(Messages.Rules.Get.self) { request, context, reply in
-            read(context, reply) { _ in
-                Messages.Rules.Get.Result(
-                    rules: try parts.catalogue.forReading(request.database ?? .default).record.rules)
+            reads.read(context, reply) { view in
+                Messages.Rules.Get.Result(rules: try view.database(request.database).record.rules)
             }
         }
         router.handleInOrder(Messages.Rules.Set.self) { setRules($0, $1, $2) }
         router.handleInOrder(Messages.Indexes.List.self) { request, context, reply in
-            read(context, reply) { snapshot in
-                let database = try parts.catalogue.forReading(request.database ?? .default)
-                return try IndexListing(database: database, snapshot: snapshot).list()
+            reads.read(context, reply) { view in
+                try IndexListing(database: view.database(request.database), snapshot: view.snapshot).list()
             }
         }
     }
@@ -64,8 +62,7 @@ struct DatabaseMethods: Sendable {
     private func drop(
         _ request: Messages.Databases.Drop, _ context: RPCContext, _ reply: RPCReply<Messages.Databases.Drop>
     ) {
-        let session = sessions.session(of: context.connection)
-        queue.submit(from: session) { [administration] transaction in
+        queue.submit(from: reads.sessions.session(of: context.connection)) { [administration] transaction in
             try administration.drop(request.database, in: transaction)
         } published: { [parts] _ in
             parts.catalogue.publish(request.database, nil)
@@ -83,9 +80,9 @@ struct DatabaseMethods: Sendable {
         let rules: Rules
         do { rules = try administration.compile(request.rules) } catch { return reply.refuse(error) }
         if request.dryRun == true {
-            return read(context, reply) { snapshot in
-                _ = try parts.catalogue.forReading(name)
-                return Messages.Rules.Set.Result(version: snapshot.version)
+            return reads.read(context, reply) { view in
+                _ = try view.database(name)
+                return Messages.Rules.Set.Result(version: view.snapshot.version)
             }
         }
         change(name, context) { [administration] transaction in
@@ -101,22 +98,11 @@ struct DatabaseMethods: Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Database,
         answer: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
     ) {
-        queue.submit(from: sessions.session(of: context.connection), body) { [parts, builds] done in
+        queue.submit(from: reads.sessions.session(of: context.connection), body) { [parts, builds] done in
             parts.catalogue.publish(name, done.outcome)
             builds.resume(name)
         } answer: { result in
             answer(result.map { Committed(outcome: (), version: $0.version) })
-        }
-    }
-
-    private func read<Request: RPCRequest>(
-        _ context: RPCContext, _ reply: RPCReply<Request>,
-        _ body: @escaping @Sendable (any StoreSnapshot) throws -> Request.Result
-    ) {
-        sessions.session(of: context.connection).afterOwnWrites {
-            parts.store.submitRead {
-                do { reply.succeed(try body(parts.store.snapshot())) } catch { reply.refuse(error) }
-            }
         }
     }
 }

@@ -3,12 +3,11 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// `messages.listen`, `.unlisten`, `.follow`, `.unfollow`: handed to the publisher's thread once the earlier writes of
-/// the connection are visible.
+/// `messages.listen`, `.unlisten`, `.follow`, `.unfollow`: handed to the publisher's thread at their place among the
+/// writes of their connection.
 struct ListeningMethods: Sendable {
     let parts: ServiceParts
-    let sessions: ConnectionSessions
-    let publisher: Publisher
+    let reads: ReadOrder
 
     func add(to router: inout RPCRouter) {
         router.handleInOrder(Messages.Listen.self) { listen($0, $1, $2) }
@@ -28,59 +27,46 @@ struct ListeningMethods: Sendable {
                 RPCError.invalidArgument(
                     "coalesceMs", reason: "invalid_time", "coalesceMs is 0 to \(parts.limits.coalesceMsMax), e.g. 100"))
         }
-        sessions.session(of: context.connection).afterOwnWrites {
-            do {
-                try request.path.requireNode()
-                let database = try parts.catalogue.forReading(request.database ?? .default)
-                try database.authorise(reading: request.path, by: context.caller)
-                let subscription = context.openSubscription()
-                let opening = Listener.Opening(
-                    connection: context.connection, subscription: subscription, caller: context.caller,
-                    coalesceMs: coalesceMs, watch: watch(context, subscription))
-                publisher.run { registry in
-                    registry.open(opening, of: database, request) { result in
-                        switch result {
-                        case .success(let result): reply.succeed(result)
-                        case .failure(let error): reply.refuse(error)
-                        }
-                    }
+        reads.onPublisher(reply) { registry, view in
+            do { try request.path.requireNode() } catch let error as ArgumentError {
+                throw RPCError.invalidArgument("path", reason: error.reason, error.message)
+            }
+            try view.database(request.database).authorise(reading: request.path, by: context.caller)
+            let subscription = context.openSubscription()
+            let opening = Listener.Opening(
+                connection: context.connection, subscription: subscription, caller: context.caller,
+                coalesceMs: coalesceMs, watch: watch(context, subscription))
+            registry.open(opening, request, at: view) { result in
+                switch result {
+                case .success(let result): reply.succeed(result)
+                case .failure(let error): reply.refuse(error)
                 }
-            } catch let error as ArgumentError {
-                reply.fail(RPCError.invalidArgument("path", reason: error.reason, error.message))
-            } catch {
-                reply.refuse(error)
             }
         }
     }
 
     private func follow(_ request: Messages.Follow, _ context: RPCContext, _ reply: RPCReply<Messages.Follow>) {
-        sessions.session(of: context.connection).afterOwnWrites {
-            do {
-                let database = try parts.catalogue.forReading(request.database ?? .default)
-                guard request.patterns?.count ?? 0 <= parts.limits.patternsPerFollowerMax else {
-                    throw MessagesError.tooManyPatterns(max: parts.limits.patternsPerFollowerMax)
+        reads.onPublisher(reply) { registry, view in
+            let database = try view.database(request.database)
+            guard request.patterns?.count ?? 0 <= parts.limits.patternsPerFollowerMax else {
+                throw MessagesError.tooManyPatterns(max: parts.limits.patternsPerFollowerMax)
+            }
+            let subscription = context.openSubscription()
+            let opening = Follower.Opening(
+                connection: context.connection, subscription: subscription, database: database,
+                patterns: request.patterns, watch: watch(context, subscription))
+            registry.follow(opening, request, at: view.snapshot) { result in
+                switch result {
+                case .success(let result): reply.succeed(result)
+                case .failure(let error): reply.refuse(error)
                 }
-                let subscription = context.openSubscription()
-                let opening = Follower.Opening(
-                    connection: context.connection, subscription: subscription, database: database,
-                    patterns: request.patterns, watch: watch(context, subscription))
-                publisher.run { registry in
-                    registry.follow(opening, after: request.after, epoch: request.epoch) { result in
-                        switch result {
-                        case .success(let result): reply.succeed(result)
-                        case .failure(let error): reply.refuse(error)
-                        }
-                    }
-                }
-            } catch {
-                reply.refuse(error)
             }
         }
     }
 
     private func watch(_ context: RPCContext, _ subscription: String) -> RPCWatch {
         let connection = context.connection.id
-        return context.watchIdentity { change in
+        return context.watchIdentity { [publisher = reads.publisher] change in
             publisher.run { $0.identityChanged(connection, subscription, change) }
         }
     }
@@ -90,14 +76,11 @@ struct ListeningMethods: Sendable {
         _ body: @escaping @Sendable (ListenerRegistry, RPCConnection, String) -> Bool
     ) where Request.Result == Empty {
         let connection = context.connection
-        sessions.session(of: connection).afterOwnWrites {
-            publisher.run { registry in
-                if body(registry, connection, subscription) {
-                    reply.succeed(Empty())
-                } else {
-                    reply.fail(MessagesError.subscriptionNotFound(subscription))
-                }
+        reads.onPublisher(reply) { registry, _ in
+            guard body(registry, connection, subscription) else {
+                throw MessagesError.subscriptionNotFound(subscription)
             }
+            reply.succeed(Empty())
         }
     }
 }

@@ -7,10 +7,9 @@ import HatoTree
 struct MovingMethods: Sendable {
     let parts: ServiceParts
     let queue: CommitQueue
-    let sessions: ConnectionSessions
+    let reads: ReadOrder
     let exports: ExportSnapshots
     let backupFolder: BackupFolder?
-    let publisher: Publisher
 
     private static let exportRowsDefault = 1_000
 
@@ -18,16 +17,14 @@ struct MovingMethods: Sendable {
         router.handleInOrder(Messages.Export.self) { export($0, $1, $2) }
         router.handleInOrder(Messages.Import.self) { importRows($0, $1, $2) }
         router.handleInOrder(Messages.Backup.self) { request, context, reply in
-            onReader(context, reply) { try backup(request.name) }
+            reads.read(context, reply) { _ in try backup(request.name) }
         }
-        router.handleInOrder(Messages.Stats.self) { _, context, reply in
-            sessions.session(of: context.connection).afterOwnWrites {
-                publisher.run { registry in
-                    var result = statistics()
-                    result.listeners = registry.listenerCount
-                    result.followers = registry.followerCount
-                    reply.succeed(result)
-                }
+        router.handleInOrder(Messages.Stats.self) { _, _, reply in
+            reads.onPublisher(reply) { registry, view in
+                var result = statistics(view)
+                result.listeners = registry.listenerCount
+                result.followers = registry.followerCount
+                reply.succeed(result)
             }
         }
     }
@@ -40,25 +37,25 @@ struct MovingMethods: Sendable {
         return BackupResult(name: name, version: version)
     }
 
-    private func statistics() -> Messages.Stats.Result {
+    private func statistics(_ view: ReadView) -> Messages.Stats.Result {
         let kept = parts.store.keptCommits
         var result = Messages.Stats.Result(
-            version: parts.store.version, epoch: parts.store.epoch.description, store: parts.store.statistics)
+            version: view.snapshot.version, epoch: parts.store.epoch.description, store: parts.store.statistics)
         result.oldestChange = kept.oldest
         result.changeBytes = kept.bytes
-        result.databases = parts.catalogue.all.count
+        result.databases = view.databases.count
         return result
     }
 
     // MARK: Export
 
     private func export(_ request: Messages.Export, _ context: RPCContext, _ reply: RPCReply<Messages.Export>) {
-        onReader(context, reply) {
-            let database = try parts.catalogue.forReading(request.database ?? .default)
+        reads.read(context, reply) { view in
+            let database = try view.database(request.database)
             let now = parts.now()
             let snapshot: any StoreSnapshot =
                 if let handle = request.snapshot { try exports.snapshot(of: handle, now: now) } else {
-                    try parts.store.snapshot()
+                    view.snapshot
                 }
             let limit = request.limit ?? Self.exportRowsDefault
             guard (1...parts.limits.exportRowsMax).contains(limit) else {
@@ -84,19 +81,9 @@ struct MovingMethods: Sendable {
         }
         var write = Write(database: request.database ?? .default, mutation: mutation, caller: context.caller)
         write.isHiddenFromFollowers = request.disableTriggers == true
-        queue.submit(write, from: sessions.session(of: context.connection)) { result in
+        queue.submit(write, from: reads.sessions.session(of: context.connection)) { result in
             reply.answer(result.map { Committed(outcome: (), version: $0.version) }) {
                 Messages.Import.Result(version: $0)
-            }
-        }
-    }
-
-    private func onReader<Request: RPCRequest>(
-        _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable () throws -> Request.Result
-    ) {
-        sessions.session(of: context.connection).afterOwnWrites {
-            parts.store.submitRead {
-                do { reply.succeed(try body()) } catch { reply.refuse(error) }
             }
         }
     }

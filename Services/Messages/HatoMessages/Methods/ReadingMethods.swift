@@ -3,10 +3,10 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// `messages.get`: waits for the earlier writes of its own connection, then reads a snapshot on a reader's thread.
+/// `messages.get`: reads at its place among the writes of its connection, on a reader's thread.
 struct ReadingMethods: Sendable {
-    var parts: ServiceParts
-    var sessions: ConnectionSessions
+    let parts: ServiceParts
+    let reads: ReadOrder
 
     func add(to router: inout RPCRouter) {
         router.handleInOrder(Messages.Get.self) { get($0, $1, $2) }
@@ -14,18 +14,11 @@ struct ReadingMethods: Sendable {
 
     private func get(_ request: Messages.Get, _ context: RPCContext, _ reply: RPCReply<Messages.Get>) {
         let caller = context.caller
-        sessions.session(of: context.connection).afterOwnWrites {
-            parts.store.submitRead {
-                do {
-                    let snapshot = try parts.store.snapshot()
-                    let database = try parts.catalogue.forReading(request.database ?? .default)
-                    let reading = NodeReading(database, in: snapshot, bytesMax: parts.limits.responseBytesMax)
-                    reply.succeed(encoded: try reading.answer(request, to: caller))
-                    parts.metrics.didRead()
-                } catch {
-                    reply.refuse(error)
-                }
-            }
+        reads.onReader(context, reply) { view in
+            let reading = NodeReading(
+                try view.database(request.database), in: view.snapshot, bytesMax: parts.limits.responseBytesMax)
+            reply.succeed(encoded: try reading.answer(request, to: caller))
+            parts.metrics.didRead()
         }
     }
 }

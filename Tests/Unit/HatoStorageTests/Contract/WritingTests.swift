@@ -49,6 +49,44 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
+    func snapshotIsThatOfItsPlaceInTheQueue(world: StoreWorld) async throws {
+        try await world.withStore { store, _ in
+            let told = Collected<[UInt64]>()
+            store.observeCommits { told.append($0.commits.map(\.version)) }
+            let gate = try await Gate(holding: store)
+            let seen = Collected<(version: UInt64, value: String?, told: Int)>()
+            for number in 0..<10 {
+                // Every fifth ends its group: observers stand where it stands.
+                store.submitSnapshot(endsGroup: number % 5 == 4) { result in
+                    guard let snapshot = try? result.get() else { return }
+                    seen.append((snapshot.version, (try? snapshot.text("k")) ?? nil, told.all.joined().count))
+                }
+                store.submit({ $0.put("k", String(number)) }, completion: { _ in })
+            }
+            gate.open()
+            let found = try await seen.first(10)
+            #expect(found.map(\.version) == Array(0...9))
+            #expect(found.map(\.value) == [nil] + (0...8).map(String.init))
+            #expect(found[4].told == 4)
+            #expect(found[9].told == 9)
+            #expect(try await told.first(3).map(\.count) == [4, 5, 1])
+            #expect(store.statistics["store.groups"] == 1)
+        }
+    }
+
+    @Test(arguments: StoreWorld.allCases)
+    func snapshotOfAClosedStoreIsRefused(world: StoreWorld) async throws {
+        try await world.withStore { store, _ in
+            store.close()
+            let refusals = Collected<StoreError>()
+            store.submitSnapshot(endsGroup: false) { result in
+                if case .failure(let error) = result { refusals.append(error) }
+            }
+            #expect(refusals.all == [.closed(cause: nil)])
+        }
+    }
+
+    @Test(arguments: StoreWorld.allCases)
     func closuresThatWaitTogetherShareAGroup(world: StoreWorld) async throws {
         var limits = StoreLimits()
         limits.groupWritesMax = 8

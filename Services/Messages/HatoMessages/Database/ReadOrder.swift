@@ -1,0 +1,69 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+
+/// Gives every request that reads the state at its place: with all earlier writes of its connection and no later one
+/// (protocol §1).
+///
+/// Called on event loops, in the order of the lines of a connection, like `CommitQueue.submit`. When no write of the
+/// connection is on its way, the newest snapshot is that state: later writes are not submitted yet. Else the snapshot is
+/// asked for in the queue of writes itself, between those before and those after.
+struct ReadOrder: Sendable {
+    let parts: ServiceParts
+    let sessions: ConnectionSessions
+    let publisher: Publisher
+
+    /// Answers with what `body` makes of its view, on a reader's thread.
+    func read<Request: RPCRequest>(
+        _ context: RPCContext, _ reply: RPCReply<Request>,
+        _ body: @escaping @Sendable (ReadView) throws -> Request.Result
+    ) {
+        onReader(context, reply) { reply.succeed(try body($0)) }
+    }
+
+    /// Runs `body` on a reader's thread; what it throws is the answer.
+    func onReader<Request: RPCRequest>(
+        _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
+    ) {
+        let store = parts.store
+        let start = { @Sendable (view: ReadView) in
+            store.submitRead {
+                do { try body(view) } catch { reply.refuse(error) }
+            }
+        }
+        if sessions.session(of: context.connection).hasPendingWrites {
+            atPlace(endsGroup: false, reply, start)
+        } else {
+            do { start(view(of: try store.snapshot())) } catch { reply.refuse(error) }
+        }
+    }
+
+    /// Runs `body` on the publisher's thread, when all commits up to its view have been told there and none after; what
+    /// it throws is the answer.
+    func onPublisher<Request: RPCRequest>(
+        _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ListenerRegistry, ReadView) throws -> Void
+    ) {
+        atPlace(endsGroup: true, reply) { [publisher] view in
+            publisher.open { registry in
+                do { try body(registry, view) } catch { reply.refuse(error) }
+            }
+        }
+    }
+
+    /// On the writer's thread, where the catalogue stands at the snapshot too: what changes it is published there, in
+    /// the same order.
+    private func atPlace<Request: RPCRequest>(
+        endsGroup: Bool, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) -> Void
+    ) {
+        parts.store.submitSnapshot(endsGroup: endsGroup) { result in
+            switch result {
+            case .success(let snapshot): body(view(of: snapshot))
+            case .failure(let error): reply.refuse(error)
+            }
+        }
+    }
+
+    private func view(of snapshot: any StoreSnapshot) -> ReadView {
+        ReadView(snapshot: snapshot, databases: parts.catalogue.readable)
+    }
+}
