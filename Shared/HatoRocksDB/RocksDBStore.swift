@@ -159,7 +159,9 @@ public final class RocksDBStore: Store {
     public var keptCommits: KeptCommits {
         let (compacted, newest) = (compacted.load(ordering: .acquiring), version)
         guard compacted < newest else { return KeptCommits(oldest: nil, bytes: 0) }
-        let bytes = try? database.whileOpen { () throws(StoreError) in database.commitBytes(from: compacted + 1) }
+        let bytes = try? database.whileOpen { () throws(StoreError) in
+            database.commitBytes(after: compacted, through: newest)
+        }
         return KeptCommits(oldest: compacted + 1, bytes: bytes ?? 0)
     }
 

@@ -217,14 +217,21 @@ final class RocksDatabase: @unchecked Sendable {
         try checked { hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0) }
     }
 
-    /// Bytes on disk of the records from `version` on, with those that are still in memory.
-    func commitBytes(from version: UInt64) -> UInt64 {
-        let (lower, upper) = (version.bigEndianBytes, Self.endOfKeys)
+    /// Bytes of the records after `version` up to `newest`: what their files take on disk, and their share of what is
+    /// still in memory.
+    func commitBytes(after version: UInt64, through newest: UInt64) -> UInt64 {
+        let (lower, upper) = ((version + 1).bigEndianBytes, Self.endOfKeys)
         var size: UInt64 = 0
         _ = try? checked {
             hato_approximate_size(handle, commits, lower, lower.count, upper, upper.count, &size, $0)
         }
-        return size + property("rocksdb.cur-size-all-mem-tables", of: commits)
+        // Memory holds the newest records, and lets go of none before it writes all of them out. They count as equals.
+        let entries =
+            property("rocksdb.num-entries-active-mem-table", of: commits)
+            + property("rocksdb.num-entries-imm-mem-tables", of: commits)
+        guard entries > 0 else { return size }
+        let share = min(1, Double(newest - version) / Double(entries))
+        return size + UInt64(share * Double(property("rocksdb.cur-size-all-mem-tables", of: commits)))
     }
 
     // MARK: Copies and figures

@@ -39,6 +39,20 @@ struct CommitTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
+    func forgottenRecordsDoNotCountAsKeptBytes(world: StoreWorld) async throws {
+        try await world.withStore { store, _ in
+            for _ in 0..<20 { try await store.put(["a": "1"], record: String(repeating: "x", count: 50_000)) }
+            #expect((900_000..<2_500_000).contains(store.keptCommits.bytes))
+            try store.compactCommits(through: 18)
+            #expect((90_000..<250_000).contains(store.keptCommits.bytes))
+            try store.compactCommits(through: 20)
+            #expect(store.keptCommits.bytes == 0)
+            try await store.put(["a": "2"], record: String(repeating: "x", count: 50_000))
+            #expect((30_000..<250_000).contains(store.keptCommits.bytes))
+        }
+    }
+
+    @Test(arguments: StoreWorld.allCases)
     func compactedCommitsAreForgottenAndTheirRowsStay(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             #expect(store.keptCommits.oldest == nil)
