@@ -11,6 +11,8 @@ struct ThrowAwayStack {
         let (folder, identifier) = try await TestStack.run { stack in
             let health = try await stack.client(.messages).call(Service.Health())
             #expect(health.service == "messages")
+            #expect(health.checks["store"] == "open")
+            #expect(health.checks["keys"]?.string?.isEmpty == false)
             let user = try await stack.newUser()
             let client = stack.client(.messages, as: .user(idToken: user.idToken))
             let pushed = try await client.call(

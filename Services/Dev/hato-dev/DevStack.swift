@@ -141,6 +141,7 @@ struct MessagesPart: Sendable {
         }
         var configuration = MessagesConfiguration(server: try parts.server("messages"))
         configuration.firstRules = DefaultRules.chat
+        configuration.keys = { authenticator.health }
         configuration.metricsText = parts.start.metricsText
         configuration.backupFolder = parts.backupFolder("messages")
         service = try MessagesService(

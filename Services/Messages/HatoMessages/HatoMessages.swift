@@ -5,6 +5,7 @@
 /// Reads run on the store's reader threads. State is owned by: the catalogue (what databases there are), a session for
 /// each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
 /// follows).
+import HatoIdentity
 public import HatoModel
 import HatoRPC
 public import HatoStorage
@@ -58,18 +59,30 @@ public final class MessagesService: Sendable {
         ).add(to: &router)
         var server = configuration.server
         server.methods = Messages.methods
-        let (checks, ended) = (configuration.checks, ended)
-        server.health = {
-            var health = await checks()
-            guard ended.hasEnded else { return health }
-            // Nothing can be served any more: whoever watches must start the service anew.
-            health.status = .stopping
-            health.checks["store"] = "closed; the log says why"
-            return health
+        server.health = { [keys = configuration.keys, ended] in
+            Self.health(of: store, hasEnded: ended.hasEnded, keys: keys())
         }
         let metricsText = configuration.metricsText
         server.metrics = { metricsText() }
         self.server = RPCServer(server, router: router, authenticator: authenticator, logger: logger)
+    }
+
+    /// Ready when writes can be made durable and tokens verified.
+    private static func health(
+        of store: any Store, hasEnded: Bool, keys: ServiceAuthenticator.Health
+    ) -> RPCHealth {
+        var health = RPCHealth(.ready, checks: ["store": "open", "keys": "ready"])
+        health.checks["waitingWrites"] = .number(store.statistics["store.waiting_writes"] ?? 0)
+        if case .degraded(let problem) = keys {
+            health.status = .degraded
+            health.checks["keys"] = .string(problem)
+        }
+        if hasEnded {
+            // Nothing can be served any more: whoever watches must start the service anew.
+            health.status = .stopping
+            health.checks["store"] = "closed; the log says why"
+        }
+        return health
     }
 
     /// Makes the first database in a new store, then listens; returns the address it got.

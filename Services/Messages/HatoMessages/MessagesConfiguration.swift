@@ -1,3 +1,4 @@
+public import HatoIdentity
 import HatoModel
 public import HatoRPC
 public import HatoStorage
@@ -11,8 +12,9 @@ public struct MessagesConfiguration: Sendable {
     public var backupFolder: BackupFolder?
     /// The rules a store that was just created gives its first database, `default`.
     public var firstRules = DefaultRules.deny
-    /// What to add to `service.health`, e.g. whether the keys of the auth service have come.
-    public var checks: @Sendable () async -> RPCHealth = { RPCHealth(.ready) }
+    /// Where the keys come from that verify tokens: what `service.health` says of them. The service itself adds its
+    /// store.
+    public var keys: @Sendable () -> ServiceAuthenticator.Health = { .ready }
     /// Metrics of the process in Prometheus' text format, for `service.metrics`.
     public var metricsText: @Sendable () -> String = { "" }
     /// Milliseconds since 1970.

@@ -1,3 +1,4 @@
+import HatoIdentity
 import HatoModel
 import HatoRPC
 import HatoStorage
@@ -72,12 +73,12 @@ import Testing
     @Test func metricsAndHealthTellOfTheService() async throws {
         try await RunningMessages.with(change: {
             $0.metricsText = { "hato_messages_commits_total 1\n" }
-            $0.checks = { RPCHealth(.degraded, checks: ["keys": "none yet"]) }
+            $0.keys = { .degraded("none yet") }
         }) { running in
             let client = running.administrator
             let health = try await client.call(method: "service.health")
             #expect(health["status"] == "degraded")
-            #expect(health["checks"]?["keys"] == "none yet")
+            #expect(health["checks"] == ["store": "open", "keys": "none yet", "waitingWrites": 0])
             let metrics = try await client.call(method: "service.metrics")
             #expect(metrics["text"]?.string?.contains("hato_messages_commits_total 1") == true)
         }
@@ -92,6 +93,7 @@ import Testing
             #expect(refused?.code == .unavailable)
             let health = try await client.call(method: "service.health")
             #expect(health["status"] == "stopping")
+            #expect(health["checks"]?["store"] == "closed; the log says why")
         }
     }
 }

@@ -32,12 +32,7 @@ struct ServingMessages: RunningService {
         }
         configuration.firstRules = start.settings["first-rules"] == "chat" ? DefaultRules.chat : DefaultRules.deny
         configuration.metricsText = start.metricsText
-        configuration.checks = {
-            switch authenticator.health {
-            case .ready: RPCHealth(.ready, checks: ["keys": "ready"])
-            case .degraded(let problem): RPCHealth(.degraded, checks: ["keys": .string(problem)])
-            }
-        }
+        configuration.keys = { authenticator.health }
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
         let service: MessagesService
         do {
