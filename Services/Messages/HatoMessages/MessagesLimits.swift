@@ -24,7 +24,8 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Exports that may hold a snapshot at one time.
     public var exportSnapshotsMax = 16
     public var exportIdleMs = 600_000
-    public var importRowsMax = 100_000
+    /// Rows of one import call, which is one commit: the writer is held some 70 ms for so many. A page of an export fits.
+    public var importRowsMax = 10_000
     /// How long change records are kept.
     public var changeAgeHoursMax = 7 * 24
     /// How many bytes of change records are kept.

@@ -44,7 +44,8 @@ extension Messages {
         }
     }
 
-    /// Writes rows as exported, or a JSON tree.
+    /// Writes rows as exported, or a JSON tree. A call is one commit, written whole or not at all; what is larger goes in
+    /// several calls.
     public struct Import: RPCRequest {
         public static let method = "messages.import"
         public static let summary = "Writes rows as they were exported, or a JSON tree, below a path"
@@ -54,7 +55,7 @@ extension Messages {
 
         public var database: DatabaseName?
         public var path: TreePath
-        /// Pairs of a path relative to `path` and its primitive.
+        /// Pairs of a path relative to `path` and its primitive, at most 10,000: a page of an export fits.
         public var rows: [[JSONValue]]?
         /// Instead of `rows`: a tree in export form, which replaces what is at `path`.
         public var value: JSONValue?

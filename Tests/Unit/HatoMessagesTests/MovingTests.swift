@@ -68,6 +68,25 @@ import Testing
         }
     }
 
+    @Test func largestPageOfAnExportIsOneImport() async throws {
+        #expect(MessagesLimits().exportRowsMax == MessagesLimits().importRowsMax)
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let rows: [[JSONValue]] = (0..<10_001).map { [.string("/k\($0)"), .number(Double($0))] }
+            let refused = await refusal { try await client.call(Messages.Import(path: "/a", rows: rows)) }
+            #expect(refused?.reason == "too_many_rows")
+            let value = try await client.call(Messages.Get(path: "/a")).value
+            #expect(value == .null, "a call that is refused writes nothing")
+            let before = running.store.version
+            let version = try await client.call(Messages.Import(path: "/a", rows: Array(rows.dropLast()))).version
+            #expect(version == before + 1, "a call is one commit")
+            let page = try await client.call(Messages.Export(path: "/a", limit: 10_000))
+            #expect(page.after == nil)
+            #expect(page.rows.count == 10_000)
+            _ = try await client.call(Messages.Import(path: "/b", rows: page.rows))
+        }
+    }
+
     @Test func wrongRowIsNamed() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

@@ -68,7 +68,9 @@ enum ImportedRows {
 
     private static func mutation(_ rows: [[JSONValue]], at path: TreePath, rowsMax: Int) throws -> Mutation {
         guard rows.count <= rowsMax else {
-            throw RPCError.invalidArgument("rows", reason: "too_many_rows", "An import has at most \(rowsMax) rows")
+            throw RPCError.invalidArgument(
+                "rows", reason: "too_many_rows",
+                "A call imports at most \(rowsMax) rows, all or none; send the others in further calls")
         }
         var members: [JSONObject.Member] = []
         members.reserveCapacity(rows.count)
