@@ -27,10 +27,20 @@ actor Program {
     }
 
     /// Starts it and waits for the line that says it is ready.
-    func start(_ arguments: [String]) async throws -> JSONObject {
+    ///
+    /// - Parameter fileBytesMax: no file it writes gets longer; what does not fit fails as on a full disk.
+    func start(_ arguments: [String], fileBytesMax: Int? = nil) async throws -> JSONObject {
         let (process, input, output) = (Process(), Pipe(), Pipe())
-        process.executableURL = URL(fileURLWithPath: executable)
-        process.arguments = arguments
+        if let fileBytesMax {
+            // The signal that comes with the error would end the process: ignored, only the error is left. The unit of
+            // sh's `ulimit -f` is 512 bytes.
+            let limits = "trap '' XFSZ; ulimit -f \(fileBytesMax / 512); exec \"$0\" \"$@\""
+            process.executableURL = URL(fileURLWithPath: "/bin/sh")
+            process.arguments = ["-c", limits, executable] + arguments
+        } else {
+            process.executableURL = URL(fileURLWithPath: executable)
+            process.arguments = arguments
+        }
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
         process.standardInput = input
         process.standardOutput = output
@@ -68,6 +78,14 @@ actor Program {
         if process.isRunning { process.terminate() }
         await Self.end(of: process)
         input = nil
+    }
+
+    /// Waits until it ends by itself; returns its exit code.
+    func exitCode() async -> Int32? {
+        guard let process = process.take() else { return nil }
+        await Self.end(of: process)
+        input = nil
+        return process.terminationStatus
     }
 
     private static func end(of process: Process) async {

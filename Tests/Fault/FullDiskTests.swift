@@ -1,0 +1,75 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import Testing
+
+/// A disk that takes no more while pushes come: what does not fit is refused, the service says why and ends, and nothing
+/// answered is lost.
+@Suite("A service on a full disk", .timeLimit(.minutes(10)))
+struct FullDiskTests {
+    @Test func pushesAreRefusedTheServiceEndsAndWhatWasAnsweredIsThere() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-full-\(UUID().uuidString)")
+            .path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let key = UUID().uuidString + UUID().uuidString
+        _ = FileManager.default.createFile(
+            atPath: "\(folder)/admin-key", contents: Data((key + "\n").utf8), attributes: [.posixPermissions: 0o600])
+        let program = try Program("hato-messages", logFile: "\(folder)/messages.log")
+        // Nobody is at the port of auth: messages starts without it.
+        let arguments = [
+            "serve", "--data", "\(folder)/data", "--port", "0", "--auth", "127.0.0.1:1", "--admin-key-file",
+            "\(folder)/admin-key", "--exit-with-stdin",
+        ]
+        let full = try await client(of: try await program.start(arguments, fileBytesMax: 4 << 20), key)
+        let (answered, refusal) = await pushUntilRefused(full)
+        await full.close()
+        #expect(answered.count > 10)
+        #expect(refusal?.code == .unavailable)
+        #expect(refusal?.reason == "store_closed")
+        #expect(await program.exitCode() == 74)
+        let log = try String(contentsOfFile: "\(folder)/messages.log", encoding: .utf8)
+        #expect(log.contains("the store has failed"))
+        #expect(log.contains("File too large"), "the log says what the disk said")
+
+        // With room again, it starts on what it has.
+        let roomy = try await client(of: try await program.start(arguments), key)
+        let tree = try await roomy.call(method: "messages.get", params: ["path": "/full"])
+        let found = try #require(tree["value"]?.object)
+        for (number, key) in answered.enumerated() { #expect(found[key] == .string(Self.noise(number))) }
+        // A push that was refused may be there or not, whole.
+        #expect(found.members.count <= answered.count + 1)
+        _ = try await roomy.call(method: "messages.push", params: ["path": "/full", "value": "after"])
+        let health = try await roomy.call(method: "service.health")
+        #expect(health["checks"]?["store"] == "open")
+        await roomy.close()
+        await program.stop()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// The keys of the pushes that were answered, in order, and what the first other one was refused with.
+    private func pushUntilRefused(_ client: RPCClient) async -> (answered: [String], refusal: RPCError?) {
+        var answered: [String] = []
+        while answered.count < 2_000 {
+            do {
+                let result = try await client.call(
+                    method: "messages.push", params: ["path": "/full", "value": .string(Self.noise(answered.count))])
+                answered.append(result["key"]?.string ?? "")
+            } catch {
+                return (answered, error as? RPCError)
+            }
+        }
+        return (answered, nil)
+    }
+
+    private func client(of ready: JSONObject, _ key: String) async throws -> RPCClient {
+        let address = try #require(ready["listening"]?.string)
+        return RPCClient(try #require(RPCClientConfiguration(address: address)).with(credential: key))
+    }
+
+    /// 80,000 characters that do not compress well, the same for the same number.
+    private static func noise(_ number: Int) -> String {
+        var random = SeededRandom(seed: number)
+        return (0..<5_000).map { _ in String(random.next(), radix: 16) }.joined()
+    }
+}
