@@ -21,7 +21,9 @@ final class RawLines: Sendable {
     }
 
     func startReading() {
-        let (descriptor, continuation) = (descriptor, continuation)
+        // The thread reads a number of its own: the other one, closed while it is read, could be the next connection's,
+        // whose lines would end here.
+        let (descriptor, continuation) = (dup(descriptor), continuation)
         Thread.detachNewThread {
             var pending: [UInt8] = []
             var block = [UInt8](repeating: 0, count: 1 << 16)
@@ -34,6 +36,7 @@ final class RawLines: Sendable {
                     pending.removeSubrange(...end)
                 }
             }
+            _ = Glibc.close(descriptor)
             continuation.finish()
         }
     }
@@ -67,5 +70,8 @@ final class RawLines: Sendable {
 
     func close() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    deinit { _ = Glibc.close(descriptor) }
+    deinit {
+        close()
+        _ = Glibc.close(descriptor)
+    }
 }
