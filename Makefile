@@ -4,14 +4,20 @@ SWIFT ?= swift
 DATA ?= ./hato-data
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
 DEBIAN_PACKAGES = librocksdb-dev libssl-dev zlib1g-dev
+# Release binaries for Linux carry the Swift runtime and RocksDB in them: scripts/static-libraries says why.
+ifeq ($(shell uname -s),Linux)
+RELEASE_FLAGS = -c release --static-swift-stdlib
+RELEASE_LIBRARIES = PKG_CONFIG_PATH="$$(./scripts/static-libraries)$${PKG_CONFIG_PATH:+:$$PKG_CONFIG_PATH}"
+else
+RELEASE_FLAGS = -c release
+RELEASE_LIBRARIES = PKG_CONFIG_PATH
+endif
 
 .PHONY: run test setup build bench check format interop-test compose-test secrets methods clean
 
 run: setup ## build everything and start the three services on the embedded store
-	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-dev
-	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-auth
-	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-messages
-	$(SWIFT) build $(SWIFT_FLAGS) -c release --product hato-notifier
+	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier; do \
+	  $(SWIFT) build $(SWIFT_FLAGS) $(RELEASE_FLAGS) --product $$product || exit 1; done
 	@echo "Binaries: $$($(SWIFT) build -c release --show-bin-path)"
 	@echo "Data:     $(DATA) (delete the folder to start anew)"
 	@echo "Next:     open a second terminal and paste the session of README.md. Stop with control-C."
@@ -41,8 +47,8 @@ format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
 
 bench: setup ## the table of speed and memory, release build; BENCH="--only reads" for a part of it
-	$(SWIFT) build -c release --package-path Benchmarks --product hato-dev
-	$(SWIFT) run -c release --package-path Benchmarks hato-bench $(BENCH)
+	export $(RELEASE_LIBRARIES); $(SWIFT) build $(RELEASE_FLAGS) --package-path Benchmarks --product hato-dev && \
+	$(SWIFT) run $(RELEASE_FLAGS) --package-path Benchmarks hato-bench $(BENCH)
 
 interop-test: ## clients from elsewhere, in a virtual environment of their own
 	@./Tests/Interop/run
