@@ -24,7 +24,7 @@ public struct NotifierLimits: Sendable, Hashable {
     /// Subscriptions of `notifier.follow`.
     public var followersMax = 64
     /// Changes that are handled in one transaction.
-    public var changesPerBatchMax = 256
+    public var changesPerBatchMax = 1_024
 
     public init() {}
 }

@@ -50,6 +50,13 @@ private struct ParamsReader {
         return value
     }
 
+    static func texts(_ member: JSONObject.Member) throws(RPCError) -> [String: String] {
+        guard case .object(let texts) = member.value else { throw mismatch(member, "an object of strings") }
+        var found: [String: String] = [:]
+        for text in texts.members { found[text.name] = try string(text) }
+        return found
+    }
+
     static func version(_ member: JSONObject.Member) throws(RPCError) -> UInt64 {
         guard case .number(let number) = member.value, let version = UInt64(exactly: number),
             number < 9_007_199_254_740_992
@@ -198,5 +205,65 @@ extension Messages.Push {
         writer.member("version")
         writer.write(result.version)
         writer.endObject()
+    }
+}
+
+extension Messages.Change {
+    /// Names that are not known are ignored: what services tell each other may grow.
+    public static func decode(_ params: JSONObject) throws -> Messages.Change {
+        var change = Messages.Change(subscription: "", version: 0, epoch: "", time: 0, changes: [])
+        var missing: Swift.Set<String> = ["subscription", "version", "epoch", "time", "changes"]
+        for member in params.members {
+            switch member.name {
+            case "subscription": change.subscription = try ParamsReader.string(member)
+            case "version": change.version = try ParamsReader.version(member)
+            case "epoch": change.epoch = try ParamsReader.string(member)
+            case "time":
+                guard let time = member.value.integer else { throw ParamsReader.mismatch(member, "a time") }
+                change.time = time
+            case "changes":
+                guard case .array(let entries) = member.value else { throw ParamsReader.mismatch(member, "an array") }
+                change.changes = try entries.map { entry in
+                    guard case .object(let members) = entry else {
+                        throw ParamsReader.mismatch(member, "an array of objects")
+                    }
+                    return try Entry.decode(members)
+                }
+            default: continue
+            }
+            missing.remove(member.name)
+        }
+        if let name = missing.sorted().first { throw ParamsReader.missing(name) }
+        return change
+    }
+}
+
+extension Messages.Change.Entry {
+    fileprivate static func decode(_ members: JSONObject) throws -> Messages.Change.Entry {
+        var path: String?
+        var entry = Messages.Change.Entry(path: "", type: .created)
+        var type: Messages.Change.EntryType?
+        for member in members.members {
+            switch member.name {
+            case "pattern": entry.pattern = try ParamsReader.optional(member, ParamsReader.string)
+            case "params": entry.params = try ParamsReader.optional(member, ParamsReader.texts)
+            case "path": path = try ParamsReader.string(member)
+            case "type":
+                type = try Messages.Change.EntryType(rawValue: ParamsReader.string(member))
+                guard type != nil else { throw ParamsReader.mismatch(member, "created, updated or deleted") }
+            case "before": entry.before = member.value
+            case "after": entry.after = member.value
+            case "uid": entry.uid = try ParamsReader.optional(member, ParamsReader.string)
+            case "partial": entry.partial = try ParamsReader.optional(member, ParamsReader.bool)
+            case "truncated": entry.truncated = try ParamsReader.optional(member, ParamsReader.bool)
+            case "many": entry.many = try ParamsReader.optional(member, ParamsReader.bool)
+            default: continue
+            }
+        }
+        guard let path else { throw ParamsReader.missing("path") }
+        guard let type else { throw ParamsReader.missing("type") }
+        entry.path = path
+        entry.type = type
+        return entry
     }
 }

@@ -15,6 +15,8 @@ struct OutboxDraft {
     private var lanes: [Lane: [DeliveryRecord]] = [:]
     private var repetitions: [RecordKey: AcceptedNotification] = [:]
     private var sequenceIndex: UInt32 = 0
+    /// Devices of users that were asked for: the notifications of one batch go to few users, many times.
+    private var devicesOfUsers: [String: [DeviceRecord]] = [:]
 
     init(_ transaction: any StoreTransaction, now: Int64, limits: NotifierLimits) {
         self.transaction = transaction
@@ -78,12 +80,11 @@ struct OutboxDraft {
     /// How long an idempotency key holds, from its first use.
     var validity: Int64 = 0
 
-    private func devices(of recipients: NewNotification.Recipients) throws -> [DeviceRecord] {
+    private mutating func devices(of recipients: NewNotification.Recipients) throws -> [DeviceRecord] {
         switch recipients {
         case .uids(let uids):
             var seen: Set<String> = []
-            return try uids.filter { seen.insert($0).inserted }.flatMap { try transaction.devices(of: $0) }
-                .filter { $0.state == .active }
+            return try uids.filter { seen.insert($0).inserted }.flatMap { try activeDevices(of: $0) }
         case .devices(let names):
             var seen: Set<String> = []
             return try names.filter { seen.insert($0).inserted }.map { name in
@@ -94,6 +95,13 @@ struct OutboxDraft {
                 return device
             }
         }
+    }
+
+    private mutating func activeDevices(of uid: String) throws -> [DeviceRecord] {
+        if let known = devicesOfUsers[uid] { return known }
+        let devices = try transaction.devices(of: uid).filter { $0.state == .active }
+        devicesOfUsers[uid] = devices
+        return devices
     }
 
     // MARK: Lanes

@@ -29,6 +29,10 @@ actor TriggerFeeds {
         return policy
     }()
 
+    /// With more commits than these at once the next ones are gathered for `gathering` before they are handled.
+    private static let unhurriedCommits = 4
+    private static let gathering = Duration.milliseconds(10)
+
     init(_ messages: MessagesClient, _ outbox: Outbox, logger: Logger) {
         self.messages = messages
         self.outbox = outbox
@@ -127,8 +131,16 @@ actor TriggerFeeds {
                 buffer.end(.failure(error))
             }
         }
+        let time = outbox.time
         let result = await Result {
-            while let commits = try await buffer.takeAll() { cursor = try await handler.handle(commits, cursor) }
+            while let commits = try await buffer.takeAll() {
+                cursor = try await handler.handle(commits, cursor)
+                // Under load one transaction, and one sync of the disk, for what comes in a few milliseconds: the
+                // message database needs both as much. Whoever writes one message does not wait.
+                if commits.count > TriggerFeeds.unhurriedCommits {
+                    try await time.sleep(for: TriggerFeeds.gathering)
+                }
+            }
         }
         reader.cancel()
         await messages.end(subscription)
