@@ -6,8 +6,8 @@ import Synchronization
 /// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log is
 /// a prefix of whole commits; the version of the newest must not lie below what the `answered` file says was answered.
 ///
-/// **Writing.** Each transaction is one batch, which is one record of the log: rows, change record and version stand or
-/// fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it
+/// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version stand
+/// or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it
 /// first, so rows never get ahead of their commits on disk either.
 public final class RocksDBStore: Store {
     public let epoch: StoreEpoch

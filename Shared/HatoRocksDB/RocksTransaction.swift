@@ -1,7 +1,7 @@
 import HatoStorage
 
-/// One closure's transaction: it reads the newest state, which only its own thread changes, and gathers what it writes
-/// in the writer's batch.
+/// One closure's transaction: it reads the newest state, which only its own thread changes, and adds what it writes to
+/// the writer's batch.
 final class RocksTransaction: CommitTransaction {
     let nextVersion: UInt64
     private(set) var phase = TransactionPhase()
@@ -20,6 +20,7 @@ final class RocksTransaction: CommitTransaction {
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
         phase.willRead()
+        try writer.writeBatch()
         return try writer.database.get(key, newestOf: writer.database.rows)
     }
 
@@ -27,6 +28,7 @@ final class RocksTransaction: CommitTransaction {
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
         phase.willRead()
+        try writer.writeBatch()
         try writer.database.scan(range, at: nil, reverse: reverse, visit)
     }
 
@@ -61,11 +63,21 @@ final class RocksTransaction: CommitTransaction {
 
 /// What the writer's thread does with a RocksDB database.
 ///
-/// `@unchecked Sendable`: the batch belongs to the writer's thread.
+/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction reads,
+/// since it must see what was applied before it. The costs of a write (a record of the log, a system call) are so
+/// shared by all writes that read nothing, as most do.
+///
+/// `@unchecked Sendable`: all of it belongs to the writer's thread.
 final class RocksWriter: CommitBackend, @unchecked Sendable {
     let database: RocksDatabase
     let batch: WriteBatch
     private let folder: StoreFolder
+    /// Whether the batch holds applied transactions.
+    private var isWaiting = false
+    /// Whether the batch has a mark behind the last applied transaction.
+    private var isMarked = false
+    /// Why RocksDB did not take a batch; it is not offered again.
+    private var failure: StoreError?
 
     init(_ database: RocksDatabase, in folder: StoreFolder) {
         self.database = database
@@ -74,18 +86,48 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     }
 
     func begin(nextVersion: UInt64) -> RocksTransaction {
-        batch.clear()
+        mark()
         return RocksTransaction(nextVersion: nextVersion, writer: self)
     }
 
-    func apply(_ transaction: RocksTransaction) throws(StoreError) {
+    func apply(_ transaction: RocksTransaction) {
         batch.putCommit(transaction.nextVersion, record: transaction.recorded)
-        try database.write(batch)
+        isWaiting = true
+        isMarked = false
     }
 
-    func snapshot(at version: UInt64) -> any StoreSnapshot { RocksSnapshot(version: version, of: database) }
+    func discard(_: RocksTransaction) {
+        batch.returnToMark()
+        isMarked = false
+    }
+
+    /// Hands all that was applied to RocksDB, unsynced. Called between transactions, or before the first write of one.
+    func writeBatch() throws(StoreError) {
+        if let failure { throw failure }
+        guard isWaiting else { return }
+        do throws(StoreError) { try database.write(batch) } catch {
+            failure = error
+            throw error
+        }
+        isWaiting = false
+        batch.clear()
+        isMarked = false
+        mark()
+    }
+
+    private func mark() {
+        if !isMarked { batch.mark() }
+        isMarked = true
+    }
+
+    func snapshot(at version: UInt64) -> any StoreSnapshot {
+        // What fails here fails again in `makeDurable`, before which nobody sees the snapshot.
+        try? writeBatch()
+        return RocksSnapshot(version: version, of: database)
+    }
 
     func makeDurable(through version: UInt64) throws(StoreError) {
+        try writeBatch()
         try database.syncLog()
         try folder.noteAnswered(version)
     }

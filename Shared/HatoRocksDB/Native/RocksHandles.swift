@@ -92,7 +92,7 @@ struct NativeReadOptions: ~Copyable {
     deinit { rocksdb_readoptions_destroy(handle) }
 }
 
-/// The changes of one transaction, used again and again so that its buffer is allocated once.
+/// The changes of transactions, used again and again so that its buffer is allocated once.
 struct WriteBatch: ~Copyable {
     let handle: OpaquePointer
     private let rows: OpaquePointer
@@ -106,7 +106,16 @@ struct WriteBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(handle) }
 
+    /// Forgets marks, too.
     func clear() { rocksdb_writebatch_clear(handle) }
+
+    func mark() { rocksdb_writebatch_set_save_point(handle) }
+
+    /// Forgets what was added since the last mark, and that mark.
+    func returnToMark() {
+        // There is always a mark: nothing can fail.
+        try? checked { rocksdb_writebatch_rollback_to_save_point(handle, $0) }
+    }
 
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
         key.withUnsafeBytes { key in

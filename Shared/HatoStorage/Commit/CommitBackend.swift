@@ -8,7 +8,10 @@ package protocol CommitBackend: AnyObject, Sendable {
     func begin(nextVersion: UInt64) -> Transaction
 
     /// Applies rows and record as one atomic step, not durable yet; the new version is `transaction.nextVersion`.
-    func apply(_ transaction: Transaction) throws(StoreError)
+    func apply(_ transaction: Transaction)
+
+    /// Forgets what a transaction wrote that will not be applied.
+    func discard(_ transaction: Transaction)
 
     /// A snapshot of everything applied so far. It goes to nobody before `makeDurable`.
     func snapshot(at version: UInt64) -> any StoreSnapshot

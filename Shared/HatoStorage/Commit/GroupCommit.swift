@@ -138,7 +138,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         var end = start
         while end < last, group.bytes < limits.groupBytesMax {
             switch waiting[end] {
-            case .write(let write): try apply(write, to: &group)
+            case .write(let write): apply(write, to: &group)
             case .snapshot(let pending):
                 group.reachSnapshot(backend.snapshot(at:))
                 group.add(.snapshot(pending, group.snapshot))
@@ -157,14 +157,15 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         return end
     }
 
-    private func apply(_ write: any PendingWrite, to group: inout PlannedGroup) throws(StoreError) {
+    private func apply(_ write: any PendingWrite, to group: inout PlannedGroup) {
         let transaction = backend.begin(nextVersion: group.version + 1)
         let isPlanned = write.plan(on: transaction)
         transaction.finish()
-        if isPlanned, let problem = transaction.phase.problem {
-            write.fail(problem)
-        } else if isPlanned, transaction.phase.hasWritten {
-            try backend.apply(transaction)
+        if isPlanned, let problem = transaction.phase.problem { write.fail(problem) }
+        if !isPlanned || transaction.phase.problem != nil {
+            backend.discard(transaction)
+        } else if transaction.phase.hasWritten {
+            backend.apply(transaction)
             group.add(
                 Commit(version: transaction.nextVersion, record: transaction.recorded, note: transaction.note),
                 bytes: transaction.writtenBytes)

@@ -135,7 +135,7 @@ final class MemoryRows: CommitBackend {
         MemoryTransaction(nextVersion: nextVersion, rows: state.withLock { $0.rows })
     }
 
-    func apply(_ transaction: MemoryTransaction) throws(StoreError) {
+    func apply(_ transaction: MemoryTransaction) {
         let changes = transaction.takeChanges()
         let recorded = transaction.recorded
         state.withLock { state in
@@ -153,6 +153,9 @@ final class MemoryRows: CommitBackend {
     func snapshot(at version: UInt64) -> any StoreSnapshot {
         MemorySnapshot(version: version, rows: state.withLock { $0.rows }, store: self)
     }
+
+    /// A transaction keeps its changes to itself until they are applied.
+    func discard(_: MemoryTransaction) {}
 
     func makeDurable(through version: UInt64) throws(StoreError) {}
 

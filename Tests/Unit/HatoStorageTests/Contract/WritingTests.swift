@@ -167,6 +167,44 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
+    func whatIsTakenBackLeavesItsNeighboursInTheGroupAlone(world: StoreWorld) async throws {
+        let tooLong = [UInt8](repeating: 1, count: StoreLimits.keyBytesMax + 1)
+        try await world.withStore { store, _ in
+            let gate = try await Gate(holding: store)
+            let results = Collected<UInt64?>()
+            let seen = Collected<[String]>()
+            let bodies: [@Sendable (any StoreTransaction) throws -> Void] = [
+                { $0.put("a", "1") },
+                { transaction in
+                    transaction.put("a", "thrown")
+                    transaction.put("b", "thrown")
+                    throw Refused()
+                },
+                { _ in },
+                { transaction in
+                    transaction.put("c", "too long")
+                    transaction.put(tooLong, [])
+                },
+                { $0.put("d", "1") },
+                { seen.append(try $0.rows()) },
+                { transaction in
+                    seen.append(try transaction.rows())
+                    transaction.put("e", "thrown")
+                    throw Refused()
+                },
+                { $0.put("f", "1") },
+            ]
+            for body in bodies { store.submit(body, completion: { results.append(try? $0.get().version) }) }
+            gate.open()
+            let versions = try await results.first(bodies.count)
+            #expect(versions == [1, nil, 1, nil, 2, 2, nil, 3])
+            #expect(seen.all == [["a=1", "d=1"], ["a=1", "d=1"]])
+            #expect(try store.snapshot().rows() == ["a=1", "d=1", "f=1"])
+            #expect(try store.commits(after: 0, limit: 10).map(\.version) == [1, 2, 3])
+        }
+    }
+
+    @Test(arguments: StoreWorld.allCases)
     func answersComeInTheOrderOfSubmission(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let order = Collected<Int>()
