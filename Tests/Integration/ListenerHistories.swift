@@ -311,7 +311,6 @@ struct RandomListener: Sendable {
                 return try await group.next() ?? true
             }
             subscription.cancel()
-            _ = try? await client.call(Messages.Unlisten(subscription: opened.subscription))
             if isOver { break }
             if random.chance(1, in: 3) {
                 resume = nil

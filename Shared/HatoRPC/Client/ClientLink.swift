@@ -4,33 +4,6 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A subscription as the link knows it: its reader holds it, and one that nobody reads any more is forgotten.
-private struct HeldByReader {
-    weak var subscription: RPCSubscription?
-}
-
-/// A call on its way.
-struct OutgoingCall: Sendable {
-    enum Completion: Sendable {
-        case result(@Sendable (Result<[UInt8], RPCError>) -> Void)
-        case subscription(@Sendable (Result<RPCSubscription, RPCError>) -> Void)
-    }
-
-    var id: UInt64
-    var method: String
-    /// The params object as JSON text.
-    var params: [UInt8]
-    var deadline: NIODeadline
-    var completion: Completion
-
-    func fail(_ error: RPCError) {
-        switch completion {
-        case .result(let body): body(.failure(error))
-        case .subscription(let body): body(.failure(error))
-        }
-    }
-}
-
 /// The one connection of a client and everything that waits for it, on one event loop.
 ///
 /// Connecting happens when a call comes; a failed attempt fails the calls that waited for it, and the next call waits
@@ -68,8 +41,11 @@ final class ClientLink: @unchecked Sendable {
     private var calls: [UInt64: OutgoingCall] = [:]
     /// Calls that wait for the connection, in order.
     private var unsent: [UInt64] = []
-    /// Held by their readers.
-    private var subscriptions: [String: HeldByReader] = [:]
+    /// By name; what the server does not end itself is ended there when its reader goes.
+    private var subscriptions: [String: OpenSubscription] = [:]
+    /// How to end what sent calls open whose callers have gone: by call, until it is answered. The server bounds their
+    /// number: it holds each as a request in flight.
+    private var orphans: [UInt64: SubscriptionEnding] = [:]
     /// What the server said about no call in particular before it closed the connection.
     private var lastWord: RPCError?
     private var output = ByteBuffer()
@@ -109,10 +85,8 @@ final class ClientLink: @unchecked Sendable {
         for item in items {
             switch item {
             case .call(let call): add(call)
-            case .abandon(let id): calls.removeValue(forKey: id)?.fail(RPCError.abandoned)
-            case .forget(let id):
-                subscriptions[id] = nil
-                handler?.readAgain()
+            case .abandon(let id): giveUp(id, RPCError.abandoned)
+            case .forget(let id): forget(id)
             case .readAgain: handler?.readAgain()
             case .close(let promise): close(promise)
             }
@@ -140,15 +114,37 @@ final class ClientLink: @unchecked Sendable {
         }
     }
 
-    private func write(_ call: OutgoingCall) {
-        if output.capacity == 0 { output = ByteBufferAllocator().buffer(capacity: 512 + call.params.count) }
+    private func write(_ call: OutgoingCall) { write(call.id, call.method, call.params) }
+
+    private func write(_ id: UInt64, _ method: String, _ params: [UInt8]) {
+        if output.capacity == 0 { output = ByteBufferAllocator().buffer(capacity: 512 + params.count) }
         output.writeStaticString("{\"jsonrpc\":\"2.0\",\"id\":")
-        output.writeString(String(call.id))
+        output.writeString(String(id))
         output.writeStaticString(",\"method\":\"")
-        output.writeString(call.method)
+        output.writeString(method)
         output.writeStaticString("\",\"params\":")
-        output.writeBytes(call.params)
+        output.writeBytes(params)
         output.writeStaticString("}\n")
+    }
+
+    /// The caller does not wait any more. A call that has left is carried out all the same: what it opens is ended when
+    /// its answer comes.
+    private func giveUp(_ id: UInt64, _ error: RPCError) {
+        guard let call = calls.removeValue(forKey: id) else { return }
+        if case .subscription(let ending, _) = call.completion, !unsent.contains(id) { orphans[id] = ending }
+        call.fail(error)
+    }
+
+    /// Nobody reads the subscription any more: the server must not send it any longer.
+    private func forget(_ id: String) {
+        if let open = subscriptions.removeValue(forKey: id) { end(id, open.ending) }
+        handler?.readAgain()
+    }
+
+    /// Nobody waits for the answer, and a refusal says only that the server has ended it already.
+    private func end(_ subscription: String, _ ending: SubscriptionEnding) {
+        guard case .connected = phase, let method = ending.method else { return }
+        write(newID(), method, ending.params(subscription))
     }
 
     /// One write for all that has gathered.
@@ -163,42 +159,53 @@ final class ClientLink: @unchecked Sendable {
 
     func received(_ line: ServerLine) {
         switch line {
-        case .result(let id, let text): calls.removeValue(forKey: id).map { complete($0, text) }
-        case .error(let id?, let error): calls.removeValue(forKey: id)?.fail(error)
+        case .result(let id, let text):
+            if let call = calls.removeValue(forKey: id) {
+                complete(call, text)
+            } else if let ending = orphans.removeValue(forKey: id), let result = subscriptionResult(text) {
+                end(result.id, ending)
+            }
+        case .error(let id?, let error):
+            orphans[id] = nil
+            calls.removeValue(forKey: id)?.fail(error)
         case .error(nil, let error): lastWord = error
         case .notification(let event):
-            guard let id = event.params["subscription"]?.string, let subscription = subscriptions[id]?.subscription
-            else {
-                return
-            }
-            subscription.deliver(event)
-            if event.method.hasSuffix(".cancelled") {
-                subscriptions[id] = nil
-                subscription.finish(.success(()))
-            }
+            guard let id = event.params["subscription"]?.string, let open = subscriptions[id] else { return }
+            let isLast = event.method.hasSuffix(".cancelled")
+            if isLast { subscriptions[id] = nil }
+            guard let subscription = open.reader else { return }
+            if !subscription.deliver(event), !isLast { forget(id) }
+            if isLast { subscription.finish(.success(())) }
         }
     }
 
     private func complete(_ call: OutgoingCall, _ text: [UInt8]) {
         switch call.completion {
         case .result(let body): body(.success(text))
-        case .subscription(let body):
+        case .subscription(let ending, let body):
             // The first event may stand right behind this answer: the subscription must be known before it is read.
-            guard let result = (try? JSONParser.parse(text, depth: configuration.nestingMax))?.object,
-                let id = result["subscription"]?.string
-            else { return body(.failure(RPCError.badAnswer("the answer names no subscription"))) }
+            guard let (id, result) = subscriptionResult(text) else {
+                return body(.failure(RPCError.badAnswer("the answer names no subscription")))
+            }
             let subscription = RPCSubscription(
                 id: id, result: result, bufferMax: configuration.subscriptionBufferMax, link: self)
-            subscriptions[id] = HeldByReader(subscription: subscription)
+            subscriptions[id] = OpenSubscription(reader: subscription, ending: ending)
             body(.success(subscription))
         }
+    }
+
+    private func subscriptionResult(_ text: [UInt8]) -> (id: String, result: JSONObject)? {
+        guard let result = (try? JSONParser.parse(text, depth: configuration.nestingMax))?.object,
+            let id = result["subscription"]?.string
+        else { return nil }
+        return (id, result)
     }
 
     /// Reading stops while a subscriber is behind, but never while a call waits for its answer: the subscriber itself
     /// may be who calls.
     var mayRead: Bool {
         guard calls.isEmpty, case .connected = phase else { return true }
-        return !subscriptions.values.contains { $0.subscription?.isFull ?? false }
+        return !subscriptions.values.contains { $0.reader?.isFull ?? false }
     }
 
     // MARK: Time limits
@@ -212,10 +219,7 @@ final class ClientLink: @unchecked Sendable {
     private func checkTime() {
         timer = nil
         let now = NIODeadline.now()
-        for (id, call) in calls where call.deadline <= now {
-            calls[id] = nil
-            call.fail(RPCError.timedOut)
-        }
+        for id in calls.filter({ $0.value.deadline <= now }).keys { giveUp(id, RPCError.timedOut) }
         if let next = calls.values.map(\.deadline).min() { watchTime(next) }
     }
 
@@ -295,8 +299,9 @@ final class ClientLink: @unchecked Sendable {
 
     private func failAll(_ error: RPCError) {
         let ended = calls.values.sorted { $0.id < $1.id }
-        let silenced = subscriptions.values.compactMap(\.subscription)
+        let silenced = subscriptions.values.compactMap(\.reader)
         calls = [:]
+        orphans = [:]
         unsent = []
         subscriptions = [:]
         output = ByteBuffer()

@@ -29,7 +29,7 @@ public final class RPCClient: Sendable {
     }
 
     public func call(method: String, params: JSONObject = [:], credential: String? = nil) async throws -> JSONValue {
-        let text: [UInt8] = try await waiting(method, Self.encode(params, credential)) { .result($0) }
+        let text: [UInt8] = try await waiting(method, Self.adding(credential, to: params)) { .result($0) }
         return try JSONParser.parse(text, depth: configuration.nestingMax)
     }
 
@@ -43,7 +43,9 @@ public final class RPCClient: Sendable {
 
     // MARK: Subscriptions
 
-    /// Calls a method that opens a listener; its result names the subscription. Throws `RPCError`.
+    /// Calls a method that opens a listener; its result names the subscription. Throws `RPCError`, or
+    /// `CancellationError` when the task is cancelled. Whatever ends the waiting or the reading here, the listener ends
+    /// on the server too: the client calls the counterpart of the method (`messages.unlisten`) for it.
     public func subscribe<Request: RPCRequest>(
         _ request: Request, credential: String? = nil
     ) async throws -> RPCSubscription {
@@ -53,7 +55,9 @@ public final class RPCClient: Sendable {
     public func subscribe(
         method: String, params: JSONObject = [:], credential: String? = nil
     ) async throws -> RPCSubscription {
-        try await waiting(method, Self.encode(params, credential)) { .subscription($0) }
+        let params = Self.adding(credential, to: params)
+        let ending = SubscriptionEnding(of: method, credential: params["auth"])
+        return try await waiting(method, params) { .subscription(ending, $0) }
     }
 
     /// Ends the connection; every call in flight and every later one fails with `unavailable`.
@@ -66,10 +70,11 @@ public final class RPCClient: Sendable {
     // MARK: -
 
     private func waiting<Value: Sendable>(
-        _ method: String, _ params: [UInt8],
+        _ method: String, _ params: JSONObject,
         _ completion: (@escaping @Sendable (Result<Value, RPCError>) -> Void) -> OutgoingCall.Completion
     ) async throws -> Value {
         let id = link.newID()
+        let text = EncodedJSON(.object(params)).bytes
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
             return try await withCheckedThrowingContinuation { continuation in
@@ -77,7 +82,7 @@ public final class RPCClient: Sendable {
                     continuation.resume(
                         with: outcome.mapError { $0 == RPCError.abandoned ? CancellationError() : $0 as any Error })
                 }
-                post(id, method, params, completion(resume))
+                post(id, method, text, completion(resume))
                 // The task may have been cancelled before there was a call to abandon.
                 if Task.isCancelled { link.post(.abandon(id)) }
             }
@@ -92,9 +97,10 @@ public final class RPCClient: Sendable {
             .call(OutgoingCall(id: id, method: method, params: params, deadline: deadline, completion: completion)))
     }
 
-    private static func encode(_ params: JSONObject, _ credential: String?) -> [UInt8] {
+    private static func adding(_ credential: String?, to params: JSONObject) -> JSONObject {
+        guard let credential else { return params }
         var params = params
-        if let credential { params["auth"] = .string(credential) }
-        return EncodedJSON(.object(params)).bytes
+        params["auth"] = .string(credential)
+        return params
     }
 }

@@ -1,13 +1,14 @@
 public import HatoModel
 import Synchronization
 
-/// The notifications to one listener, in order, for one reader.
+/// The notifications to one listener, in order, for one reader; should several read, each notification goes to one.
 ///
-/// Ends when cancelled or after the server's last word (`….cancelled`, which is delivered); throws `RPCError`
-/// (unavailable) when the connection is lost: the subscriber listens again from the position it has seen. A reader that
-/// is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops
+/// Ends when cancelled or when the server ends it (with a notification `….cancelled`, which is delivered); throws
+/// `RPCError` (unavailable) when the connection is lost: the subscriber listens again from the position it has seen. A
+/// reader that is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops
 /// reading from the server; only while calls wait for answers may there be 16 times as many, and beyond that the
-/// subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go stops delivering, as `cancel` does.
+/// subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go, or cancelling the task that reads, is like `cancel`: the client also ends
+/// it on the server.
 public final class RPCSubscription: AsyncSequence, Sendable {
     public typealias Element = RPCEvent
 
@@ -16,7 +17,8 @@ public final class RPCSubscription: AsyncSequence, Sendable {
         /// The first event not read yet; what is before it is dropped now and then.
         var first = 0
         var end: Result<Void, RPCError>?
-        var waiting: CheckedContinuation<RPCEvent?, any Error>?
+        /// Readers that wait, the longest waiting first; empty while there are events.
+        var waiting: [CheckedContinuation<RPCEvent?, any Error>] = []
 
         var count: Int { events.count - first }
 
@@ -56,7 +58,7 @@ public final class RPCSubscription: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
 
-    /// Stops delivering; tell the server with its own method (`messages.unlisten`) or close the client.
+    /// Stops delivering, and ends the subscription on the server: before whatever the client is asked to call next.
     public func cancel() {
         finish(.success(()))
         link.post(.forget(id))
@@ -71,32 +73,30 @@ public final class RPCSubscription: AsyncSequence, Sendable {
     /// Whether the reader is so slow that no more should be read from the server.
     var isFull: Bool { state.withLock { $0.count >= bufferMax } }
 
-    /// On the client's loop, in order.
-    func deliver(_ event: RPCEvent) {
-        let waiting = state.withLock { state -> CheckedContinuation<RPCEvent?, any Error>? in
-            guard state.end == nil else { return nil }
-            if let waiting = state.waiting {
-                state.waiting = nil
-                return waiting
-            }
-            if state.count >= bufferMax * 16 {
+    /// On the client's loop, in order. False when it has ended here, so that more need not come.
+    func deliver(_ event: RPCEvent) -> Bool {
+        let (reader, isOpen) = state.withLock { state -> (CheckedContinuation<RPCEvent?, any Error>?, Bool) in
+            guard state.end == nil else { return (nil, false) }
+            if !state.waiting.isEmpty { return (state.waiting.removeFirst(), true) }
+            guard state.count < bufferMax * 16 else {
                 state.end = .failure(
                     RPCError.unavailable(reason: "fell_behind", "The reader of a subscription was too slow"))
-            } else {
-                state.events.append(event)
+                return (nil, false)
             }
-            return nil
+            state.events.append(event)
+            return (nil, true)
         }
-        waiting?.resume(returning: event)
+        reader?.resume(returning: event)
+        return isOpen
     }
 
     func finish(_ end: Result<Void, RPCError>) {
         let waiting = state.withLock { state in
             if state.end == nil { state.end = end }
-            defer { state.waiting = nil }
+            defer { state.waiting = [] }
             return state.waiting
         }
-        waiting?.resume(with: end.map { nil }.mapError { $0 as any Error })
+        for reader in waiting { reader.resume(with: end.map { nil }.mapError { $0 as any Error }) }
     }
 
     private func next() async throws -> RPCEvent? {
@@ -110,7 +110,7 @@ public final class RPCSubscription: AsyncSequence, Sendable {
                         return .success(event)
                     }
                     if let end = state.end { return end.map { nil }.mapError { $0 as any Error } }
-                    state.waiting = continuation
+                    state.waiting.append(continuation)
                     return nil
                 }
                 if hasRoomAgain { link.post(.readAgain) }

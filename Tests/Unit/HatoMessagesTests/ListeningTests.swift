@@ -138,7 +138,9 @@ import Testing
     @Test func limitOfListenersHolds() async throws {
         try await RunningMessages.with(change: { $0.limits.listenersPerConnectionMax = 2 }) { running in
             let client = running.user("a")
-            for _ in 0..<2 { _ = try await client.subscribe(Messages.Listen(path: "/a")) }
+            var held: [RPCSubscription] = []
+            defer { withExtendedLifetime(held) {} }
+            for _ in 0..<2 { held.append(try await client.subscribe(Messages.Listen(path: "/a"))) }
             let refused = await refusal { try await client.subscribe(Messages.Listen(path: "/a")) }
             #expect(refused?.reason == "too_many_listeners")
             _ = try await running.user("b").subscribe(Messages.Listen(path: "/a"))

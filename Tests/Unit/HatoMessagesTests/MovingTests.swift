@@ -180,8 +180,9 @@ import Testing
     @Test func statsTellWhatIsServed() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
-            _ = try await client.subscribe(Messages.Listen(path: "/a"))
-            _ = try await client.subscribe(Messages.Follow())
+            let listener = try await client.subscribe(Messages.Listen(path: "/a"))
+            let follower = try await client.subscribe(Messages.Follow())
+            defer { withExtendedLifetime((listener, follower)) {} }
             let stats = try await client.call(Messages.Stats())
             #expect(stats.listeners == 1)
             #expect(stats.followers == 1)

@@ -102,8 +102,12 @@ import Testing
     @Test func closedConnectionLeavesNothingBehind() async throws {
         try await RunningMessages.with { running in
             let client = running.user("a")
-            _ = try await client.subscribe(Messages.Listen(path: "/a"))
-            _ = try await client.subscribe(Messages.Listen(path: "/b", query: TreeQuery(order: .key, limit: .last(1))))
+            let held = [
+                try await client.subscribe(Messages.Listen(path: "/a")),
+                try await client.subscribe(
+                    Messages.Listen(path: "/b", query: TreeQuery(order: .key, limit: .last(1)))),
+            ]
+            defer { withExtendedLifetime(held) {} }
             try await waitForListeners(2, running.administrator)
             await client.close()
             try await waitForListeners(0, running.administrator)

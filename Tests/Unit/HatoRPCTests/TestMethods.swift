@@ -137,9 +137,19 @@ enum Check {
         struct Result: Codable, Sendable { var subscription: String }
     }
 
+    struct Unlisten: RPCRequest {
+        typealias Result = Empty
+        static let method = "check.unlisten"
+        static let summary = "Ends a listener"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Unlisten> { .init(Unlisten(subscription: "1"), Empty()) }
+        var subscription: String
+    }
+
     static let methods: [any RPCRequest.Type] = [
         Echo.self, Later.self, Read.self, Cold.self, Slow.self, Fail.self, Refuse.self, Forget.self, Who.self,
-        SignedIn.self, Administration.self, Listen.self,
+        SignedIn.self, Administration.self, Listen.self, Unlisten.self,
     ]
 }
 

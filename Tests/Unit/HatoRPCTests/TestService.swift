@@ -25,6 +25,8 @@ final class TestService: Sendable {
     let gates: Gates
     let authenticator: TestAuthenticator
     let listeners = Shared<[Listener]>([])
+    /// What `check.unlisten` ended: the subscription, and who asked.
+    let ended = Shared<[(subscription: String, uid: String?)]>([])
     let identityChanges = Shared<[RPCIdentityChange]>([])
     let closed = Shared(0)
     let server: RPCServer
@@ -41,6 +43,10 @@ final class TestService: Sendable {
         Self.addOrdered(&router, gates)
         Self.addIdentified(&router)
         Self.addListen(&router, gates, listeners, identityChanges, closed)
+        router.handleInOrder(Check.Unlisten.self) { [ended] request, context, reply in
+            ended.change { $0.append((request.subscription, context.caller.uid)) }
+            reply.succeed(Empty())
+        }
         server = RPCServer(
             configuration, router: router, authenticator: authenticator,
             logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })

@@ -23,8 +23,8 @@ struct MessagesClient: Sendable {
 
     /// Where the history of a database is now.
     func position(of database: DatabaseName, _ pattern: FeedPattern) async throws -> FeedPosition {
-        let subscription = try await open(Messages.Follow(database: database, patterns: [pattern]))
-        await end(subscription)
+        let subscription = try await feeds.subscribe(Messages.Follow(database: database, patterns: [pattern]))
+        subscription.cancel()
         let result = try Messages.Follow.decodeResult(.object(subscription.result))
         return FeedPosition(version: result.version, epoch: result.epoch)
     }
@@ -33,22 +33,10 @@ struct MessagesClient: Sendable {
     func follow(
         _ database: DatabaseName, after position: FeedPosition, patterns: [FeedPattern]
     ) async throws -> RPCSubscription {
-        try await open(
+        try await feeds.subscribe(
             Messages.Follow(
                 database: database, after: position.version,
                 epoch: position.epoch.isEmpty ? nil : position.epoch, patterns: patterns))
-    }
-
-    /// Opened and ended in tasks of their own, which are waited for: a call that is cancelled on its way would leave a
-    /// subscription behind that nobody knows the name of.
-    private func open(_ request: Messages.Follow) async throws -> RPCSubscription {
-        try await Task { [feeds] in try await feeds.subscribe(request) }.value
-    }
-
-    func end(_ subscription: RPCSubscription) async {
-        subscription.cancel()
-        // Should the connection be gone, then so is the subscription.
-        await Task { [feeds] in _ = try? await feeds.call(Messages.Unfollow(subscription: subscription.id)) }.value
     }
 
     /// The keys of the children of a node.

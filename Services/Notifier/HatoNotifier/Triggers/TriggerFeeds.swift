@@ -143,7 +143,7 @@ actor TriggerFeeds {
             }
         }
         reader.cancel()
-        await messages.end(subscription)
+        subscription.cancel()
         await reader.value
         try result.get()
         try Task.checkCancellation()

@@ -25,6 +25,26 @@ import Testing
         #expect(Set(names).count == names.count)
     }
 
+    /// The client ends a subscription by the counterpart of the method that opened it.
+    @Test func everyMethodThatOpensASubscriptionHasACounterpartThatEndsIt() throws {
+        func opens<Request: RPCRequest>(_ type: Request.Type) throws -> Bool {
+            var writer = JSONWriter()
+            try type.encode(type.example.result, into: &writer)
+            return try JSONParser.parse(writer.bytes)["subscription"] != nil
+        }
+        func parameters<Request: RPCRequest>(_ type: Request.Type) throws -> [String] {
+            try type.example.request.encodedParams().members.map(\.name)
+        }
+        let opening = try Self.methods.filter { try opens($0) }
+        #expect(opening.count >= 3)
+        for type in opening {
+            let words = type.method.split(separator: ".")
+            let ending = (words.dropLast() + ["un" + words[words.count - 1]]).joined(separator: ".")
+            let counterpart = try #require(Self.methods.first { $0.method == ending }, "\(type.method)")
+            #expect(try parameters(counterpart) == ["subscription"])
+        }
+    }
+
     @Test func summariesAreOneSentenceWithoutFullStop() {
         for summary in Self.methods.map({ $0.summary }) + Self.notifications.map({ $0.summary }) {
             #expect(!summary.isEmpty && !summary.hasSuffix(".") && summary.first?.isUppercase == true, "\(summary)")
