@@ -14,46 +14,142 @@ public protocol HostResolver: Sendable {
     func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress]
 }
 
-/// The operating system's resolver, on threads of its own: it blocks, and takes as long as the name servers do.
-public struct SystemHostResolver: HostResolver {
-    private let timeout: Duration
+/// How many look-ups there are at a time, so that names whose servers are slow take nothing from the others.
+public struct ResolverLimits: Sendable, Hashable {
+    /// Look-ups under way, each on a thread that the operating system blocks for as long as the name servers take.
+    public var lookUpsMax = 16
+    /// Those among them for names of one domain: who gives names that are never answered holds up only these.
+    public var lookUpsPerDomainMax = 2
+    /// Names of one domain that wait for a look-up; further ones are refused at once.
+    public var waitingPerDomainMax = 64
+    /// How long one who asks waits, for a thread and for the answer together.
+    public var timeout: Duration = .seconds(5)
 
-    public init(timeout: Duration = .seconds(5)) { self.timeout = timeout }
+    public init() {}
+}
+
+/// The operating system's resolver, on a bounded number of threads; those who ask for one name at a time share one
+/// look-up.
+public final class SystemHostResolver: HostResolver {
+    private let limits: ResolverLimits
+    private let lookUp: @Sendable (String) -> Result<[IPAddress], AddressRefusal>
+    private let state: Mutex<LookUps>
+    private let threads = DispatchQueue(label: "hato.push.resolve", attributes: .concurrent)
+    private let deadlines = DispatchQueue(label: "hato.push.resolve.deadlines")
+
+    public convenience init(limits: ResolverLimits = ResolverLimits()) { self.init(limits: limits, lookUp: resolve) }
+
+    /// `lookUp` blocks its thread until it has the answer.
+    init(limits: ResolverLimits, lookUp: @escaping @Sendable (String) -> Result<[IPAddress], AddressRefusal>) {
+        self.limits = limits
+        self.lookUp = lookUp
+        state = Mutex(LookUps(limits))
+    }
 
     public func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] {
-        let answer = await withCheckedContinuation { (continuation: CheckedContinuation<Answer, Never>) in
-            let once = Once(continuation)
-            resolving.async { once.resume(resolve(host)) }
-            let seconds = DispatchTimeInterval.seconds(Int(timeout.components.seconds))
-            timing.asyncAfter(deadline: .now() + seconds) {
-                once.resume(.failure(.unresolvable(host: host, "the name server does not answer")))
+        let host = host.lowercased()
+        let answer = await withCheckedContinuation { (asking: CheckedContinuation<Answer, Never>) in
+            let (ticket, start) = state.withLock { $0.asked(host, asking) }
+            guard let ticket else {
+                return asking.resume(
+                    returning: .failure(.unresolvable(host: host, "too many names of its domain wait for an answer")))
+            }
+            if start { run(host) }
+            let patience = limits.timeout.components
+            let end = DispatchTime.now() + Double(patience.seconds) + Double(patience.attoseconds) * 1e-18
+            deadlines.asyncAfter(deadline: end) { [self] in
+                state.withLock { $0.gaveUp(host, ticket) }?.resume(
+                    returning: .failure(.unresolvable(host: host, "the name server does not answer")))
             }
         }
         return try answer.get()
+    }
+
+    private func run(_ host: String) {
+        threads.async { [self] in
+            let answer = lookUp(host)
+            let (asking, next) = state.withLock { $0.answered(host) }
+            for asking in asking { asking.resume(returning: answer) }
+            for host in next { run(host) }
+        }
     }
 }
 
 private typealias Answer = Result<[IPAddress], AddressRefusal>
 
-private let resolving = DispatchQueue(label: "hato.push.resolve", attributes: .concurrent)
-private let timing = DispatchQueue(label: "hato.push.resolve.timeout")
+/// Which names are being looked up, which wait, and who waits for them.
+private struct LookUps {
+    private let limits: ResolverLimits
+    private var running: Set<String> = []
+    private var runningByDomain: [String: Int] = [:]
+    /// Names without a look-up yet, the longest waiting first.
+    private var waiting: [String] = []
+    private var asking: [String: [UInt64: CheckedContinuation<Answer, Never>]] = [:]
+    private var nextTicket: UInt64 = 0
 
-/// Resumes a continuation with what comes first.
-private final class Once: Sendable {
-    private let waiting: Mutex<CheckedContinuation<Answer, Never>?>
+    init(_ limits: ResolverLimits) { self.limits = limits }
 
-    init(_ continuation: CheckedContinuation<Answer, Never>) { waiting = Mutex(continuation) }
-
-    func resume(_ answer: Answer) {
-        let continuation = waiting.withLock { waiting in
-            defer { waiting = nil }
-            return waiting
+    /// Nil when the domain has too many names waiting; else what to give up by, and whether to look the name up now.
+    mutating func asked(
+        _ host: String, _ continuation: CheckedContinuation<Answer, Never>
+    ) -> (ticket: UInt64?, start: Bool) {
+        let isKnown = running.contains(host) || waiting.contains(host)
+        let start = !isKnown && mayRun(host)
+        if !isKnown, !start {
+            let before = waiting.count { domain($0) == domain(host) }
+            guard before < limits.waitingPerDomainMax else { return (nil, false) }
+            waiting.append(host)
         }
-        continuation?.resume(returning: answer)
+        if start { began(host) }
+        nextTicket += 1
+        asking[host, default: [:]][nextTicket] = continuation
+        return (nextTicket, start)
     }
+
+    /// Nil when it has been answered. A name that nobody waits for any more needs no look-up.
+    mutating func gaveUp(_ host: String, _ ticket: UInt64) -> CheckedContinuation<Answer, Never>? {
+        let continuation = asking[host]?.removeValue(forKey: ticket)
+        if asking[host]?.isEmpty ?? false {
+            asking[host] = nil
+            waiting.removeAll { $0 == host }
+        }
+        return continuation
+    }
+
+    /// Who waited for the name, and which names to look up next.
+    mutating func answered(_ host: String) -> (asking: [CheckedContinuation<Answer, Never>], next: [String]) {
+        running.remove(host)
+        let left = runningByDomain[domain(host), default: 1] - 1
+        runningByDomain[domain(host)] = left > 0 ? left : nil
+        var next: [String] = []
+        var stillWaiting: [String] = []
+        for host in waiting {
+            if mayRun(host) {
+                began(host)
+                next.append(host)
+            } else {
+                stillWaiting.append(host)
+            }
+        }
+        waiting = stillWaiting
+        return (asking.removeValue(forKey: host).map { Array($0.values) } ?? [], next)
+    }
+
+    private func mayRun(_ host: String) -> Bool {
+        running.count < limits.lookUpsMax && runningByDomain[domain(host), default: 0] < limits.lookUpsPerDomainMax
+    }
+
+    private mutating func began(_ host: String) {
+        running.insert(host)
+        runningByDomain[domain(host), default: 0] += 1
+    }
+
+    /// The last two labels: what one owner can make any number of names under. Under a shared ending such as `co.uk`
+    /// that takes strangers together, which costs them no more than a short wait.
+    private func domain(_ host: String) -> String { host.split(separator: ".").suffix(2).joined(separator: ".") }
 }
 
-private func resolve(_ host: String) -> Answer {
+@Sendable private func resolve(_ host: String) -> Answer {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
