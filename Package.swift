@@ -155,7 +155,7 @@ let package = Package(
         unitTests(
             of: "HatoNotifier",
             ["HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging]),
-        unitTests(of: "HatoRuntime", ["HatoModel", logging, metrics, nioCore, nioPosix]),
+        unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", crypto]),

@@ -38,6 +38,11 @@ struct WrongInputs {
         Case(
             "hato-auth serve --data @/new --tls-certificate @/file --tls-key @/file", 78,
             "setting tls-certificate: @/file holds no certificate in PEM"),
+        Case("hato-dev --ephemeral --tls-certificate @/file", 78, "unknown flag --tls-certificate"),
+        Case(
+            "hato-messages serve --data @/new --auth 127.0.0.1:1 --change-age-hours-max 9223372036854775807", 78,
+            "change-age-hours-max"),
+        Case("hato-auth serve --data @/new --idle-seconds-max 1099511627776", 78, "idle-seconds-max", "315360000"),
         Case("hato-auth serve --data @/new --tls-certificate @/file", 78, "tls-certificate and tls-key go together"),
         Case(
             "hato-notifier serve --data @/new --peer-tls --peer-tls-ca @/none", 78,
@@ -139,7 +144,7 @@ struct WrongInputs {
             "hato-messages", ["--data", "\(folder.path)/data", "--auth", "127.0.0.1:1"], in: folder)
         let ended = try await Executable.run(
             "hato-messages", command + [file + ".gz"],
-            ["HATO_SERVER": program.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key"])
+            ["HATO_MESSAGES_SERVER": program.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key"])
         await program.stop()
         #expect(ended.code == 74)
         #expect(ended.error.contains("lines.jsonl.gz' ends too early: the gzip file was cut off"), "\(ended.error)")

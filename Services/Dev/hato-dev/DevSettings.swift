@@ -18,7 +18,8 @@ enum DevSettings {
                 "allow-private-webhooks", .flag, default: "true",
                 help: "let webhooks go to this machine and private networks"),
         ]
-        let notOurs: Set<String> = ["data", "port", "admin-key-file"]
+        // No TLS: the links between the services of this process are plain, and whoever needs it runs the services.
+        let notOurs: Set<String> = ["data", "port", "admin-key-file", "tls-certificate", "tls-key", "tls-client-ca"]
         return own + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
     }
 

@@ -1,3 +1,5 @@
+import HatoRules
+
 /// Every limit of this service, each with its name, its default and what it protects. The line, batch and connection
 /// limits are those of the RPC server.
 public struct MessagesLimits: Sendable, Hashable {
@@ -14,7 +16,9 @@ public struct MessagesLimits: Sendable, Hashable {
     public var catchUpBytesMax = 1 << 20
     public var coalesceMsMax = 10_000
     public var databasesMax = 1_000
-    public var rulesBytesMax = 256 << 10
+    /// Bytes of a rules text; never more than the rules language itself takes (spec §1: 256 KB documented, production
+    /// takes a little more).
+    public var rulesBytesMax = RulesLimits.documentBytesMax
     public var indexesPerDatabaseMax = 200
     /// Children that one commit of the background index build reads and writes.
     public var indexBuildPageRows = 500
@@ -40,8 +44,13 @@ public struct MessagesLimits: Sendable, Hashable {
         /// The setting's name, e.g. `listeners-per-connection-max`.
         public var name: String
         public var field: any WritableKeyPath<MessagesLimits, Int> & Sendable
+        /// What it may be set to.
+        public var range = 1...1_000_000_000
         public var help: String
     }
+
+    /// As long as tokens and counters of milliseconds can mean anything: a hundred years.
+    static let hours = 1...876_000
 
     /// All of them, for whoever reads settings.
     public static let all: [Named] = [
@@ -56,10 +65,14 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(name: "patterns-per-follower-max", field: \.patternsPerFollowerMax, help: "patterns of one follower"),
         Named(
             name: "catch-up-bytes-max", field: \.catchUpBytesMax,
-            help: "bytes of one merged notification for a slow listener"),
-        Named(name: "coalesce-ms-max", field: \.coalesceMsMax, help: "the longest coalesceMs of a listener"),
+            range: 1...(1 << 30), help: "bytes of one merged notification for a slow listener"),
+        Named(
+            name: "coalesce-ms-max", field: \.coalesceMsMax, range: 1...3_600_000,
+            help: "the longest coalesceMs of a listener"),
         Named(name: "databases-max", field: \.databasesMax, help: "databases of the service"),
-        Named(name: "rules-bytes-max", field: \.rulesBytesMax, help: "bytes of a rules text"),
+        Named(
+            name: "rules-bytes-max", field: \.rulesBytesMax, range: 1...RulesLimits.documentBytesMax,
+            help: "bytes of a rules text"),
         Named(name: "indexes-per-database-max", field: \.indexesPerDatabaseMax, help: "indexes of one database"),
         Named(
             name: "index-build-page-rows", field: \.indexBuildPageRows,
@@ -67,10 +80,16 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(name: "update-paths-max", field: \.updatePathsMax, help: "places one update may name"),
         Named(name: "export-rows-max", field: \.exportRowsMax, help: "rows of one page of an export"),
         Named(name: "export-snapshots-max", field: \.exportSnapshotsMax, help: "exports at one time"),
-        Named(name: "export-idle-ms", field: \.exportIdleMs, help: "how long an export may rest between two pages"),
+        Named(
+            name: "export-idle-ms", field: \.exportIdleMs, range: 1...86_400_000,
+            help: "how long an export may rest between two pages"),
         Named(name: "import-rows-max", field: \.importRowsMax, help: "rows of one import call"),
-        Named(name: "change-age-hours-max", field: \.changeAgeHoursMax, help: "hours that change records are kept"),
-        Named(name: "change-bytes-max", field: \.changeBytesMax, help: "bytes of change records that are kept"),
+        Named(
+            name: "change-age-hours-max", field: \.changeAgeHoursMax, range: hours,
+            help: "hours that change records are kept"),
+        Named(
+            name: "change-bytes-max", field: \.changeBytesMax, range: 1...(1 << 50),
+            help: "bytes of change records that are kept"),
         Named(
             name: "follow-matches-max", field: \.followMatchesMax,
             help: "matches of one pattern in one commit that are told one by one"),

@@ -7,49 +7,68 @@ extension ServeSettings {
     private struct Limit: Sendable {
         var name: String
         var field: @Sendable (inout RPCLimits, Int?) -> Int
+        /// What it may be set to.
+        var range: ClosedRange<Int>
         var help: String
     }
 
+    private typealias LimitPath = WritableKeyPath<RPCLimits, Int> & Sendable
+
+    private static let bytes = 1...(1 << 40)
+    /// What lies in one buffer.
+    private static let bufferBytes = 1...(1 << 30)
+    private static let counts = 1...1_000_000_000
+    private static let seconds = 1...315_360_000
+    /// What the operating system takes for TCP's own times and counts.
+    private static let keepAliveSeconds = 1...32_767
+
     /// Reads a limit, after writing it when a value is given.
-    private static func limit(_ name: String, _ path: any WritableKeyPath<RPCLimits, Int> & Sendable, _ help: String)
-        -> Limit
-    {
+    private static func limit(
+        _ name: String, _ path: any LimitPath, _ range: ClosedRange<Int>, _ help: String
+    ) -> Limit {
         Limit(
             name: name,
             field: { limits, value in
                 if let value { limits[keyPath: path] = value }
                 return limits[keyPath: path]
-            }, help: help)
+            }, range: range, help: help)
     }
 
     private static let rpcLimits: [Limit] = [
-        limit("line-bytes-max", \.lineBytesMax, "longest line, in bytes"),
+        limit("line-bytes-max", \.lineBytesMax, bufferBytes, "longest line, in bytes"),
         limit(
-            "unauthenticated-line-bytes-max", \.unauthenticatedLineBytesMax,
+            "unauthenticated-line-bytes-max", \.unauthenticatedLineBytesMax, bufferBytes,
             "longest line before a credential was shown"),
-        limit("nesting-max", \.nestingMax, "arrays and objects inside each other"),
-        limit("batch-entries-max", \.batchEntriesMax, "entries of one batch"),
-        limit("requests-in-flight-max", \.requestsInFlightMax, "requests of one connection worked on at a time"),
-        limit("reads-in-flight-max", \.readsInFlightMax, "those among them that read"),
+        limit("nesting-max", \.nestingMax, 1...512, "arrays and objects inside each other"),
+        limit("batch-entries-max", \.batchEntriesMax, counts, "entries of one batch"),
         limit(
-            "connection-bytes-in-flight-max", \.connectionBytesInFlightMax,
+            "requests-in-flight-max", \.requestsInFlightMax, counts, "requests of one connection worked on at a time"),
+        limit("reads-in-flight-max", \.readsInFlightMax, counts, "those among them that read"),
+        limit(
+            "connection-bytes-in-flight-max", \.connectionBytesInFlightMax, bytes,
             "bytes of unanswered requests of one connection"),
-        limit("process-bytes-in-flight-max", \.processBytesInFlightMax, "the same over all connections"),
-        limit("response-bytes-max", \.responseBytesMax, "largest answer, in bytes"),
-        limit("unsent-response-bytes-max", \.unsentResponseBytesMax, "answers a peer has not taken, in bytes"),
+        limit("process-bytes-in-flight-max", \.processBytesInFlightMax, bytes, "the same over all connections"),
+        limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest answer, in bytes"),
         limit(
-            "unsent-notification-bytes-max", \.unsentNotificationBytesMax,
+            "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes, "answers a peer has not taken, in bytes"
+        ),
+        limit(
+            "unsent-notification-bytes-max", \.unsentNotificationBytesMax, bufferBytes,
             "notifications a peer has not taken, in bytes"),
-        limit("connections-max", \.connectionsMax, "connections in all"),
-        limit("connections-per-address-max", \.connectionsPerAddressMax, "connections from one address"),
-        limit("idle-seconds-max", \.idleSecondsMax, "seconds without traffic before a connection is closed"),
-        limit("handshake-seconds-max", \.handshakeSecondsMax, "seconds a TLS handshake may take"),
+        limit("connections-max", \.connectionsMax, counts, "connections in all"),
+        limit("connections-per-address-max", \.connectionsPerAddressMax, counts, "connections from one address"),
+        limit("idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic before a connection is closed"),
+        limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         limit(
-            "stalled-line-seconds-max", \.stalledLineSecondsMax,
+            "stalled-line-seconds-max", \.stalledLineSecondsMax, seconds,
             "seconds to finish the one line that is read when all memory for requests is taken"),
-        limit("keep-alive-idle-seconds", \.keepAliveIdleSeconds, "seconds of silence before TCP asks the peer"),
-        limit("keep-alive-interval-seconds", \.keepAliveIntervalSeconds, "seconds between TCP's questions"),
-        limit("keep-alive-probes", \.keepAliveProbes, "questions without an answer that end a connection"),
+        limit(
+            "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
+            "seconds of silence before TCP asks the peer"),
+        limit(
+            "keep-alive-interval-seconds", \.keepAliveIntervalSeconds, keepAliveSeconds,
+            "seconds between TCP's questions"),
+        limit("keep-alive-probes", \.keepAliveProbes, 1...127, "questions without an answer that end a connection"),
     ]
 
     /// The limits of the wire (protocol §1) and the number of event loops, as settings.
@@ -59,7 +78,7 @@ extension ServeSettings {
         return [loops]
             + rpcLimits.map { limit in
                 Setting(
-                    limit.name, .integer(1...(1 << 40)), default: String(limit.field(&limits, nil)), help: limit.help)
+                    limit.name, .integer(limit.range), default: String(limit.field(&limits, nil)), help: limit.help)
             }
     }
 

@@ -89,7 +89,8 @@ public struct SettingsResolver: Sendable {
 
     private func refuseUnknown(environment: [String: String]) throws {
         let prefix = "HATO_\(service.uppercased())_"
-        let known = Set(declared.flatMap { variables(of: $0) })
+        // `HATO_AUTH_SERVER` is for the commands that call the service, which may run in the same environment.
+        let known = Set(declared.flatMap { variables(of: $0) } + ["\(prefix)SERVER"])
         for variable in environment.keys.sorted() where variable.hasPrefix(prefix) && !known.contains(variable) {
             throw SettingsError("unknown environment variable \(variable)")
         }

@@ -17,6 +17,20 @@ import Testing
         #expect(Swift.Mirror(reflecting: limits).children.count == names.count + 1)
     }
 
+    @Test func theServiceStartsWithEveryLimitAtItsLargest() async throws {
+        try await RunningMessages.with(change: { configuration in
+            for limit in MessagesLimits.all { configuration.limits[keyPath: limit.field] = limit.range.upperBound }
+        }) { running in
+            _ = try await running.administrator.call(Messages.Set(path: "/a", value: 1))
+            // Forgets change records that are too old.
+            await running.service.keepUpOnce()
+            var limits = MessagesLimits()
+            limits.changeAgeHoursMax = .max
+            #expect(ChangeRetention(limits).ageMsMax > 0)
+            #expect(MessagesLimits.all.allSatisfy { $0.range.contains(MessagesLimits()[keyPath: $0.field]) })
+        }
+    }
+
     @Test func answerOverTheLimitIsTooBig() async throws {
         try await RunningMessages.with(change: { $0.server.limits.responseBytesMax = 2_000 }) { running in
             let client = running.administrator
@@ -70,7 +84,8 @@ import Testing
             listen.coalesceMs = 11
             #expect(await refusal { try await client.subscribe(listen) }?.reason == "invalid_time")
             listen.coalesceMs = 10
-            _ = try await client.subscribe(listen)
+            let held = try await client.subscribe(listen)
+            defer { withExtendedLifetime(held) {} }
             let other = running.user("a")
             let second = await refusal { try await other.subscribe(Messages.Listen(path: "/a")) }
             #expect(second?.reason == "too_many_listeners")

@@ -1,3 +1,6 @@
+import HatoModel
+import HatoRPC
+import Logging
 import Testing
 
 @testable import HatoRuntime
@@ -32,6 +35,29 @@ import Testing
         #expect(settings["project"] == "p")
         #expect(!settings.flag("quiet"))
         #expect(settings.text("auth") == nil)
+    }
+
+    @Test func theVariableOfTheCommandsIsNoSetting() throws {
+        #expect(try resolve(["--data", "d"], ["HATO_MESSAGES_SERVER": "host:7702"])["host"] == "127.0.0.1")
+        #expect(throws: SettingsError.self) { try resolve(["--data", "d"], ["HATO_MESSAGES_SEVER": "host:7702"]) }
+    }
+
+    /// What a setting takes, its limit takes too: a server starts with each of them at its largest.
+    @Test func aServerStartsWithEveryLimitAtItsLargest() async throws {
+        let flags = ServeSettings.wire.reduce(into: [String: String]()) { flags, setting in
+            guard case .integer(let range) = setting.kind, setting.name != "event-loops" else { return }
+            flags[setting.name] = String(range.upperBound)
+        }
+        let resolver = SettingsResolver(service: "check", declared: ServeSettings.wire)
+        var configuration = RPCServerConfiguration(service: "check", version: "1")
+        configuration.limits = ServeSettings.limits(try resolver.resolve(flags: flags, environment: [:]))
+        let server = RPCServer(
+            configuration, router: RPCRouter(), authenticator: NobodyKnown(), logger: Logger(label: "check"))
+        let port = try await server.start().port
+        let client = RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: port))
+        #expect(try await client.call(Service.Health()).status == .ready)
+        await client.close()
+        await server.shutdown(grace: .seconds(5))
     }
 
     @Test func theServicesOwnVariableWinsOverTheSharedOne() throws {
@@ -115,5 +141,13 @@ import Testing
         #expect(ServiceAddress("[::1]:7701")?.host == "::1")
         #expect(ServiceAddress("[::1]:7701").map { "\($0)" } == "[::1]:7701")
         for wrong in ["", ":1", "a", "a:b", "a:70000", "::1:1"] { #expect(ServiceAddress(wrong) == nil) }
+    }
+}
+
+private struct NobodyKnown: Authenticator {
+    func remembered(_ credential: String) -> Caller? { nil }
+
+    func authenticate(_ credential: String) async throws -> Caller {
+        throw RPCError.unauthenticated(reason: "INVALID_ID_TOKEN", "Nobody is known")
     }
 }

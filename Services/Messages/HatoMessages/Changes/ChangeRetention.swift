@@ -6,8 +6,8 @@ struct ChangeRetention: Sendable {
     var bytesMax: UInt64
 
     init(_ limits: MessagesLimits) {
-        ageMsMax = Int64(limits.changeAgeHoursMax) * 3_600_000
-        bytesMax = UInt64(limits.changeBytesMax)
+        ageMsMax = Int64(limits.changeAgeHoursMax.clamped(to: MessagesLimits.hours)) * 3_600_000
+        bytesMax = UInt64(max(0, limits.changeBytesMax))
     }
 
     /// The newest version whose record may go; nil: all are kept.
@@ -46,5 +46,11 @@ struct ChangeRetention: Sendable {
             if let note = try CommitNote.of(commit) { return note.time }
         }
         return nil
+    }
+}
+
+extension Int {
+    fileprivate func clamped(to range: ClosedRange<Int>) -> Int {
+        Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
     }
 }

@@ -5,7 +5,7 @@ struct DatabaseRecord: Sendable, Hashable {
     var id: DatabaseID
     /// Milliseconds since 1970.
     var createdAt: Int64
-    /// As it was written; nil: never set, so everything is denied.
+    /// The rules text as it was set. A database begins with rules, so there is always one.
     var rules: String
 
     private static let format: UInt8 = 1

@@ -17,7 +17,7 @@ enum MessagesSettings {
 
     private static let limits = MessagesLimits.all.map { limit in
         Setting(
-            limit.name, .integer(1...Int.max), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help
+            limit.name, .integer(limit.range), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help
         )
     }
 
