@@ -5,8 +5,8 @@ public import HatoRPC
 
 /// The options every command has that calls a service.
 ///
-/// Flags win over the environment (`HATO_SERVER`, `HATO_TOKEN`, `HATO_ADMIN_KEY_FILE`); a credential given as a flag
-/// hides both credentials of the environment.
+/// Flags win over the environment (`HATO_AUTH_SERVER`, `HATO_MESSAGES_SERVER` or `HATO_NOTIFIER_SERVER`, `HATO_TOKEN`,
+/// `HATO_ADMIN_KEY_FILE`); a credential given as a flag hides both credentials of the environment.
 public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
     public var server: String?
@@ -73,11 +73,14 @@ public struct ClientSettings: Sendable {
     /// What `as` says in every call; nil says nothing.
     public var speaksAs: JSONValue?
 
-    /// `defaultPort` is that of the service when no server is named. Throws `CommandFailure`.
-    public init(_ options: ClientOptions, defaultPort: Int, environment: [String: String]) throws {
-        let address = options.server ?? environment["HATO_SERVER"] ?? "127.0.0.1:\(defaultPort)"
+    /// For the service of `target`: its variable, and its port on loopback when no server is named. Throws
+    /// `CommandFailure`.
+    public init<Target: CommandTarget>(
+        _ options: ClientOptions, _ target: Target.Type, environment: [String: String]
+    ) throws {
+        let address = options.server ?? environment[Target.serverVariable] ?? "127.0.0.1:\(Target.port)"
         guard var configuration = RPCClientConfiguration(address: address) else {
-            throw CommandFailure(.usage, "'\(address)' is no address; give HOST:PORT, e.g. 127.0.0.1:\(defaultPort)")
+            throw CommandFailure(.usage, "'\(address)' is no address; give HOST:PORT, e.g. 127.0.0.1:\(Target.port)")
         }
         configuration.timeout = .milliseconds(Int(options.timeout * 1000))
         configuration.tls = try Self.tls(options)

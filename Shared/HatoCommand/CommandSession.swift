@@ -11,8 +11,7 @@ public enum CommandSession {
     ) async throws {
         let output = CommandOutput.standard(json: options.json)
         try await reporting(Target.self, output) {
-            let settings = try ClientSettings(
-                options, defaultPort: Target.port, environment: ProcessInfo.processInfo.environment)
+            let settings = try ClientSettings(options, target, environment: ProcessInfo.processInfo.environment)
             let client = CommandClient(settings)
             do {
                 try await work(client, output)

@@ -52,4 +52,7 @@ public protocol CommandTarget: Sendable {
 extension CommandTarget {
     /// The binary: `hato-messages`.
     public static var command: String { "hato-\(service)" }
+
+    /// The environment variable that says where the service listens: one for each service, for their ports differ.
+    static var serverVariable: String { "HATO_\(service.uppercased())_SERVER" }
 }

@@ -114,7 +114,7 @@ struct ChatImports {
     private func command(
         _ arguments: [String], on stack: TestStack, asNobody: Bool = false
     ) async throws -> Executable.Ended {
-        var environment = ["HATO_SERVER": stack.announcement["messages"]?.string ?? ""]
+        var environment = ["HATO_MESSAGES_SERVER": stack.announcement["messages"]?.string ?? ""]
         if !asNobody { environment["HATO_ADMIN_KEY_FILE"] = stack.announcement["adminKeyFile"]?.string }
         return try await Executable.run("hato-messages", arguments, environment)
     }

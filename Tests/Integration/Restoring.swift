@@ -40,7 +40,7 @@ struct Restoring {
     {
         let ended = try await Executable.run(
             "hato-\(service)", ["backup", name],
-            ["HATO_SERVER": program.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key"])
+            ["HATO_\(service.uppercased())_SERVER": program.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key"])
         #expect(ended.code == 0, "\(ended.error)")
         return ended.output
     }

@@ -6,9 +6,15 @@ import Testing
 
 @testable import HatoCommand
 
+private enum MessagesTarget: CommandTarget {
+    static let service = "messages"
+    static let port = 7702
+    static let methods: [any RPCRequest.Type] = []
+}
+
 @Suite struct ClientSettingsTests {
     private func settings(_ arguments: [String], _ environment: [String: String] = [:]) throws -> ClientSettings {
-        try ClientSettings(try ClientOptions.parse(arguments), defaultPort: 7702, environment: environment)
+        try ClientSettings(try ClientOptions.parse(arguments), MessagesTarget.self, environment: environment)
     }
 
     private func code(_ body: () throws -> Void) -> CommandFailure.Code? {
@@ -34,7 +40,7 @@ import Testing
     }
 
     @Test func flagsWinOverTheEnvironment() throws {
-        let environment = ["HATO_SERVER": "a:1", "HATO_TOKEN": "t"]
+        let environment = ["HATO_MESSAGES_SERVER": "a:1", "HATO_TOKEN": "t", "HATO_AUTH_SERVER": "b:2"]
         #expect(try settings([], environment).configuration.host == "a")
         #expect(try settings([], environment).credential == "t")
         #expect(try settings(["--server", "[::1]:2"], environment).configuration.host == "::1")
