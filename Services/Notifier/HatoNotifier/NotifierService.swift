@@ -4,6 +4,7 @@ import HatoPush
 import HatoRPC
 import HatoStorage
 import Logging
+import Synchronization
 
 /// Gets every notification to its devices at least once: what the methods of the model do.
 ///
@@ -19,6 +20,8 @@ final class NotifierService: Sendable {
     let feeds: TriggerFeeds?
     let followers: EventFollowers
     let checks: RequestChecks
+    /// Why the store has ended; nil while it is open.
+    private let storeEnd = Mutex<String?>(nil)
 
     init(
         _ configuration: NotifierConfiguration, _ outbox: Outbox, channels: [any Channel], logger: Logger
@@ -32,6 +35,7 @@ final class NotifierService: Sendable {
         feeds = messages.map { TriggerFeeds($0, outbox, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
+        store.observeCommits({ _ in }, ended: { [weak self] error in self?.storeEnd.withLock { $0 = "\(error)" } })
     }
 
     /// The methods of the service, all that `Notifier.methods` declares.
@@ -56,8 +60,10 @@ final class NotifierService: Sendable {
         }
     }
 
-    /// Ready when tokens can be verified and every feed with triggers is followed.
+    /// Ready when tokens can be verified and every feed with triggers is followed; not up any more once the store has
+    /// ended: whoever watches must start the service anew.
     func health(_ authenticator: ServiceAuthenticator) async -> RPCHealth {
+        if let end = storeEnd.withLock({ $0 }) { return RPCHealth(.stopping, checks: ["store": .string(end)]) }
         var checks: JSONObject = ["pending": .number(Double(outbox.pending))]
         var isReady = true
         switch authenticator.health {

@@ -21,6 +21,7 @@ public final class RPCServer: Sendable {
     private let authenticator: any Authenticator
     private let logger: Logger
     private let running = Mutex<Running?>(nil)
+    private let isStopping = Atomic(false)
 
     public init(
         _ configuration: RPCServerConfiguration, router: RPCRouter, authenticator: any Authenticator, logger: Logger
@@ -34,6 +35,13 @@ public final class RPCServer: Sendable {
     /// Listens; returns the address it got. Throws `RPCServerError`, or `TLSFileError` for files of TLS. Called once.
     public func start() async throws -> (host: String, port: Int) {
         var router = router
+        var configuration = configuration
+        // Whatever a service says of itself: one that is stopping must get no more work.
+        configuration.health = { [weak self, health = configuration.health] in
+            var health = await health()
+            if self?.isStopping.load(ordering: .acquiring) ?? true { health.status = .stopping }
+            return health
+        }
         router.addServiceMethods(configuration) { [weak self] in await self?.counts() ?? LoopCounts() }
         try router.verify(declared: configuration.methods)
         let tls = try configuration.tls.map(ServerTLS.context)
@@ -103,6 +111,7 @@ public final class RPCServer: Sendable {
             return running
         }
         guard let taken else { return }
+        isStopping.store(true, ordering: .releasing)
         try? await taken.channel.close()
         let limit = TimeAmount(grace)
         let finished = taken.hubs.map { hub in hub.loop.flatSubmit { hub.finishAll(within: limit) } }

@@ -7,6 +7,25 @@ import Testing
 /// Starting, stopping, and what every service answers about itself.
 @Suite(.timeLimit(.minutes(10)))
 struct ServerTests {
+    @Test func healthSaysWhenTheServerIsStopping() async throws {
+        let service = try await TestService()
+        let client = RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: service.port))
+        #expect(try await client.call(Service.Health()).status == .ready)
+        let accepted = Task { try await client.call(Check.Cold(gate: "work")) }
+        await service.gates.arrivals(1)
+        // Waits behind what was accepted before it.
+        let health = Task { try await client.call(Service.Health()).status }
+        let peer = try await service.peer()
+        let stopping = Task { await service.server.shutdown(grace: .seconds(240)) }
+        try await eventually("nobody is let in") { (try? await RawPeer(port: service.port)) == nil }
+        _ = peer
+        service.gates.open("work")
+        _ = try await accepted.value
+        #expect(try await health.value == .stopping)
+        await client.close()
+        await stopping.value
+    }
+
     @Test func serverRefusesToStartWithoutAHandlerForADeclaredMethod() async throws {
         var configuration = RPCServerConfiguration(service: "check", version: "1")
         configuration.methods = [Check.Echo.self, Check.Cold.self]

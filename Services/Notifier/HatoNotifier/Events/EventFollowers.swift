@@ -16,6 +16,15 @@ final class EventFollowers: Sendable {
         var watches: [RPCWatch]
     }
 
+    /// Why a follower lost its right, once it has.
+    private final class Withdrawal: Sendable {
+        private let state = Mutex<String?>(nil)
+
+        var reason: String? { state.withLock { $0 } }
+
+        func because(_ reason: String) { state.withLock { $0 = $0 ?? reason } }
+    }
+
     private let store: any Store
     private let followersMax: Int
     private let followers: Mutex<[Key: Follower]> = Mutex([:])
@@ -36,18 +45,19 @@ final class EventFollowers: Sendable {
         let connection = context.connection
         // Nothing is sent, and nothing ends by itself, before the follower is known.
         let (known, begin) = AsyncStream.makeStream(of: Void.self)
+        let withdrawal = Withdrawal()
         // Unstructured: ends with the connection, `unfollow`, its identity, or `stop`.
         let task = Task { [store] in
             for await _ in known {}
-            let reason = await EventFollowers.send(from: start, of: store, to: connection, subscription)
-            if let reason { EventFollowers.cancel(subscription, on: connection, reason) }
+            let failure = await EventFollowers.send(from: start, of: store, to: connection, subscription)
+            if let reason = withdrawal.reason ?? failure { EventFollowers.tellEnd(subscription, connection, reason) }
             self.forget(key)
         }
         let identity = context.watchIdentity { change in
             switch change {
             case .extended(.administrator), .replaced(.administrator): return
-            case .expired: EventFollowers.cancel(subscription, on: connection, "token_expired")
-            case .extended, .replaced: EventFollowers.cancel(subscription, on: connection, "permission_denied")
+            case .expired: withdrawal.because("token_expired")
+            case .extended, .replaced: withdrawal.because("permission_denied")
             }
             task.cancel()
         }
@@ -77,13 +87,18 @@ final class EventFollowers: Sendable {
         for watch in follower?.watches ?? [] { watch.cancel() }
     }
 
-    /// The last word to a follower.
-    private static func cancel(_ subscription: String, on connection: RPCConnection, _ reason: String) {
+    /// Sends `notifier.cancelled`. A peer whose socket is full gets it when it has taken what is on its way.
+    static func tellEnd(_ subscription: String, _ connection: RPCConnection, _ reason: String) {
         let members = EncodedJSON { writer in
             writer.member("reason")
             writer.write(reason)
         }
-        _ = connection.notify(Notifier.Cancelled.method, subscription: subscription, members: members)
+        @Sendable func tell() {
+            let isSent = connection.notify(Notifier.Cancelled.method, subscription: subscription, members: members)
+            // Never called when the connection closes first: then nobody is there to be told.
+            if !isSent, !connection.isClosed { connection.onDrain { tell() } }
+        }
+        tell()
     }
 
     /// The position a follower begins after; refused when it is not in this history or no longer kept.

@@ -1,0 +1,44 @@
+import HatoIdentity
+import HatoModel
+import HatoRPC
+import Logging
+import Testing
+
+@testable import HatoNotifier
+
+@Suite(.timeLimit(.minutes(5)))
+struct FollowerEndTests {
+    /// A follower whose socket is full when it loses its right must learn of it all the same: it would wait for ever.
+    @Test func theEndIsToldAlsoWhenTheSocketIsFull() async throws {
+        var configuration = RPCServerConfiguration(service: "notifier", version: "0")
+        configuration.methods = [Notifier.Follow.self]
+        // Whatever is on its way fills it.
+        configuration.limits.unsentNotificationBytesMax = 1
+        var router = RPCRouter()
+        router.handleInOrder(Notifier.Follow.self) { _, context, reply in
+            let subscription = context.openSubscription()
+            // On the event loop nothing leaves before this returns.
+            _ = context.connection.notify(Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
+            let isFull = !context.connection.notify(
+                Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
+            EventFollowers.tellEnd(subscription, context.connection, isFull ? "token_expired" : "there was room")
+            reply.succeed(Notifier.Follow.Result(subscription: subscription, epoch: "e"))
+        }
+        let keys = try #require(AdministratorKeys(keys: [TestKeys.administrator]))
+        let server = RPCServer(
+            configuration, router: router,
+            authenticator: ServiceAuthenticator(
+                configuration: IdentityConfiguration(), administratorKeys: keys, fetchKeys: { [] }),
+            logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })
+        let port = try await server.start().port
+        let client = RPCClient(
+            RPCClientConfiguration(host: "127.0.0.1", port: port).with(credential: TestKeys.administrator))
+        let subscription = try await client.subscribe(Notifier.Follow())
+        var events: [RPCEvent] = []
+        for try await event in subscription { events.append(event) }
+        #expect(events.map(\.method) == [Notifier.Event.method, Notifier.Cancelled.method])
+        #expect(events.last?.params["reason"] == "token_expired")
+        await client.close()
+        await server.shutdown(grace: .seconds(5))
+    }
+}
