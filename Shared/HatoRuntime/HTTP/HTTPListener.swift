@@ -30,32 +30,47 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-/// A small server of plain HTTP/1.1 on one thread, for what stands beside a service: a receiver of webhooks to try them
-/// with. One request at a time on a connection; a body over the limit answers 413 and closes.
+/// What an `HTTPListener` lets its peers take.
+public struct HTTPLimits: Sendable, Hashable {
+    /// Connections at a time; further ones are closed at once.
+    public var connectionsMax = 64
+    /// Seconds from the beginning of a connection, or from its last answer, until its next request is whole; and until
+    /// an answer is taken. Then the connection is closed.
+    public var idleSecondsMax = 60
+    /// A longer body answers 413 and closes.
+    public var bodyBytesMax = 1 << 20
+
+    public init() {}
+}
+
+/// A small server of plain HTTP/1.1 on one thread, for what stands beside a service: its metrics, and a receiver of
+/// webhooks to try them with. One request at a time on a connection.
 public final class HTTPListener: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
-    private let answers: OpenAnswers
+    private let load: HTTPLoad
 
     /// The port it got.
     public var port: Int { channel.localAddress?.port ?? 0 }
 
     /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
     public init(
-        host: String, port: Int, bodyBytesMax: Int = 1 << 20,
+        host: String, port: Int, limits: HTTPLimits = HTTPLimits(),
         answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) async throws {
-        let answers = OpenAnswers()
-        self.answers = answers
+        let load = HTTPLoad(connectionsMax: limits.connectionsMax)
+        self.load = load
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             channel = try await ServerBootstrap(group: group)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
+                    guard load.enter() else { return channel.close() }
+                    channel.closeFuture.whenComplete { _ in load.leave() }
+                    return channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                         try channel.pipeline.syncOperations.addHandler(
-                            HTTPListenerHandler(bodyBytesMax: bodyBytesMax, answers: answers, answer: answer))
+                            HTTPListenerHandler(limits, load, answer))
                     }
                 }
                 .bind(host: host, port: port).get()
@@ -68,14 +83,29 @@ public final class HTTPListener: Sendable {
     /// Closes the port, lets answers that are under way be sent for at most `grace`, then closes every connection.
     public func stop(grace: Duration = .seconds(2)) async {
         try? await channel.close()
-        await answers.allSent(within: grace)
+        await load.allSent(within: grace)
         try? await group.shutdownGracefully()
     }
 }
 
-/// Counts requests whose answer is not sent yet.
-private final class OpenAnswers: Sendable {
+/// Counts connections, and requests whose answer is not sent yet.
+private final class HTTPLoad: Sendable {
+    private let connectionsMax: Int
+    private let connections = Mutex(0)
     private let state = Mutex<(count: Int, sent: AsyncStream<Void>.Continuation?)>((0, nil))
+
+    init(connectionsMax: Int) { self.connectionsMax = connectionsMax }
+
+    /// False when there are too many; nothing is counted then.
+    func enter() -> Bool {
+        connections.withLock { count in
+            guard count < connectionsMax else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func leave() { connections.withLock { $0 -= 1 } }
 
     func begin() { state.withLock { $0.count += 1 } }
 
@@ -106,19 +136,36 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    private let bodyBytesMax: Int
-    private let answers: OpenAnswers
+    private let limits: HTTPLimits
+    private let load: HTTPLoad
     private let answer: @Sendable (HTTPRequest) async -> HTTPResponse
+    /// Closes the connection, unless a request is whole before.
+    private var patience: Scheduled<Void>?
     private var head: HTTPRequestHead?
     private var body: [UInt8] = []
     private var isTooLong = false
 
-    init(
-        bodyBytesMax: Int, answers: OpenAnswers, answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
-    ) {
-        self.bodyBytesMax = bodyBytesMax
-        self.answers = answers
+    init(_ limits: HTTPLimits, _ load: HTTPLoad, _ answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse) {
+        self.limits = limits
+        self.load = load
         self.answer = answer
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        wait(on: context.channel)
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        patience?.cancel()
+        context.fireChannelInactive()
+    }
+
+    private func wait(on channel: any Channel) {
+        patience?.cancel()
+        patience = channel.eventLoop.scheduleTask(in: .seconds(Int64(limits.idleSecondsMax))) {
+            channel.close(promise: nil)
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -128,7 +175,7 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
             body = []
             isTooLong = false
         case .body(let part):
-            if body.count + part.readableBytes > bodyBytesMax {
+            if body.count + part.readableBytes > limits.bodyBytesMax {
                 isTooLong = true
                 body = []
             } else if !isTooLong {
@@ -141,9 +188,11 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
     private func finish(_ context: ChannelHandlerContext) {
         guard let head else { return }
         self.head = nil
+        patience?.cancel()
         let channel = context.channel
         let keepsAlive = head.isKeepAlive && !isTooLong
         if isTooLong {
+            wait(on: channel)
             _ = HTTPListenerHandler.write(HTTPResponse(status: 413), to: channel, head.version, keepsAlive: false)
             return
         }
@@ -151,13 +200,15 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
             method: head.method.rawValue, target: head.uri,
             headers: head.headers.map { ($0.name.lowercased(), $0.value) }, body: body)
         let version = head.version
-        answers.begin()
+        load.begin()
+        let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
         // Ends with its answer; when the connection is gone meanwhile, the write fails and nobody waits for it.
-        Task { [answer, answers] in
+        Task { [answer, load] in
             let response = await answer(request)
             channel.eventLoop.execute {
+                if channel.isActive { bound.value.wait(on: channel) }
                 HTTPListenerHandler.write(response, to: channel, version, keepsAlive: keepsAlive)
-                    .whenComplete { _ in answers.end() }
+                    .whenComplete { _ in load.end() }
             }
         }
     }

@@ -1,71 +1,21 @@
-import HatoRPC
-import NIOCore
-import NIOHTTP1
-import NIOPosix
-
 /// Answers `GET /metrics` over plain HTTP for scrapers.
 final class MetricsEndpoint: Sendable {
-    private let group: MultiThreadedEventLoopGroup
-    private let channel: any Channel
+    private let listener: HTTPListener
 
-    var port: Int { channel.localAddress?.port ?? 0 }
+    var port: Int { listener.port }
 
     /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
     init(host: String, port: Int, text: @escaping @Sendable () -> String) async throws {
-        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        do {
-            channel = try await ServerBootstrap(group: group)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                        try channel.pipeline.syncOperations.addHandler(MetricsHandler(text: text))
-                    }
-                }
-                .bind(host: host, port: port).get()
-        } catch {
-            try? await group.shutdownGracefully()
-            throw RPCServerError.cannotListen(host: host, port: port, reason: ConnectionProblem.words(error))
+        var limits = HTTPLimits()
+        limits.bodyBytesMax = 64 << 10
+        listener = try await HTTPListener(host: host, port: port, limits: limits) { request in
+            let isFound = request.method == "GET" && request.target.prefix { $0 != "?" } == "/metrics"
+            return HTTPResponse(
+                status: isFound ? 200 : 404,
+                headers: [("content-type", "text/plain; version=0.0.4; charset=utf-8")],
+                body: Array((isFound ? text() : "GET /metrics\n").utf8))
         }
     }
 
-    func stop() async {
-        try? await channel.close()
-        try? await group.shutdownGracefully()
-    }
-}
-
-private final class MetricsHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias OutboundOut = HTTPServerResponsePart
-
-    private let text: @Sendable () -> String
-    private var head: HTTPRequestHead?
-
-    init(text: @escaping @Sendable () -> String) { self.text = text }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head): self.head = head
-        case .body: break
-        case .end: answer(context)
-        }
-    }
-
-    private func answer(_ context: ChannelHandlerContext) {
-        guard let head else { return }
-        let isFound = head.method == .GET && head.uri.prefix { $0 != "?" } == "/metrics"
-        let body = ByteBuffer(string: isFound ? text() : "GET /metrics\n")
-        var headers = HTTPHeaders()
-        headers.add(name: "content-type", value: "text/plain; version=0.0.4; charset=utf-8")
-        headers.add(name: "content-length", value: String(body.readableBytes))
-        headers.add(name: "connection", value: "close")
-        let response = HTTPResponseHead(version: head.version, status: isFound ? .ok : .notFound, headers: headers)
-        context.write(wrapOutboundOut(.head(response)), promise: nil)
-        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
-        let channel = context.channel
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in channel.close(promise: nil) }
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func stop() async { await listener.stop() }
 }

@@ -11,7 +11,8 @@ enum RawHTTP {
                 }
             }
         return try await channel.executeThenClose { inbound, outbound in
-            try await outbound.write(ByteBuffer(string: "GET \(path) HTTP/1.1\r\nhost: test\r\n\r\n"))
+            try await outbound.write(
+                ByteBuffer(string: "GET \(path) HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n"))
             var text = ""
             for try await part in inbound { text += String(buffer: part) }
             return text
