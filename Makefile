@@ -13,7 +13,7 @@ RELEASE_FLAGS = -c release
 RELEASE_LIBRARIES = PKG_CONFIG_PATH
 endif
 
-.PHONY: run test setup build bench check format interop-test compose-test secrets methods clean
+.PHONY: run test setup build bench lint check format interop-test compose-test secrets methods clean
 
 run: setup ## build everything and start the three services on the embedded store
 	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier; do \
@@ -39,8 +39,10 @@ setup: ## install what is missing, or say the exact command
 	  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo apt-get update -qq && sudo apt-get install -y -qq --no-install-recommends $$missing; \
 	  else echo "missing packages; run: sudo apt-get install$$missing"; exit 1; fi; fi
 
-check: ## formatting and the rules of the repository itself
+lint: ## formatting
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
+
+check: lint ## formatting and the rules of the repository itself
 	$(SWIFT) test --filter Tidy
 
 format:

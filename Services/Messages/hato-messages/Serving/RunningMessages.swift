@@ -8,7 +8,7 @@ import HatoStorage
 import Logging
 
 /// The service on its store, with the upkeep of the keys it verifies tokens with, as the process sees it.
-struct ServingMessages: RunningService {
+struct RunningMessages: RunningService {
     private let service: MessagesService
     private let store: RocksDBStore
     private let address: ServiceAddress
@@ -47,7 +47,7 @@ struct ServingMessages: RunningService {
             await service.shutdown(grace: .zero)
             throw error
         }
-        return ServingMessages(
+        return RunningMessages(
             service: service, store: store, address: ServiceAddress(host: host, port: port), auth: auth,
             upkeep: Task { await authenticator.run() })
     }

@@ -10,7 +10,7 @@ struct ServeCommand: AsyncParsableCommand {
     var settings: [String] = []
 
     func run() async throws {
-        throw ExitCode(await MessagesSettings.process.run(settings) { try await ServingMessages.start($0) })
+        throw ExitCode(await MessagesSettings.process.run(settings) { try await RunningMessages.start($0) })
     }
 }
 
