@@ -128,7 +128,12 @@ struct KillTests {
     ) async throws {
         let paths = Set(found.keys.map { "\(PushLoad.room)/\($0)" })
         let missing = { paths.subtracting(receiver.times.keys).count }
-        _ = try await waiting(for: "\(missing()) of \(paths.count) deliveries") { missing() == 0 ? true : nil }
+        // One device takes one delivery after the other: a slow machine may need long for all, but not for the next.
+        while case let count = missing(), count > 0 {
+            _ = try await waiting(for: "one of \(count) of \(paths.count) deliveries") {
+                missing() < count ? true : nil
+            }
+        }
         #expect(Set(receiver.times.keys) == paths, "something was delivered that is not there")
         let doubles = receiver.times.values.reduce(0) { $0 + $1 - 1 }
         print("\(paths.count) deliveries and \(doubles) repetitions")
