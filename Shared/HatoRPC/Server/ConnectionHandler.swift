@@ -49,6 +49,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var overdraft = 0
     private var countedBytes = 0
     private var lastTraffic = NIODeadline.now()
+    private var silence = PeerSilence()
     private var handshakeTimeout: Scheduled<Void>?
 
     // Requests: see ConnectionHandler+Requests.swift.
@@ -150,6 +151,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func closeIfIdle(since oldest: NIODeadline) {
         guard lastTraffic < oldest, !connection.hasHolds, requestsInFlight == 0, waiting == nil else { return }
         closeNow()
+    }
+
+    /// Gives up a peer that has vanished while something is on its way to it; keep-alive finds the others.
+    func closeIfVanished() {
+        guard let context, let look = PeerSilence.Look.at(context.channel) else { return }
+        look.assumeIsolated().whenSuccess { [weak self] look in
+            guard let self, self.silence.looked(look, at: .now(), self.server.limits) else { return }
+            self.server.logger.debug("a peer has vanished", metadata: ["peer": "\(self.connection.remoteAddress)"])
+            self.closeNow()
+        }
     }
 
     // MARK: Reading

@@ -30,6 +30,7 @@ final class LoopHub: @unchecked Sendable {
     /// The array the mailbox had before: given back empty, so that neither is allocated anew.
     private var spare: [Item] = []
     private var sweep: RepeatedTask?
+    private var watch: RepeatedTask?
     private(set) var counts = LoopCounts()
     private var emptied: EventLoopPromise<Void>?
 
@@ -107,6 +108,8 @@ final class LoopHub: @unchecked Sendable {
         if handlers.isEmpty {
             sweep?.cancel()
             sweep = nil
+            watch?.cancel()
+            watch = nil
             emptied?.succeed(())
             emptied = nil
         }
@@ -134,7 +137,7 @@ final class LoopHub: @unchecked Sendable {
         for handler in Array(handlers.values) { body(handler) }
     }
 
-    /// One timer for all connections of the loop: an idle connection has none of its own.
+    /// Timers for all connections of the loop: an idle connection has none of its own.
     private func startSweeping() {
         let idle = TimeAmount.seconds(Int64(server.limits.idleSecondsMax))
         let interval = TimeAmount.nanoseconds(max(idle.nanoseconds / 10, 50_000_000))
@@ -142,6 +145,10 @@ final class LoopHub: @unchecked Sendable {
             guard let self else { return }
             let oldest = NIODeadline.now() - idle
             self.forEachHandler { $0.closeIfIdle(since: oldest) }
+        }
+        let look = PeerSilence.interval(server.limits)
+        watch = loop.scheduleRepeatedTask(initialDelay: look, delay: look) { [weak self] _ in
+            self?.forEachHandler { $0.closeIfVanished() }
         }
     }
 }
