@@ -17,6 +17,7 @@ public final class MessagesService: Sendable {
     private let parts: ServiceParts
     private let publisher: Publisher
     private let queue: CommitQueue
+    private let disconnects: DisconnectRuns
     private let server: RPCServer
     private let configuration: MessagesConfiguration
     private let builds: IndexBuilds
@@ -44,6 +45,7 @@ public final class MessagesService: Sendable {
         }
         self.publisher = publisher
         queue = CommitQueue(parts, publisher: publisher)
+        disconnects = DisconnectRuns(parts, queue: queue, logger: logger)
         let sessions = ConnectionSessions()
         builds = IndexBuilds(parts, logger: logger)
         var router = RPCRouter()
@@ -51,6 +53,7 @@ public final class MessagesService: Sendable {
         let reads = ReadOrder(parts: parts, sessions: sessions, publisher: publisher)
         ReadingMethods(parts: parts, reads: reads).add(to: &router)
         ListeningMethods(parts: parts, reads: reads).add(to: &router)
+        DisconnectMethods(parts: parts, queue: queue, sessions: sessions, runs: disconnects).add(to: &router)
         DatabaseMethods(parts, queue: queue, reads: reads, builds: builds).add(to: &router)
         exports = ExportSnapshots(limits: configuration.limits)
         MovingMethods(
@@ -135,10 +138,11 @@ public final class MessagesService: Sendable {
         parts.catalogue.publish(.default, created.outcome)
     }
 
-    /// Stops accepting, answers what was accepted, closes the store.
+    /// Stops accepting, answers what was accepted, writes what the connections have left, closes the store.
     public func shutdown(grace: Duration) async {
         upkeep.withLock { $0?.cancel() }
         await server.shutdown(grace: grace)
+        await disconnects.finish()
         publisher.close()
         let store = store
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in

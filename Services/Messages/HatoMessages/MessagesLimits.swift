@@ -24,6 +24,12 @@ public struct MessagesLimits: Sendable, Hashable {
     public var indexBuildPageRows = 500
     /// Places an `update` may name.
     public var updatePathsMax = 10_000
+    /// Places that one connection may leave to be written when it ends.
+    public var onDisconnectEntriesMax = 1_000
+    /// Bytes of them, about.
+    public var onDisconnectBytesMax = 1 << 20
+    /// The same of all connections together.
+    public var onDisconnectServiceBytesMax = 256 << 20
     public var exportRowsMax = 10_000
     /// Exports that may hold a snapshot at one time.
     public var exportSnapshotsMax = 16
@@ -78,6 +84,13 @@ public struct MessagesLimits: Sendable, Hashable {
             name: "index-build-page-rows", field: \.indexBuildPageRows,
             help: "children one commit of an index build handles"),
         Named(name: "update-paths-max", field: \.updatePathsMax, help: "places one update may name"),
+        Named(
+            name: "on-disconnect-entries-max", field: \.onDisconnectEntriesMax,
+            help: "places one connection may leave to be written when it ends"),
+        Named(name: "on-disconnect-bytes-max", field: \.onDisconnectBytesMax, help: "bytes of them"),
+        Named(
+            name: "on-disconnect-service-bytes-max", field: \.onDisconnectServiceBytesMax,
+            help: "the same over all connections"),
         Named(name: "export-rows-max", field: \.exportRowsMax, help: "rows of one page of an export"),
         Named(name: "export-snapshots-max", field: \.exportSnapshotsMax, help: "exports at one time"),
         Named(

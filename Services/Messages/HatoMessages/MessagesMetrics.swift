@@ -12,6 +12,9 @@ final class MessagesMetrics: Sendable {
     private let changes = Counter(label: "hato_messages_changes_total")
     private let listeners = Gauge(label: "hato_messages_listeners")
     private let followers = Gauge(label: "hato_messages_followers")
+    private let onDisconnectEntries = Gauge(label: "hato_messages_on_disconnect_entries")
+    private let onDisconnectWritten = Counter(label: "hato_messages_on_disconnect_written_total")
+    private let onDisconnectDropped = Counter(label: "hato_messages_on_disconnect_dropped_total")
     private let version = Gauge(label: "hato_messages_version")
 
     /// A write is durable; `latency` counts from its arrival.
@@ -39,4 +42,13 @@ final class MessagesMetrics: Sendable {
     func listening(_ count: Int) { listeners.record(count) }
 
     func following(_ count: Int) { followers.record(count) }
+
+    /// So many places wait for the end of a connection.
+    func keepsOnDisconnect(_ count: Int) { onDisconnectEntries.record(count) }
+
+    /// So many places were written because a connection ended.
+    func wroteOnDisconnect(_ count: Int) { onDisconnectWritten.increment(by: count) }
+
+    /// A place was not: the rules, or what had become of it, did not let it.
+    func droppedOnDisconnect() { onDisconnectDropped.increment() }
 }

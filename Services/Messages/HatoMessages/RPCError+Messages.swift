@@ -21,6 +21,9 @@ enum MessagesError: Error, Sendable {
     case subscriptionNotFound(String)
     case unknownVersion(newest: UInt64)
     case compacted(oldest: UInt64)
+    case tooManyOnDisconnect(max: Int)
+    case onDisconnectTooBig(bytesMax: Int)
+    case onDisconnectFull
     case tooManyExports(max: Int)
     case exportNotFound(String)
     case wrongRow(index: Int, String)
@@ -41,6 +44,7 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyListeners, .tooManyFollowers, .tooManyPatterns, .subscriptionNotFound, .unknownVersion,
             .compacted:
             listeningError
+        case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
         case .tooManyExports, .exportNotFound, .wrongRow, .stopping: movingError
         }
     }
@@ -92,6 +96,24 @@ extension MessagesError: RPCErrorConvertible {
             .failedPrecondition(
                 reason: "compacted", "Changes before version \(oldest) are no longer kept",
                 data: ["oldest": .number(Double(oldest))])
+        default: .internalError
+        }
+    }
+
+    private var disconnectError: RPCError {
+        switch self {
+        case .tooManyOnDisconnect(let max):
+            .resourceExhausted(
+                reason: "too_many_on_disconnect",
+                "A connection may leave \(max) places to be written when it ends; cancel some")
+        case .onDisconnectTooBig(let bytesMax):
+            .resourceExhausted(
+                reason: "on_disconnect_too_big",
+                "What a connection leaves to be written when it ends may have \(bytesMax) bytes; cancel some")
+        case .onDisconnectFull:
+            .resourceExhausted(
+                reason: "on_disconnect_full",
+                "All connections together have left as much to be written as the service keeps", retryAfterMs: 10_000)
         default: .internalError
         }
     }

@@ -6,6 +6,7 @@ public enum Messages {
     public static let methods: [any RPCRequest.Type] = [
         Get.self, Set.self, Update.self, Push.self, Remove.self,
         Listen.self, Unlisten.self,
+        OnDisconnect.Set.self, OnDisconnect.Update.self, OnDisconnect.Remove.self, OnDisconnect.Cancel.self,
         Follow.self, Unfollow.self,
         Rules.Get.self, Rules.Set.self,
         Indexes.List.self,

@@ -2,6 +2,8 @@
 enum MessagesExamples {
     static let room = path("chats", "c1")
     static let title = path("chats", "c1", "title")
+    static let typing = path("chats", "c1", "typing", "masuo")
+    static let status = path("users", "masuo", "status")
     static let messages = path("chats", "c1", "messages")
     static let key = PushKey(milliseconds: 1_795_000_000_000, random: (0, 0))
     static let message = path("chats", "c1", "messages", key.text)

@@ -1,5 +1,6 @@
 import Foundation
 import HatoModel
+import Testing
 
 #if canImport(Glibc)
     import Glibc
@@ -68,7 +69,50 @@ final class RawLines: Sendable {
         return try JSONParser.parse(line)
     }
 
-    func close() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
+    func close() { end(.closed) }
+
+    /// How a connection may end.
+    enum End: Sendable {
+        case closed
+        /// Only the own direction: answers could still come.
+        case halfClosed
+        /// With a reset.
+        case reset
+        /// Without a word: nothing that comes is answered any more, not even by the kernel.
+        case vanished
+    }
+
+    func end(_ end: End) {
+        switch end {
+        case .closed: _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
+        case .halfClosed: _ = Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        case .reset:
+            // Unlike a close with SO_LINGER this keeps the descriptor, which the reading thread may use.
+            var address = sockaddr()
+            address.sa_family = sa_family_t(AF_UNSPEC)
+            _ = Glibc.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size))
+        case .vanished: dropEverything()
+        }
+    }
+
+    /// Attaches a socket filter of one instruction: keep no byte of any packet.
+    private func dropEverything() {
+        struct Instruction {
+            var code: UInt16 = 0x06
+            var (whenTrue, whenFalse): (UInt8, UInt8) = (0, 0)
+            var operand: UInt32 = 0
+        }
+        struct Program {
+            var count: UInt16
+            var instructions: UnsafeMutablePointer<Instruction>
+        }
+        var instruction = Instruction()
+        let code = withUnsafeMutablePointer(to: &instruction) { pointer in
+            var program = Program(count: 1, instructions: pointer)
+            return setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, socklen_t(MemoryLayout<Program>.size))
+        }
+        #expect(code == 0)
+    }
 
     deinit {
         close()

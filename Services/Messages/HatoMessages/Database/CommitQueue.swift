@@ -69,7 +69,9 @@ final class CommitQueue: Sendable {
         parts.metrics.committed(group: group.commits.count, through: group.snapshot.version)
     }
 
-    private func commit(_ write: Write, in transaction: any StoreTransaction) throws -> String? {
+    /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
+    /// conditional write.
+    func commit(_ write: Write, in transaction: any StoreTransaction) throws -> String? {
         let database = try catalogue.forWriting(write.database)
         try database.authorise(write.mutation, by: write.caller)
         var mutation = write.mutation

@@ -47,7 +47,8 @@ public struct WritePlanner: Sendable {
 
     // MARK: What is written where
 
-    private func targets(of mutation: Mutation, _ source: StoredNumbers) throws -> [WriteTarget] {
+    /// The places of a mutation with what will stand there, when it is well formed.
+    func targets(of mutation: Mutation, _ source: StoredNumbers) throws -> [WriteTarget] {
         let path = mutation.path
         switch mutation.operation {
         case .set(let value):

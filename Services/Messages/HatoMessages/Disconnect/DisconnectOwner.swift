@@ -1,0 +1,75 @@
+import HatoModel
+import HatoRPC
+import Synchronization
+
+/// In whose name something was left to be written: the caller at that time, and whoever the connection speaks for later.
+///
+/// The identity behaves as that of a listener does (protocol §2): the same user again extends it, another one takes its
+/// place, `session.end` leaves nobody (unless it came with the call). When its token ends, nobody is left until the
+/// connection authenticates again. It lives as long as something refers to it; the connection counts as busy that long.
+final class DisconnectOwner: Sendable {
+    private struct State {
+        var caller: Caller
+        var watch: RPCWatch?
+    }
+
+    private let isCallCredential: Bool
+    private let state: Mutex<State>
+
+    init(_ context: RPCContext) {
+        isCallCredential = context.isCallCredential
+        state = Mutex(State(caller: context.caller))
+        watch(context)
+    }
+
+    deinit { state.withLock { $0.watch }?.cancel() }
+
+    /// Whom the rules judge, at the time `now` in milliseconds since 1970.
+    func caller(at now: Int64) -> Caller {
+        let caller = state.withLock { $0.caller }
+        // The connection may have ended before its timer did.
+        if case .user(let user) = caller, let end = user.expiresAt, end <= now { return .nobody }
+        return caller
+    }
+
+    /// Takes over a request of the same person, whose credential may be newer; false when it is somebody else's.
+    func adopt(_ context: RPCContext) -> Bool {
+        let caller = state.withLock { $0.caller }
+        guard isCallCredential == context.isCallCredential, caller.uid == context.caller.uid,
+            caller.isAdministrator == context.caller.isAdministrator
+        else { return false }
+        if caller != context.caller {
+            state.withLock { $0.caller = context.caller }
+            watch(context)
+        }
+        return true
+    }
+
+    private func watch(_ context: RPCContext) {
+        let watch = context.watchIdentity { [weak self] change in self?.changed(change, context) }
+        let earlier = state.withLock { state in
+            let earlier = state.watch
+            state.watch = watch
+            return earlier
+        }
+        earlier?.cancel()
+    }
+
+    /// On the connection's event loop.
+    private func changed(_ change: RPCIdentityChange, _ context: RPCContext) {
+        switch change {
+        case .extended(let caller), .replaced(let caller): state.withLock { $0.caller = caller }
+        case .expired:
+            var nobody = context
+            nobody.caller = .nobody
+            state.withLock { $0.caller = .nobody }
+            watch(nobody)
+        }
+    }
+}
+
+extension DisconnectOwner: Hashable {
+    static func == (left: DisconnectOwner, right: DisconnectOwner) -> Bool { left === right }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,121 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Logging
+import Synchronization
+
+/// Writes what ended connections have left.
+///
+/// Everything of a connection is one commit for each database, as one write of many places (and one more for every
+/// further person in whose name something was left). When such a commit is refused it is tried again in halves, until
+/// what may not be written stands alone; that is dropped, the rest is written. Each try is a write like any other, so
+/// nobody else waits longer than for an update of the same size.
+///
+/// The first try goes into the queue when the connection has closed, so it comes after everything the connection sent.
+final class DisconnectRuns: Sendable {
+    private struct State {
+        var entries: [UInt64: DisconnectEntries] = [:]
+        var underWay = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let parts: ServiceParts
+    private let queue: CommitQueue
+    private let totals: DisconnectTotals
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(_ parts: ServiceParts, queue: CommitQueue, logger: Logger) {
+        self.parts = parts
+        self.queue = queue
+        self.logger = logger
+        totals = DisconnectTotals(parts.metrics)
+    }
+
+    /// Called on the connection's event loop, so a connection asks one question at a time and closes between two.
+    func entries(of connection: RPCConnection, _ session: ConnectionSession) -> DisconnectEntries {
+        let id = connection.id
+        if let entries = state.withLock({ $0.entries[id] }) { return entries }
+        let entries = DisconnectEntries(totals: totals)
+        state.withLock { $0.entries[id] = entries }
+        connection.onClose { [weak self] in self?.ended(id, session) }
+        return entries
+    }
+
+    /// Returns when everything that closed connections have left is written or dropped.
+    func finish() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if state.underWay > 0 { state.waiting.append(continuation) }
+                return state.underWay == 0
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+
+    private func ended(_ connection: UInt64, _ session: ConnectionSession) {
+        let entries = state.withLock { state in
+            let entries = state.entries.removeValue(forKey: connection)
+            if entries != nil { state.underWay += 1 }
+            return entries
+        }
+        guard let entries else { return }
+        next(session) { entries.takeAll() }
+    }
+
+    /// Tries the first of what is left, then goes on with the rest.
+    private func next(_ session: ConnectionSession, _ left: @escaping @Sendable () -> [DisconnectWrite]) {
+        queue.submit(from: session) { [self] transaction in
+            var left = left()
+            guard !left.isEmpty else { return left }
+            let write = left.removeFirst()
+            left.insert(contentsOf: try again(write, in: transaction), at: 0)
+            return left
+        } answer: { [self] result in
+            switch result {
+            case .success(let done) where !done.outcome.isEmpty: next(session) { done.outcome }
+            case .success: runEnded()
+            case .failure(let error):
+                logger.error("what a connection left could not be written", metadata: ["error": "\(error)"])
+                runEnded()
+            }
+        }
+    }
+
+    /// Commits, or returns what to try instead. Throws when the store does.
+    private func again(
+        _ write: DisconnectWrite, in transaction: any StoreTransaction
+    ) throws -> [DisconnectWrite] {
+        do {
+            guard try parts.catalogue.forWriting(write.name).id == write.database else {
+                throw MessagesError.databaseNotFound(write.name)
+            }
+            let caller = write.batch.owner.caller(at: parts.now())
+            _ = try queue.commit(
+                Write(database: write.name, mutation: write.batch.mutation, caller: caller), in: transaction)
+            parts.metrics.wroteOnDisconnect(write.batch.writes.count)
+            return []
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            let halves = write.halves
+            guard halves.isEmpty else { return halves }
+            parts.metrics.droppedOnDisconnect()
+            logger.debug(
+                "dropped what a connection left",
+                metadata: ["path": "\(write.batch.writes[0].path)", "error": "\(error)"])
+            return []
+        }
+    }
+
+    private func runEnded() {
+        let waiting = state.withLock { state in
+            state.underWay -= 1
+            guard state.underWay == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}

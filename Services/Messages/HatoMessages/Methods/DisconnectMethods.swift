@@ -1,0 +1,62 @@
+import HatoModel
+import HatoRPC
+import HatoTree
+
+/// `messages.onDisconnect.set`, `.update`, `.remove`, `.cancel`: judged and kept in the order of the connection's
+/// writes.
+struct DisconnectMethods: Sendable {
+    let parts: ServiceParts
+    let queue: CommitQueue
+    let sessions: ConnectionSessions
+    let runs: DisconnectRuns
+
+    func add(to router: inout RPCRouter) {
+        router.handleInOrder(Messages.OnDisconnect.Set.self) { request, context, reply in
+            register(.set(request.value, at: request.path), request.database, context, reply)
+        }
+        router.handleInOrder(Messages.OnDisconnect.Update.self) { request, context, reply in
+            register(.update(request.values, at: request.path), request.database, context, reply)
+        }
+        router.handleInOrder(Messages.OnDisconnect.Remove.self) { request, context, reply in
+            register(.remove(at: request.path), request.database, context, reply)
+        }
+        router.handleInOrder(Messages.OnDisconnect.Cancel.self) { cancel($0, $1, $2) }
+    }
+
+    private func register<Request: RPCRequest>(
+        _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext, _ reply: RPCReply<Request>
+    ) where Request.Result == Empty {
+        let writes: [DeferredWrite]
+        do { writes = try DeferredWrite.all(of: mutation) } catch { return reply.refuse(error) }
+        let session = sessions.session(of: context.connection)
+        let entries = runs.entries(of: context.connection, session)
+        let owner = entries.owner(of: context)
+        queue.submit(from: session) { [parts] _ in
+            let database = try parts.catalogue.forWriting(database ?? .default)
+            try database.authorise(mutation, by: context.caller)
+            try entries.change(of: database, within: parts.limits) { tree in
+                for write in writes { tree.set(write, by: owner) }
+            }
+        } answer: { result in
+            reply.answer(result) { _ in Empty() }
+        }
+    }
+
+    /// Everybody may take back what his own connection has left.
+    private func cancel(
+        _ request: Messages.OnDisconnect.Cancel, _ context: RPCContext,
+        _ reply: RPCReply<Messages.OnDisconnect.Cancel>
+    ) {
+        do { try request.path.requireNode() } catch {
+            return reply.fail(RPCError.invalidArgument("path", reason: error.reason, error.message))
+        }
+        let session = sessions.session(of: context.connection)
+        let entries = runs.entries(of: context.connection, session)
+        queue.submit(from: session) { [parts] _ in
+            let database = try parts.catalogue.forWriting(request.database ?? .default)
+            try entries.change(of: database, within: parts.limits) { tree in tree.cancel(at: request.path) }
+        } answer: { result in
+            reply.answer(result) { _ in Empty() }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+public import HatoModel
+
+/// A node that is written later, its server values still as they were asked for (spec realtime-database §6).
+///
+/// Like a `TreeNode` it holds no empty children, and a node without a value has no priority; writing into it follows the
+/// same rules (spec §2).
+public struct DeferredNode: Sendable, Hashable {
+    private enum Content: Sendable, Hashable {
+        case empty
+        /// A boolean, a number, a string, or an object that holds nothing but `.sv`.
+        case leaf(JSONValue)
+        case object([TreeKey: DeferredNode])
+    }
+
+    private var content: Content
+    private var priority: JSONValue?
+    /// About what it takes in memory.
+    public private(set) var byteCount: Int
+
+    /// What a node takes beside its key, its value and its priority.
+    private static let nodeBytes = 64
+
+    public static let empty = DeferredNode(.empty)
+
+    private init(_ content: Content, priority: JSONValue? = nil) {
+        self.content = content
+        self.priority = priority
+        byteCount = Self.nodeBytes + (priority.map(Self.bytes) ?? 0)
+        switch content {
+        case .empty: break
+        case .leaf(let leaf): byteCount += Self.bytes(leaf)
+        case .object(let children):
+            for (key, child) in children { byteCount += key.text.utf8.count + child.byteCount }
+        }
+    }
+
+    /// Takes a value that `TreeNode(json:at:serverValues:)` has accepted.
+    init(checked json: JSONValue) {
+        switch json {
+        case .null: self = .empty
+        case .bool, .number, .string: self.init(.leaf(json))
+        case .array(let elements):
+            self.init(
+                children: elements.enumerated().map { (TreeKey(index: $0.offset), DeferredNode(checked: $0.element)) })
+        case .object(let object): self.init(checked: object)
+        }
+    }
+
+    private init(checked object: JSONObject) {
+        var children: [(TreeKey, DeferredNode)] = []
+        var (leaf, priority): (JSONValue?, JSONValue?)
+        for member in object.members {
+            switch member.name {
+            case ".priority": priority = member.value.isNull ? nil : member.value
+            case ".value": if !member.value.isNull { leaf = member.value }
+            case ".sv": leaf = [".sv": member.value]
+            default: children.append((TreeKey(unchecked: member.name), DeferredNode(checked: member.value)))
+            }
+        }
+        if let leaf {
+            self.init(.leaf(leaf), priority: priority)
+        } else {
+            self.init(children: children, priority: priority)
+        }
+    }
+
+    private init(children: [(TreeKey, DeferredNode)], priority: JSONValue? = nil) {
+        let children = children.filter { !$0.1.isEmpty }
+        if children.isEmpty {
+            self = .empty
+        } else {
+            self.init(.object(Dictionary(children) { $1 }), priority: priority)
+        }
+    }
+
+    private static func bytes(_ primitive: JSONValue) -> Int { primitive.string?.utf8.count ?? 16 }
+}
+
+extension DeferredNode {
+    public var isEmpty: Bool { content == .empty }
+
+    var isLeaf: Bool { if case .leaf = content { true } else { false } }
+
+    /// None for a leaf.
+    var children: [TreeKey: DeferredNode] { if case .object(let children) = content { children } else { [:] } }
+
+    /// As the value of a write, in export format; object members in key order.
+    public var json: JSONValue {
+        switch content {
+        case .empty: return .null
+        case .leaf(let leaf): return priority.map { [".value": leaf, ".priority": $0] } ?? leaf
+        case .object(let children):
+            var object = JSONObject()
+            if let priority { object.append(".priority", priority) }
+            for (key, child) in children.sorted(by: { $0.key < $1.key }) { object.append(key.text, child.json) }
+            return .object(object)
+        }
+    }
+
+    /// This node after `node` was written at `path`, as `TreeNode.setting` has it; at a priority path `node` is the
+    /// priority as a leaf.
+    func setting(_ node: DeferredNode, at path: TreePath) -> DeferredNode {
+        setting(node, at: path.keys[...], isPriority: path.isPriority)
+    }
+
+    private func setting(_ node: DeferredNode, at keys: ArraySlice<TreeKey>, isPriority: Bool) -> DeferredNode {
+        guard let key = keys.first else { return isPriority ? withPriority(node) : node }
+        let before = children[key]
+        let child = (before ?? .empty).setting(node, at: keys.dropFirst(), isPriority: isPriority)
+        if child.isEmpty, before == nil { return self }
+        guard case .object(var children) = content else {
+            return DeferredNode(.object([key: child]), priority: priority)
+        }
+        children[key] = child.isEmpty ? nil : child
+        if children.isEmpty { return .empty }
+        var copy = self
+        copy.content = .object(children)
+        if let before { copy.byteCount -= key.text.utf8.count + before.byteCount }
+        if !child.isEmpty { copy.byteCount += key.text.utf8.count + child.byteCount }
+        return copy
+    }
+
+    private func withPriority(_ node: DeferredNode) -> DeferredNode {
+        if isEmpty { return self }
+        guard case .leaf(let value) = node.content else { return DeferredNode(content) }
+        return DeferredNode(content, priority: value)
+    }
+}
+
+/// One place that is written later.
+public struct DeferredWrite: Sendable, Hashable {
+    /// May mean a priority: then `node` is that priority as a leaf.
+    public var path: TreePath
+    public var node: DeferredNode
+
+    init(path: TreePath, node: DeferredNode) {
+        self.path = path
+        self.node = node
+    }
+
+    /// What a mutation will write, once it is known to be well formed. A push or a condition has no later meaning: only
+    /// a set and an update are asked for.
+    ///
+    /// - Throws: `TreeError`.
+    public static func all(of mutation: Mutation) throws -> [DeferredWrite] {
+        // No row is read or written: any prefix will do.
+        let codec = TreeKeyCodec(prefix: [0])
+        let source = StoredNumbers(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
+        let targets = try WritePlanner(codec: codec).targets(of: mutation, source)
+        let values: [JSONValue] =
+            switch mutation.operation {
+            case .set(let value), .push(let value, _, _): [value]
+            case .update(let values): values.members.map(\.value)
+            }
+        return zip(targets, values).map { DeferredWrite(path: $0.path, node: DeferredNode(checked: $1)) }
+    }
+}
+
+/// What increments add to while a value is only checked.
+private struct NothingStored: TreeReader {
+    func get(_: Span<UInt8>) throws -> [UInt8]? { nil }
+
+    func scan(
+        lower _: [UInt8], upper _: [UInt8]?, reverse _: Bool, _: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws {}
+}

@@ -1,0 +1,198 @@
+public import HatoModel
+
+/// What is to be written when a connection ends: a sparse tree of entries (spec realtime-database §8.7).
+///
+/// - `set` at a place drops what was kept at and below it. Where an entry above stands already, it is written into that
+///   entry, so that the later call wins and nothing is written twice.
+/// - `cancel` drops what is kept at and below a place. An entry above is taken apart: what it says of the siblings is
+///   written still, each sibling for itself. A removal says nothing of siblings, so it is dropped as a whole.
+/// - Every entry has an owner, who is judged when it is written. Nothing is ever written into an entry of somebody else:
+///   it is kept below that entry, and written after it.
+public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
+    private var root = Place()
+
+    public init() {}
+
+    public var isEmpty: Bool { root.isEmpty }
+
+    /// The number of entries.
+    public var count: Int { root.total.entries }
+
+    /// About what they take in memory.
+    public var byteCount: Int { root.total.bytes }
+
+    public mutating func set(_ write: DeferredWrite, by owner: Owner) {
+        let path = write.path
+        root.change(at: path.keys[...]) { place in
+            if path.isPriority { place.priority = nil } else { place = Place() }
+        }
+        if let cover = root.cover(of: path), cover.owner == owner {
+            let inner = TreePath(uncheckedKeys: Array(path.keys.dropFirst(cover.depth)), isPriority: path.isPriority)
+            root.change(at: path.keys.prefix(cover.depth)) { place in
+                place.entry?.node = cover.node.setting(write.node, at: inner)
+            }
+            return
+        }
+        let pathBytes = path.keys.reduce(0) { $0 + $1.text.utf8.count }
+        let entry = Entry(node: write.node, owner: owner, pathBytes: pathBytes)
+        root.change(at: path.keys[...]) { place in
+            if path.isPriority { place.priority = entry } else { place.entry = entry }
+        }
+    }
+
+    /// - Parameter path: of a node.
+    public mutating func cancel(at path: TreePath) { root.cancel(at: path.keys[...]) }
+
+    /// What to write, batch after batch: places of one batch do not lie above each other, and a batch comes before what
+    /// is written into its places by others. One batch, as a rule.
+    public var batches: [DisconnectBatch<Owner>] {
+        var gathered = Gathered()
+        root.gather(into: &gathered, keys: [], layer: 0)
+        return gathered.batches.sorted { $0.layer < $1.layer }.map(\.batch)
+    }
+}
+
+/// Places that are written together, as one owner.
+public struct DisconnectBatch<Owner: Hashable & Sendable>: Sendable {
+    public let owner: Owner
+    public var writes: [DeferredWrite]
+
+    /// All of them in one commit.
+    public var mutation: Mutation {
+        if writes.count == 1 { return .set(writes[0].node.json, at: writes[0].path) }
+        let members = writes.map { JSONObject.Member(String($0.path.text.dropFirst()), $0.node.json) }
+        return .update(JSONObject(uniqueMembers: members), at: .root)
+    }
+
+    /// Its two halves; none when it is a single place. What is refused as a whole is tried again so, until what must
+    /// not be written stands alone.
+    public var halves: [DisconnectBatch] {
+        guard writes.count > 1 else { return [] }
+        let middle = writes.count / 2
+        return [writes[..<middle], writes[middle...]].map { DisconnectBatch(owner: owner, writes: Array($0)) }
+    }
+}
+
+// MARK: - The tree
+
+extension DisconnectTree {
+    private struct Total: Sendable {
+        var entries = 0
+        var bytes = 0
+
+        static func += (left: inout Total, right: Total) {
+            left.entries += right.entries
+            left.bytes += right.bytes
+        }
+
+        static func -= (left: inout Total, right: Total) {
+            left.entries -= right.entries
+            left.bytes -= right.bytes
+        }
+    }
+
+    private struct Entry: Sendable {
+        var node: DeferredNode
+        var owner: Owner
+        var pathBytes: Int
+
+        var total: Total { Total(entries: 1, bytes: pathBytes + node.byteCount) }
+    }
+
+    private struct Cover {
+        var depth: Int
+        var node: DeferredNode
+        var owner: Owner
+    }
+
+    private struct Gathered {
+        var batches: [(layer: Int, batch: DisconnectBatch<Owner>)] = []
+        private var places: [Int: [Owner: Int]] = [:]
+
+        mutating func append(_ write: DeferredWrite, by owner: Owner, layer: Int) {
+            if let place = places[layer]?[owner] {
+                batches[place].batch.writes.append(write)
+            } else {
+                places[layer, default: [:]][owner] = batches.count
+                batches.append((layer, DisconnectBatch(owner: owner, writes: [write])))
+            }
+        }
+    }
+
+    /// A node of the sparse tree. Below an entry, and beside it as its priority, stand only entries of other owners.
+    private struct Place: Sendable {
+        var entry: Entry?
+        var priority: Entry?
+        private var children: [TreeKey: Place] = [:]
+        private var below = Total()
+
+        var isEmpty: Bool { entry == nil && priority == nil && children.isEmpty }
+
+        var total: Total {
+            var total = below
+            if let entry { total += entry.total }
+            if let priority { total += priority.total }
+            return total
+        }
+
+        /// The nearest entry at or above a place.
+        func cover(of path: TreePath) -> Cover? {
+            var place = self
+            var cover: Cover?
+            for depth in 0...path.depth {
+                if let entry = place.entry { cover = Cover(depth: depth, node: entry.node, owner: entry.owner) }
+                guard depth < path.depth, let child = place.children[path.keys[depth]] else { break }
+                place = child
+            }
+            return cover
+        }
+
+        mutating func change(at keys: ArraySlice<TreeKey>, _ body: (inout Place) -> Void) {
+            guard let key = keys.first else { return body(&self) }
+            // Taken out while it changes, so that it is not copied.
+            var child = children.removeValue(forKey: key) ?? Place()
+            below -= child.total
+            child.change(at: keys.dropFirst(), body)
+            below += child.total
+            if !child.isEmpty { children[key] = child }
+        }
+
+        mutating func cancel(at keys: ArraySlice<TreeKey>) {
+            guard let key = keys.first else {
+                self = Place()
+                return
+            }
+            takeApart()
+            change(at: [key]) { child in child.cancel(at: keys.dropFirst()) }
+        }
+
+        /// Replaces an entry by one for each of its children. Where somebody else's stands already, it came later.
+        private mutating func takeApart() {
+            guard let entry, !entry.node.isLeaf else { return }
+            self.entry = nil
+            for (key, node) in entry.node.children {
+                change(at: [key]) { child in
+                    guard child.entry == nil else { return }
+                    let pathBytes = entry.pathBytes + key.text.utf8.count
+                    child.entry = Entry(node: node, owner: entry.owner, pathBytes: pathBytes)
+                }
+            }
+        }
+
+        func gather(into gathered: inout Gathered, keys: [TreeKey], layer: Int) {
+            var layer = layer
+            if let entry {
+                let write = DeferredWrite(path: TreePath(uncheckedKeys: keys), node: entry.node)
+                gathered.append(write, by: entry.owner, layer: layer)
+                layer += 1
+            }
+            for (key, child) in children.sorted(by: { $0.key < $1.key }) {
+                child.gather(into: &gathered, keys: keys + [key], layer: layer)
+            }
+            if let priority {
+                let path = TreePath(uncheckedKeys: keys, isPriority: true)
+                gathered.append(DeferredWrite(path: path, node: priority.node), by: priority.owner, layer: layer)
+            }
+        }
+    }
+}

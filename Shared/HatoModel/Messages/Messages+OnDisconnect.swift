@@ -1,0 +1,112 @@
+extension Messages {
+    /// What is written when the connection ends, however it ends.
+    ///
+    /// The rules judge each call when it comes, and what it left once more when the connection ends: then in the name of
+    /// whom the connection (or the call's own `auth`) speaks for at that time. What is refused then is left out, silently.
+    /// Server values get their numbers at that time too. Calls add up to one picture: a later one at or above a place
+    /// replaces what earlier ones said of it.
+    public enum OnDisconnect {
+        /// Replaces the node at `path` when the connection ends.
+        public struct Set: RPCRequest {
+            public static let method = "messages.onDisconnect.set"
+            public static let summary =
+                "Replaces a node when this connection ends; replaces what was to be written at and below it, "
+                + "and becomes part of what was to be written above it"
+            public static let access = Access.rules
+            public static let effect = Effect.write
+
+            public var database: DatabaseName?
+            public var path: TreePath
+            public var value: JSONValue
+
+            public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue) {
+                self.database = database
+                self.path = path
+                self.value = value
+            }
+
+            public typealias Result = Empty
+        }
+
+        /// Replaces several nodes below `path` when the connection ends.
+        public struct Update: RPCRequest {
+            public static let method = "messages.onDisconnect.update"
+            public static let summary =
+                "Replaces several nodes below a path when this connection ends; the same as a set of each"
+            public static let access = Access.rules
+            public static let effect = Effect.write
+
+            public var database: DatabaseName?
+            public var path: TreePath
+            /// New values by relative path (`"a/b"`); none may lie above another.
+            public var values: JSONObject
+
+            public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
+                self.database = database
+                self.path = path
+                self.values = values
+            }
+
+            public typealias Result = Empty
+        }
+
+        /// Removes the node at `path` when the connection ends.
+        public struct Remove: RPCRequest {
+            public static let method = "messages.onDisconnect.remove"
+            public static let summary = "Removes a node when this connection ends; the same as a set of null"
+            public static let access = Access.rules
+            public static let effect = Effect.write
+
+            public var database: DatabaseName?
+            public var path: TreePath
+
+            public init(database: DatabaseName? = nil, path: TreePath) {
+                self.database = database
+                self.path = path
+            }
+
+            public typealias Result = Empty
+        }
+
+        /// Takes back what was to be written at and below `path`.
+        public struct Cancel: RPCRequest {
+            public static let method = "messages.onDisconnect.cancel"
+            public static let summary =
+                "Takes back what was to be written at and below a path when this connection ends. Of a value that was to "
+                + "be set above, the siblings are written still; a remove above is taken back whole"
+            public static let access = Access.rules
+            public static let effect = Effect.write
+
+            public var database: DatabaseName?
+            public var path: TreePath
+
+            public init(database: DatabaseName? = nil, path: TreePath) {
+                self.database = database
+                self.path = path
+            }
+
+            public typealias Result = Empty
+        }
+    }
+}
+
+extension Messages.OnDisconnect.Set {
+    public static var example: RPCExample<Self> {
+        RPCExample(
+            Self(path: MessagesExamples.status, value: ["state": "offline", "since": [".sv": "timestamp"]]), Empty())
+    }
+}
+
+extension Messages.OnDisconnect.Update {
+    public static var example: RPCExample<Self> {
+        RPCExample(Self(path: MessagesExamples.room, values: ["typing/masuo": nil, "online/masuo": false]), Empty())
+    }
+}
+
+extension Messages.OnDisconnect.Remove {
+    public static var example: RPCExample<Self> { RPCExample(Self(path: MessagesExamples.typing), Empty()) }
+}
+
+extension Messages.OnDisconnect.Cancel {
+    public static var example: RPCExample<Self> { RPCExample(Self(path: MessagesExamples.typing), Empty()) }
+}
