@@ -10,16 +10,28 @@ extension ConnectionHandler {
         bytesInFlight -= ticket.byteCount
         if !ticket.isSlow { running -= 1 }
         if ticket.isBarrier { isBarrierRunning = false }
-        if ticket.isRead { readsInFlight -= 1 }
+        if ticket.isRead {
+            readsInFlight -= 1
+            if readsInFlight == 0 { returnReadOverdraft() }
+        }
         if isError { hub.count { $0.errors += 1 } }
         guard let entry = ticket.entry else { return complete(ticket.sequence, response) }
-        batches[ticket.sequence]?.set(entry, response)
-        completeBatchIfDone(ticket.sequence)
+        gather(ticket.sequence, entry, response)
+    }
+
+    /// Takes the answer of an entry of a batch.
+    func gather(_ sequence: UInt64, _ entry: Int, _ response: [UInt8]?) {
+        guard let batch = batches[sequence] else { return }
+        gatheredBytes -= batch.byteCount
+        batch.set(entry, response)
+        gatheredBytes += batch.byteCount
+        completeBatchIfDone(sequence)
     }
 
     func completeBatchIfDone(_ sequence: UInt64) {
         guard let batch = batches[sequence], batch.isDone else { return }
         batches[sequence] = nil
+        gatheredBytes -= batch.byteCount
         complete(sequence, batch.bytes)
     }
 

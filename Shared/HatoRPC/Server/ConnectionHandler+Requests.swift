@@ -25,7 +25,11 @@ struct WaitingRequests {
     /// The entries of its batch that follow.
     var entries: [ReadEnvelope] = []
     var next = 0
+    /// What the entries that follow took of their line.
+    var entryBytes = 0
     var sequence: UInt64
+
+    var byteCount: Int { entryBytes + (current?.byteCount ?? 0) }
 }
 
 extension ConnectionHandler {
@@ -40,7 +44,7 @@ extension ConnectionHandler {
     func mayStart(_ method: RPCMethod) -> Bool {
         switch method.start {
         case .cold: running == 0
-        case .hot: !method.isRead || readsInFlight < server.limits.readsInFlightMax
+        case .hot: !method.isRead || readsInFlight < server.limits.readsInFlightMax && hasRoomForARead()
         case .authenticate, .endSession: true
         }
     }
@@ -134,8 +138,11 @@ extension ConnectionHandler {
     private func takeBatch(_ entries: [ReadEnvelope]) {
         guard !entries.isEmpty else { return refuse(RPCError.invalidRequest("A batch has at least one entry")) }
         let sequence = responses.open(isSlow: entries.contains(where: isSlow))
-        batches[sequence] = BatchResponse(count: entries.count, bytesMax: server.limits.responseBytesMax)
-        waiting = WaitingRequests(entries: entries, sequence: sequence)
+        let batch = BatchResponse(count: entries.count, bytesMax: server.limits.responseBytesMax)
+        batches[sequence] = batch
+        gatheredBytes += batch.byteCount
+        waiting = WaitingRequests(
+            entries: entries, entryBytes: entries.reduce(0) { $0 + $1.byteCount }, sequence: sequence)
     }
 
     private func isSlow(_ envelope: ReadEnvelope) -> Bool {
@@ -154,6 +161,7 @@ extension ConnectionHandler {
             }
             let entry = rest.next
             rest.next += 1
+            rest.entryBytes -= rest.entries[entry].byteCount
             current = admit(rest.entries[entry], sequence: rest.sequence, entry: entry)
         }
         rest.current = nil
@@ -197,8 +205,7 @@ extension ConnectionHandler {
     private func answerNow(_ sequence: UInt64, _ entry: Int?, _ response: [UInt8]?, isError: Bool) {
         if isError { hub.count { $0.errors += 1 } }
         guard let entry else { return complete(sequence, response) }
-        batches[sequence]?.set(entry, response)
-        completeBatchIfDone(sequence)
+        gather(sequence, entry, response)
     }
 
     func fail(_ request: CurrentRequest, _ error: RPCError) {
@@ -274,7 +281,8 @@ extension ConnectionHandler {
 final class BatchResponse {
     private var responses: [[UInt8]?]
     private var missing: Int
-    private var byteCount = 2
+    /// Of the whole as it stands.
+    private(set) var byteCount = 2
     private let bytesMax: Int
 
     init(count: Int, bytesMax: Int) {

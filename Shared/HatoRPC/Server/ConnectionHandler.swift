@@ -67,6 +67,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var running = 0
     /// Those among the requests in flight that read.
     var readsInFlight = 0
+    /// Whether the read in flight is the one that may run although the process holds too much.
+    var holdsReadOverdraft = false
+    /// Bytes of answers of entries whose batches are not done.
+    var gatheredBytes = 0
     var isBarrierRunning = false
     var isVerifying = false
     var identity = Caller.nobody
@@ -132,6 +136,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         server.budget.add(-countedBytes)
         countedBytes = 0
         returnOverdraft()
+        returnReadOverdraft()
         hub.remove(self)
         server.admission.leave(connection.remoteAddress)
         for closed in connection.markClosed() { closed() }
@@ -228,15 +233,43 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     /// What this connection counts against the process.
-    private var heldBytes: Int { lines.count + bytesInFlight + connection.unsentBytes + responses.waitingBytes }
+    private var heldBytes: Int {
+        lines.count + (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes
+            + connection.unsentBytes
+    }
 
-    private func waitForBudget() {
+    private func waitForBudget(toStartARead: Bool = false) {
         guard !isWaitingForBudget else { return }
         isWaitingForBudget = true
         let connection = connection
-        server.budget.whenThereIsRoom {
+        let resume: @Sendable () -> Void = {
             connection.hub.post(.run(connection) { $0.isWaitingForBudget = false })
         }
+        if toStartARead {
+            server.budget.whenAReadMayStart(resume)
+        } else {
+            server.budget.whenThereIsRoom(resume)
+        }
+    }
+
+    /// Whether the process may hold the answer of another request that reads; if not, this connection is called again.
+    func hasRoomForARead() -> Bool {
+        guard server.budget.isExceeded else { return true }
+        // With one of its own on the way, the connection looks again when that is answered.
+        guard readsInFlight == 0 else { return false }
+        if holdsReadOverdraft || server.budget.takeReadOverdraft() {
+            holdsReadOverdraft = true
+            return true
+        }
+        waitForBudget(toStartARead: true)
+        return false
+    }
+
+    /// Called when the read is answered, and at the end.
+    func returnReadOverdraft() {
+        guard holdsReadOverdraft else { return }
+        holdsReadOverdraft = false
+        server.budget.returnReadOverdraft()
     }
 
     private func overdraftTaken() {

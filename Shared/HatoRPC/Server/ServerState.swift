@@ -34,18 +34,23 @@ final class ServerState: Sendable {
     }
 }
 
-/// The bytes that all connections together hold: requests read and answers not taken.
+/// The bytes that all connections together hold: requests read, entries of batches whose turn has not come, and answers
+/// that are not sent or not taken.
 ///
-/// Above the limit connections stop reading; each leaves a callback that is called once when there is room again. If
-/// all of it were held by unfinished lines, nothing would ever be given back: one connection at a time may go on
-/// reading until its line is complete.
+/// Above the limit connections stop reading, and requests that read do not start: nobody knows how large their answers
+/// will be. Each connection leaves a callback that is called once when there is room again. If all of it were held by
+/// unfinished lines, or by requests that wait, nothing would ever be given back: one connection at a time may go on
+/// reading until its line is complete, and one at a time may start a request that reads.
 final class ProcessBudget: Sendable {
     private let limit: Int
     private let used = Atomic(0)
     private let isOverdrawn = Atomic(false)
+    private let isReadOverdrawn = Atomic(false)
     private let waiting = Mutex<[@Sendable () -> Void]>([])
 
     init(limit: Int) { self.limit = limit }
+
+    var usedBytes: Int { used.load(ordering: .relaxed) }
 
     var isExceeded: Bool { used.load(ordering: .relaxed) > limit }
 
@@ -61,6 +66,23 @@ final class ProcessBudget: Sendable {
     func returnOverdraft() {
         isOverdrawn.store(false, ordering: .sequentiallyConsistent)
         resumeAll()
+    }
+
+    /// Whether a request that reads may start although the limit is exceeded; whoever gets true returns it when the
+    /// request is answered.
+    func takeReadOverdraft() -> Bool {
+        isReadOverdrawn.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
+    }
+
+    func returnReadOverdraft() {
+        isReadOverdrawn.store(false, ordering: .sequentiallyConsistent)
+        resumeAll()
+    }
+
+    /// Also when the overdraft for a request that reads is free again.
+    func whenAReadMayStart(_ resume: @escaping @Sendable () -> Void) {
+        waiting.withLock { $0.append(resume) }
+        if !isExceeded || !isReadOverdrawn.load(ordering: .sequentiallyConsistent) { resumeAll() }
     }
 
     func whenThereIsRoom(_ resume: @escaping @Sendable () -> Void) {

@@ -22,6 +22,14 @@ enum ReadEnvelope {
     case request(RequestEnvelope)
     /// JSON, but no request object; answered with the id if one could be told, else null, as the specification wants.
     case invalid(id: String?, detail: String)
+
+    /// How many bytes of the line it keeps.
+    var byteCount: Int {
+        switch self {
+        case .request(let request): request.byteCount
+        case .invalid(let id, _): id?.utf8.count ?? 0
+        }
+    }
 }
 
 /// What a line holds.

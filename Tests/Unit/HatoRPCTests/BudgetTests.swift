@@ -1,0 +1,114 @@
+import HatoModel
+import Logging
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import HatoRPC
+
+/// What all connections of a process hold together.
+struct BudgetTests {
+    /// Connections of one server, on loops that the test runs.
+    private final class World {
+        let gates = Gates()
+        let state: ServerState
+
+        init(_ change: (inout RPCLimits) -> Void) {
+            var configuration = RPCServerConfiguration(service: "check", version: "1")
+            change(&configuration.limits)
+            configuration.limits.unauthenticatedLineBytesMax = 1 << 20
+            var router = RPCRouter()
+            router.handleInOrder(Check.Read.self) { [gates] request, _, reply in
+                gates.whenOpen(String(request.gate.prefix(8))) { reply.succeed(.init(gate: request.gate)) }
+            }
+            state = ServerState(
+                configuration, methods: router.methods, authenticator: TestAuthenticator(gates: gates),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+
+        func connect() throws -> EmbeddedChannel {
+            let channel = EmbeddedChannel()
+            let hub = LoopHub(loop: channel.eventLoop, server: state)
+            let connection = RPCConnection(id: state.newConnectionID(), remoteAddress: "127.0.0.1", hub: hub)
+            try channel.pipeline.syncOperations.addHandler(
+                ConnectionHandler(connection: connection, hub: hub, usesTLS: false))
+            try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+            return channel
+        }
+
+        func request(_ gate: String) -> String {
+            #"{"jsonrpc":"2.0","id":1,"method":"check.read","params":{"gate":"\#(gate)"}}"#
+        }
+
+        func say(_ line: String, on channel: EmbeddedChannel) throws {
+            try channel.writeInbound(ByteBuffer(string: line + "\n"))
+            channel.embeddedEventLoop.run()
+        }
+    }
+
+    @Test func entriesOfABatchThatWaitAreCharged() throws {
+        let world = World { $0.readsInFlightMax = 1 }
+        let channel = try world.connect()
+        let large = world.request("later" + String(repeating: "x", count: 200_000))
+        try world.say("[\(world.request("first")),\(large)]", on: channel)
+        #expect(world.gates.arrived == ["first"])
+        #expect(world.state.budget.usedBytes > 200_000)
+        world.gates.open("first")
+        channel.embeddedEventLoop.run()
+        world.gates.open("laterxxx")
+        channel.embeddedEventLoop.run()
+        #expect(world.state.budget.usedBytes == 0)
+        _ = try channel.finish()
+    }
+
+    @Test func answersOfABatchThatIsNotDoneAreCharged() throws {
+        let world = World { _ in }
+        let channel = try world.connect()
+        let large = world.request("early" + String(repeating: "x", count: 200_000))
+        world.gates.open("earlyxxx")
+        try world.say("[\(large),\(world.request("late"))]", on: channel)
+        #expect(world.state.budget.usedBytes > 200_000)
+        world.gates.open("late")
+        channel.embeddedEventLoop.run()
+        #expect(world.state.budget.usedBytes == 0)
+        _ = try channel.finish()
+    }
+
+    @Test func onlyOneReadAtATimeStartsWhileTheProcessHoldsTooMuch() throws {
+        let world = World { $0.processBytesInFlightMax = 10_000 }
+        let (one, other) = (try world.connect(), try world.connect())
+        world.state.budget.add(20_000)
+        try world.say(world.request("one"), on: one)
+        try world.say(world.request("other"), on: other)
+        #expect(world.gates.arrived == ["one"])
+        // Answered, it makes way for the next.
+        world.gates.open("one")
+        one.embeddedEventLoop.run()
+        other.embeddedEventLoop.run()
+        #expect(world.gates.arrived == ["one", "other"])
+        // With room again nobody waits.
+        try world.say(world.request("third"), on: one)
+        #expect(world.gates.arrived == ["one", "other"])
+        world.state.budget.add(-20_000)
+        one.embeddedEventLoop.run()
+        #expect(world.gates.arrived == ["one", "other", "third"])
+        for gate in ["other", "third"] { world.gates.open(gate) }
+        for channel in [one, other] {
+            channel.embeddedEventLoop.run()
+            _ = try channel.finish()
+        }
+    }
+
+    @Test func aConnectionThatClosesGivesTheOneReadBack() throws {
+        let world = World { $0.processBytesInFlightMax = 10_000 }
+        let (one, other) = (try world.connect(), try world.connect())
+        world.state.budget.add(20_000)
+        try world.say(world.request("one"), on: one)
+        try world.say(world.request("other"), on: other)
+        _ = try one.finish()
+        other.embeddedEventLoop.run()
+        #expect(world.gates.arrived == ["one", "other"])
+        for gate in ["one", "other"] { world.gates.open(gate) }
+        _ = try other.finish()
+    }
+}
