@@ -45,6 +45,17 @@ public struct AdministratorKeys: Sendable {
         self.init(digests: digests, warnings: isReadable ? ["\(path) can be read by other users; chmod 600 it"] : [])
     }
 
+    /// The first key of a file that `init(file:)` takes: the one to show to other services, since the others are there
+    /// until every service has the new one. Nil when there is none.
+    public static func first(inFile path: String) throws(SecretFileError) -> String? {
+        let (bytes, _) = try SecretFile.read(path)
+        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+            let key = trimmed(line)
+            if !key.isEmpty { return String(decoding: key, as: UTF8.self) }
+        }
+        return nil
+    }
+
     private init(digests: [SHA256Digest], warnings: [String]) {
         self.digests = digests
         self.warnings = warnings

@@ -42,7 +42,7 @@ public final class ServiceAuthenticator: Authenticator {
     /// Takes keys from the file at once when there is one. `now` in milliseconds since 1970.
     public init(
         configuration: IdentityConfiguration, administratorKeys: AdministratorKeys,
-        now: @escaping @Sendable () -> Int64 = TimeOfDay.milliseconds,
+        now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,
         fetchKeys: @escaping @Sendable () async throws -> [Auth.JWK]
     ) {
         self.configuration = configuration

@@ -1,3 +1,4 @@
+public import HatoModel
 public import HatoRPC
 public import Logging
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import HatoCommand
 import HatoModel
 import HatoRocksDB
+import HatoRuntime
 import HatoStorage
 
 /// Runs the auth service and does by hand what it offers.
@@ -10,10 +11,11 @@ struct AuthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-auth", abstract: "Accounts and the tokens that prove them.",
         subcommands: [
-            ServeCommand.self, SignUpCommand.self, SignInCommand.self, RefreshCommand.self, SignOutCommand.self,
+            ServeCommand<AuthTarget>.self, SignUpCommand.self, SignInCommand.self, RefreshCommand.self,
+            SignOutCommand.self,
             AccountCommand.self, UsersCommand.self, KeysCommand.self, BackupCommand.self,
             RestoreCommand<AuthTarget>.self, CallCommand<AuthTarget>.self, HealthCommand<AuthTarget>.self,
-            ConfigCommand.self, VersionCommand<AuthTarget>.self,
+            ConfigCommand<AuthTarget>.self, VersionCommand<AuthTarget>.self,
         ])
 }
 
@@ -28,4 +30,14 @@ extension AuthTarget: RestoringTarget {
         let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
         return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
     }
+}
+
+extension AuthTarget: ServingTarget {
+    static var settingsHelp: String { AuthSettings.process.resolver.help }
+
+    static func serve(_ settings: [String]) async -> Int32 {
+        await AuthSettings.process.run(settings) { try await RunningAuth.start($0) }
+    }
+
+    static func showSettings(_ settings: [String]) -> Int32 { AuthSettings.process.showSettings(settings) }
 }

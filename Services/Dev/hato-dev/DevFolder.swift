@@ -39,8 +39,7 @@ struct DevFolder: Sendable {
 
     /// The key the services of this process call each other with: the first of the file.
     func administratorKey() throws -> String {
-        let (bytes, _) = try SecretFile.read(administratorKeyFile)
-        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).first.map(String.init) ?? ""
+        try AdministratorKeys.first(inFile: administratorKeyFile) ?? ""
     }
 
     /// Deletes a temporary folder; what people keep stays.

@@ -165,9 +165,7 @@ struct MessagesPart: Sendable {
         } catch {
             throw SettingsError("setting rules: \(file) is not in UTF-8")
         }
-        let key =
-            try String(contentsOfFile: parts.folder.administratorKeyFile, encoding: .utf8)
-            .split(separator: "\n").first.map(String.init) ?? ""
+        let key = try parts.folder.administratorKey()
         let client = RPCClient(RPCClientConfiguration(host: address.host, port: address.port).with(credential: key))
         do {
             _ = try await client.call(Messages.Rules.Set(rules: text))

@@ -2,6 +2,7 @@ import ArgumentParser
 import HatoCommand
 import HatoModel
 import HatoRocksDB
+import HatoRuntime
 import HatoStorage
 
 /// Runs the messages service and does by hand what it offers.
@@ -10,12 +11,12 @@ struct MessagesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-messages", abstract: "A realtime tree of messages with queries, indexes and rules.",
         subcommands: [
-            ServeCommand.self, GetCommand.self, QueryCommand.self, SetCommand.self, PushCommand.self,
+            ServeCommand<MessagesTarget>.self, GetCommand.self, QueryCommand.self, SetCommand.self, PushCommand.self,
             UpdateCommand.self, RemoveCommand.self, ListenCommand.self, FollowCommand.self, RulesCommand.self,
             IndexCommand.self, DatabasesCommand.self, ExportCommand.self, ImportCommand.self, ImportChatsCommand.self,
             StatsCommand.self, BackupCommand.self, RestoreCommand<MessagesTarget>.self,
             CallCommand<MessagesTarget>.self,
-            HealthCommand<MessagesTarget>.self, ConfigCommand.self, VersionCommand<MessagesTarget>.self,
+            HealthCommand<MessagesTarget>.self, ConfigCommand<MessagesTarget>.self, VersionCommand<MessagesTarget>.self,
         ])
 }
 
@@ -30,4 +31,14 @@ extension MessagesTarget: RestoringTarget {
         let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
         return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
     }
+}
+
+extension MessagesTarget: ServingTarget {
+    static var settingsHelp: String { MessagesSettings.process.resolver.help }
+
+    static func serve(_ settings: [String]) async -> Int32 {
+        await MessagesSettings.process.run(settings) { try await RunningMessages.start($0) }
+    }
+
+    static func showSettings(_ settings: [String]) -> Int32 { MessagesSettings.process.showSettings(settings) }
 }

@@ -1,3 +1,4 @@
+import HatoModel
 import HatoRPC
 
 /// The time of day and waiting for one; a parameter, so that tests decide what time it is.

@@ -2,6 +2,7 @@ import ArgumentParser
 import HatoCommand
 import HatoModel
 import HatoRocksDB
+import HatoRuntime
 import HatoStorage
 
 /// Runs the notifier and does by hand what it offers.
@@ -10,10 +11,11 @@ struct NotifierCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hato-notifier", abstract: "Notifications and the devices they go to.",
         subcommands: [
-            ServeCommand.self, DevicesCommand.self, TriggersCommand.self, SendCommand.self, OutboxCommand.self,
+            ServeCommand<NotifierTarget>.self, DevicesCommand.self, TriggersCommand.self, SendCommand.self,
+            OutboxCommand.self,
             DeadCommand.self, ReceiveCommand.self, BackupCommand.self, RestoreCommand<NotifierTarget>.self,
             CallCommand<NotifierTarget>.self,
-            HealthCommand<NotifierTarget>.self, ConfigCommand.self, VersionCommand<NotifierTarget>.self,
+            HealthCommand<NotifierTarget>.self, ConfigCommand<NotifierTarget>.self, VersionCommand<NotifierTarget>.self,
         ])
 }
 
@@ -28,4 +30,14 @@ extension NotifierTarget: RestoringTarget {
         let restored = try RocksDBStore.restore(backup: backup, of: service, to: data)
         return ["version": .number(Double(restored.version)), "epoch": .string(restored.epoch.description)]
     }
+}
+
+extension NotifierTarget: ServingTarget {
+    static var settingsHelp: String { NotifierSettings.process.resolver.help }
+
+    static func serve(_ settings: [String]) async -> Int32 {
+        await NotifierSettings.process.run(settings) { try await RunningNotifier.start($0) }
+    }
+
+    static func showSettings(_ settings: [String]) -> Int32 { NotifierSettings.process.showSettings(settings) }
 }

@@ -30,12 +30,7 @@ struct PasswordHash: Sendable {
     var text: String { "$scrypt$ln=\(cost.logN),r=\(cost.r),p=\(cost.p)$\(Self.text(salt))$\(Self.text(hash))" }
 
     /// Whether `derived` is the hash; the time does not tell how much of it is.
-    func matches(_ derived: [UInt8]) -> Bool {
-        guard derived.count == hash.count else { return false }
-        var difference: UInt8 = 0
-        for (left, right) in zip(derived, hash) { difference |= left ^ right }
-        return difference == 0
-    }
+    func matches(_ derived: [UInt8]) -> Bool { ConstantTime.isSame(derived, hash) }
 
     private static func cost(_ text: Substring) -> ScryptCost? {
         let parts = text.split(separator: ",")

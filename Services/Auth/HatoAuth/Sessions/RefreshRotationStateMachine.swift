@@ -1,4 +1,6 @@
 /// How long refresh tokens last.
+import HatoIdentity
+
 public struct RefreshPolicy: Sendable, Hashable {
     /// A token that was just used brings the same successor again: the answer was lost, or two tabs asked (spec auth
     /// §9).
@@ -49,13 +51,13 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
         _ hash: [UInt8], successor: [UInt8], now: Int64, policy: RefreshPolicy
     ) -> Action {
         if isExpired(now: now, policy: policy) { return .endExpired }
-        if Self.isSame(hash, currentHash) {
+        if ConstantTime.isSame(hash, currentHash) {
             previousHash = currentHash
             currentHash = successor
             rotatedAt = now
             return .rotate
         }
-        if let previousHash, Self.isSame(hash, previousHash), Self.isSame(successor, currentHash),
+        if let previousHash, ConstantTime.isSame(hash, previousHash), ConstantTime.isSame(successor, currentHash),
             now - rotatedAt <= policy.graceSeconds * 1000
         {
             return .repeatSuccessor
@@ -66,13 +68,5 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
     func isExpired(now: Int64, policy: RefreshPolicy) -> Bool {
         if now - rotatedAt >= policy.idleSeconds * 1000 { return true }
         return policy.absoluteSeconds > 0 && now - createdAt >= policy.absoluteSeconds * 1000
-    }
-
-    /// In constant time.
-    private static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        guard left.count == right.count else { return false }
-        var difference: UInt8 = 0
-        for (left, right) in zip(left, right) { difference |= left ^ right }
-        return difference == 0
     }
 }

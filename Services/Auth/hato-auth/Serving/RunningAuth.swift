@@ -16,7 +16,7 @@ struct RunningAuth: RunningService {
         configuration.backupFolder = start.settings.text("backup-dir").map {
             BackupFolder($0, service: AuthTarget.service)
         }
-        let keys = try administratorKeys(start)
+        let keys = try start.administratorKeys()
         let folder = start.settings["data"]
         try DataFolder.make(folder)
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
@@ -45,19 +45,5 @@ struct RunningAuth: RunningService {
     func failure() async -> String? {
         let error = await store.ended()
         return Task.isCancelled ? nil : "\(error)"
-    }
-
-    private static func administratorKeys(_ start: ServiceProcess.Start) throws -> AdministratorKeys {
-        guard let file = start.settings.text("admin-key-file") else {
-            start.logger.notice("no administrator key: methods for administrators are closed; see --admin-key-file")
-            return .none
-        }
-        do {
-            let keys = try AdministratorKeys(file: file)
-            for warning in keys.warnings { start.logger.warning("\(warning)") }
-            return keys
-        } catch {
-            throw SettingsError("setting admin-key-file: \(error)")
-        }
     }
 }

@@ -16,7 +16,7 @@ struct RunningMessages: RunningService {
     private let upkeep: Task<Void, Never>
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        let keys = try administratorKeys(start)
+        let keys = try start.administratorKeys()
         let auth = RPCClient(try start.clientConfiguration(to: "auth"))
         let folder = start.settings["data"]
         try DataFolder.make(folder)
@@ -65,19 +65,5 @@ struct RunningMessages: RunningService {
     func failure() async -> String? {
         let error = await store.ended()
         return Task.isCancelled ? nil : "\(error)"
-    }
-
-    private static func administratorKeys(_ start: ServiceProcess.Start) throws -> AdministratorKeys {
-        guard let file = start.settings.text("admin-key-file") else {
-            start.logger.notice("no administrator key: methods for administrators are closed; see --admin-key-file")
-            return .none
-        }
-        do {
-            let keys = try AdministratorKeys(file: file)
-            for warning in keys.warnings { start.logger.warning("\(warning)") }
-            return keys
-        } catch {
-            throw SettingsError("setting admin-key-file: \(error)")
-        }
     }
 }

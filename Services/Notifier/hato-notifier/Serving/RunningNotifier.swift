@@ -18,8 +18,8 @@ struct RunningNotifier: RunningService {
         var configuration = NotifierConfiguration(
             server: try start.serverConfiguration(version: Service.version),
             auth: try start.clientConfiguration(to: "auth"), messages: try start.clientConfiguration(to: "messages"),
-            administratorKeys: try administratorKeys(file, start.logger))
-        configuration.administratorKey = try file.flatMap { try administratorKey($0) }
+            administratorKeys: try start.administratorKeys(missing: "there are no triggers and nobody can send"))
+        configuration.administratorKey = try file.flatMap { try AdministratorKeys.first(inFile: $0) }
         configuration.identity = IdentityConfiguration(
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
         configuration.backupFolder = start.settings.text("backup-dir").map {
@@ -49,25 +49,5 @@ struct RunningNotifier: RunningService {
     func failure() async -> String? {
         let error = await store.ended()
         return Task.isCancelled ? nil : "\(error)"
-    }
-
-    private static func administratorKeys(_ file: String?, _ logger: Logger) throws -> AdministratorKeys {
-        guard let file else {
-            logger.notice("no administrator key: there are no triggers and nobody can send; see --admin-key-file")
-            return .none
-        }
-        do {
-            let keys = try AdministratorKeys(file: file)
-            for warning in keys.warnings { logger.warning("\(warning)") }
-            return keys
-        } catch {
-            throw SettingsError("setting admin-key-file: \(error)")
-        }
-    }
-
-    /// The first key of the file, shown to messages; the others are there until every service has the new one.
-    private static func administratorKey(_ file: String) throws -> String? {
-        let (bytes, _) = try SecretFile.read(file)
-        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).first.map(String.init)
     }
 }

@@ -1,0 +1,41 @@
+public import ArgumentParser
+
+/// A service that its command can start.
+public protocol ServingTarget: CommandTarget {
+    /// The list of settings, for people.
+    static var settingsHelp: String { get }
+    /// Runs the service until a signal stops it; returns the exit code.
+    static func serve(_ settings: [String]) async -> Int32
+    /// Prints the effective settings, secrets hidden; returns the exit code.
+    static func showSettings(_ settings: [String]) -> Int32
+}
+
+public struct ServeCommand<Target: ServingTarget>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "serve", abstract: "Run the service until a signal stops it.",
+            discussion: "Settings:\n\(Target.settingsHelp)")
+    }
+
+    @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")
+    var settings: [String] = []
+
+    public init() {}
+
+    public func run() async throws { throw ExitCode(await Target.serve(settings)) }
+}
+
+public struct ConfigCommand<Target: ServingTarget>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "config",
+            abstract: "Print the effective settings of `serve` with the same arguments, secrets hidden.")
+    }
+
+    @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")
+    var settings: [String] = []
+
+    public init() {}
+
+    public func run() async throws { throw ExitCode(Target.showSettings(settings)) }
+}

@@ -1,0 +1,10 @@
+/// Comparing secrets.
+public enum ConstantTime {
+    /// Whether both are the same; the time tells nothing of where they differ, only whether they are of one length.
+    public static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        guard left.count == right.count else { return false }
+        var difference: UInt8 = 0
+        for (left, right) in zip(left, right) { difference |= left ^ right }
+        return difference == 0
+    }
+}
