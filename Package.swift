@@ -90,7 +90,7 @@ let package = Package(
         room("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         room(
             "HatoRuntime", in: "Shared",
-            ["HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
+            ["HatoIdentity", "HatoModel", "HatoRPC", unixSignals, yams, logging, metrics, nioCore, nioPosix, nioHTTP1]),
         room("HatoCommand", in: "Shared", ["HatoModel", "HatoRPC", argumentParser]),
 
         // The services.
@@ -140,26 +140,30 @@ let package = Package(
             ]),
 
         // Tests.
-        unitTests(of: "HatoModel"),
-        unitTests(of: "HatoRPC", ["HatoModel", nioCore, nioEmbedded, nioPosix, nioSSL, logging]),
-        unitTests(of: "HatoStorage", ["HatoRocksDB"]),
+        unitTests(of: "HatoModel", ["HatoTesting"]),
+        unitTests(of: "HatoRPC", ["HatoModel", "HatoTesting", nioCore, nioEmbedded, nioPosix, nioSSL, logging]),
+        unitTests(of: "HatoStorage", ["HatoTesting", "HatoRocksDB"]),
         unitTests(of: "HatoRules", ["HatoModel"]),
-        unitTests(of: "HatoTree", ["HatoModel", "HatoRules"]),
-        unitTests(of: "HatoIdentity", ["HatoModel", crypto]),
+        unitTests(of: "HatoTree", ["HatoModel", "HatoRules", "HatoTesting"]),
+        unitTests(of: "HatoIdentity", ["HatoModel", "HatoTesting", crypto]),
         unitTests(
             of: "HatoMessages",
-            ["HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity", logging]),
-        unitTests(of: "HatoAuth", ["HatoModel", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
+            ["HatoTesting", "HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity", logging]),
+        unitTests(
+            of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
         unitTests(
             of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         unitTests(
             of: "HatoNotifier",
-            ["HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity", "HatoRuntime", logging]),
+            [
+                "HatoTesting", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoPush", "HatoIdentity",
+                "HatoRuntime", logging,
+            ]),
         unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
         suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", crypto]),
-        suite("Fault", ["HatoModel", "HatoRPC", "HatoRuntime"]),
+        suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"]),
         suite("Tidy", ["HatoModel"]),
     ],
     swiftLanguageModes: [.v6]

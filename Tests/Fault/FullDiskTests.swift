@@ -1,6 +1,7 @@
 import Foundation
 import HatoModel
 import HatoRPC
+import HatoTesting
 import Testing
 
 /// A disk that takes no more while pushes come: what does not fit is refused, the service says why and ends, and nothing
@@ -69,7 +70,7 @@ struct FullDiskTests {
 
     /// 80,000 characters that do not compress well, the same for the same number.
     private static func noise(_ number: Int) -> String {
-        var random = SeededRandom(seed: number)
+        var random = SeededRandom(seed: UInt64(number))
         return (0..<5_000).map { _ in String(random.next(), radix: 16) }.joined()
     }
 }

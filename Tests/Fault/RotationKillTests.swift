@@ -1,6 +1,7 @@
 import Foundation
 import HatoModel
 import HatoRPC
+import HatoTesting
 import Synchronization
 import Testing
 
@@ -11,7 +12,7 @@ struct RotationKillTests {
     private static let sessions = 8
 
     @Test func everySessionGoesOnAndNoneLivesTwice() async throws {
-        var random = SeededRandom(seed: FaultSettings.seed)
+        var random = SeededRandom(seed: UInt64(FaultSettings.seed))
         let rounds = (0..<FaultSettings.kills).map { _ in Int.random(in: 20..<120, using: &random) }
         print("rotation kill test: HATO_FAULT_SEED=\(FaultSettings.seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
         try await FaultStack.run(.apart) { stack in

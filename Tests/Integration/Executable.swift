@@ -42,26 +42,12 @@ enum Executable {
         _ name: String, _ arguments: [String], _ environment: [String: String]
     ) throws -> Process {
         let process = Process()
-        process.executableURL = try products().appending(path: name)
+        guard let path = BuiltProgram.path(name) else { throw NeverHappened("\(name) is built") }
+        process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
             .merging(environment) { $1 }
         return process
-    }
-
-    /// The folder of the built products: a test bundle lies beside them.
-    static func products() throws -> URL {
-        let starts = CommandLine.arguments.filter { $0.contains(".xctest") } + CommandLine.arguments.prefix(1)
-        for start in starts {
-            var folder = URL(fileURLWithPath: start).deletingLastPathComponent()
-            for _ in 0..<5 {
-                if FileManager.default.isExecutableFile(atPath: folder.appending(path: "hato-messages").path) {
-                    return folder
-                }
-                folder.deleteLastPathComponent()
-            }
-        }
-        throw CocoaError(.fileNoSuchFile)
     }
 }
 

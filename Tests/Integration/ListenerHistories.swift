@@ -26,12 +26,8 @@ struct ListenerHistories {
         try await TestStack.run { stack in
             let admin = stack.client(.messages, as: .administrator)
             _ = try await admin.call(Messages.Rules.Set(rules: Self.rules))
-            let clock = ContinuousClock()
-            let deadline = clock.now + .seconds(30)
-            while try await admin.call(Messages.Indexes.List()).contains(where: { $0.state != .ready }),
-                clock.now < deadline
-            {
-                try await clock.sleep(for: .milliseconds(20))
+            try await eventually("the indexes are ready") {
+                try await admin.call(Messages.Indexes.List()).allSatisfy { $0.state == .ready }
             }
             let history = try await Self.run(stack, seed)
             let states = try history.states()
@@ -77,7 +73,12 @@ struct ListenerHistories {
                 while await !end.isOver {
                     turn += 1
                     _ = try await client.call(Messages.Rules.Set(rules: turn % 2 == 0 ? Self.rules : Self.fewerRules))
-                    try await ContinuousClock().sleep(for: .milliseconds(turn % 2 == 0 ? 200 : 30))
+                    // The writers get somewhere with these rules before the next ones come.
+                    let next = try await client.call(Messages.Stats()).version + 20
+                    try await eventually("the writers get on") {
+                        if await end.isOver { return true }
+                        return try await client.call(Messages.Stats()).version >= next
+                    }
                 }
                 return History()
             }
@@ -325,12 +326,10 @@ struct RandomListener: Sendable {
 
     /// Answers true when nobody writes any more and the listener has seen what there is, or did not in time.
     private func waitForTheEnd(_ sight: Sight, _ client: RPCClient, _ end: Writers) async throws -> Bool {
-        let clock = ContinuousClock()
-        while await !end.isOver { try await clock.sleep(for: .milliseconds(20)) }
+        try await eventually("the writers are done") { await end.isOver }
         let read = try await client.call(Messages.Get(path: path, form: .export))
         let last = selected(from: try TreeNode(json: read.value))
-        let deadline = clock.now + .seconds(30)
-        while sight.node != last, clock.now < deadline { try await clock.sleep(for: .milliseconds(20)) }
+        try await eventually("\(name) has seen all") { sight.node == last }
         return true
     }
 }
@@ -384,20 +383,5 @@ extension SeededRandom {
 
     mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: 0..<elements.count, using: &self)]
-    }
-}
-
-/// Random numbers that a seed repeats (SplitMix64).
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

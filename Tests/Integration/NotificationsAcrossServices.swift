@@ -48,14 +48,6 @@ struct NotificationsAcrossServices {
         await client.close()
     }
 
-    private func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while try await !condition() {
-            try #require(ContinuousClock.now < deadline, "never came true: \(what)")
-            try await Task.sleep(for: .milliseconds(10))
-        }
-    }
-
     @Test func theOtherIsNotifiedSignedAndOnceTheAuthorNever() async throws {
         try await TestStack.run { stack in
             let (author, other) = (try await Receiver(), try await Receiver())

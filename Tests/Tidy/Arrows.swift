@@ -13,7 +13,7 @@ import Testing
         "Shared/HatoStorage": [],
         "Shared/HatoRocksDB": ["HatoStorage", "CRocksDB"],
         "Shared/HatoIdentity": ["HatoModel"],
-        "Shared/HatoRuntime": ["HatoModel", "HatoRPC"],
+        "Shared/HatoRuntime": ["HatoIdentity", "HatoModel", "HatoRPC"],
         "Shared/HatoCommand": ["HatoModel", "HatoRPC"],
         "Services/Messages/HatoTree": ["HatoModel", "HatoRules"],
         "Services/Messages/HatoMessages": [
@@ -42,6 +42,49 @@ import Testing
             "HatoRuntime", "HatoStorage",
         ],
     ]
+
+    /// Test folder → the rooms of ours it may import, besides the room it tests.
+    static let allowedInTests: [String: Set<String>] = [
+        "Tests/Unit/HatoModelTests": ["HatoTesting"],
+        "Tests/Unit/HatoRPCTests": ["HatoModel", "HatoTesting"],
+        "Tests/Unit/HatoStorageTests": ["HatoRocksDB", "HatoTesting"],
+        "Tests/Unit/HatoRulesTests": ["HatoModel"],
+        "Tests/Unit/HatoTreeTests": ["HatoModel", "HatoRules", "HatoTesting"],
+        "Tests/Unit/HatoIdentityTests": ["HatoModel", "HatoTesting"],
+        "Tests/Unit/HatoMessagesTests": [
+            "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTesting", "HatoTree",
+        ],
+        "Tests/Unit/HatoAuthTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
+        "Tests/Unit/HatoPushTests": ["HatoModel", "HatoRuntime"],
+        "Tests/Unit/HatoNotifierTests": [
+            "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime", "HatoStorage",
+            "HatoTesting",
+        ],
+        "Tests/Unit/HatoRuntimeTests": ["HatoModel", "HatoRPC"],
+        "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
+        "Tests/Conformance": ["HatoModel", "HatoRules", "HatoTree"],
+        // What runs the built programs links nothing of the services.
+        "Tests/Integration": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
+        "Tests/Fault": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
+        "Tests/Tidy": ["HatoModel"],
+        "Benchmarks/hato-bench": ["HatoModel", "HatoRPC", "HatoTesting"],
+    ]
+
+    @Test func everyImportOfATestFollowsAnArrow() throws {
+        for path in repository.files(ending: ".swift", under: "Tests")
+            + repository.files(ending: ".swift", under: "Benchmarks")
+        where !path.hasSuffix("Package.swift") {
+            let words = path.split(separator: "/")
+            let folder = words.prefix(path.hasPrefix("Tests/Unit/") ? 3 : 2).joined(separator: "/")
+            let tested = folder.split(separator: "/").last.map { String($0).replacing("Tests", with: "") } ?? ""
+            let allowed = try #require(
+                Self.allowedInTests[folder], "\(folder) is a room without a line in the table of arrows")
+            for module in SourceFile(path: path, text: try repository.text(path)).imports
+            where module.hasPrefix("Hato") && module != tested {
+                #expect(allowed.contains(module), "\(path) imports \(module)")
+            }
+        }
+    }
 
     /// Packages from elsewhere that only these rooms may know.
     static let fenced: [String: Set<String>] = [

@@ -1,6 +1,7 @@
 import Foundation
 import HatoModel
 import HatoRPC
+import HatoTesting
 
 /// Auth, messages and notifier in one folder, each a program of its own or all in one; whatever is killed comes back on
 /// the same ports with the same data.
@@ -55,7 +56,7 @@ final class FaultStack: Sendable {
         }
         func port(_ address: JSONValue?) throws -> Int {
             guard let port = address?.string?.split(separator: ":").last.flatMap({ Int($0) }) else {
-                throw NeverHappened(description: "no address in what a program said when it was ready")
+                throw NeverHappened("no address in what a program said when it was ready")
             }
             return port
         }

@@ -1,5 +1,6 @@
 import Foundation
 import HatoModel
+import HatoTesting
 
 /// One program of the stack under test, which can be killed and started again on the same folder.
 actor Program {
@@ -10,20 +11,10 @@ actor Program {
     private var input: Pipe?
 
     init(_ name: String, logFile: String) throws {
-        executable = try Self.folder() + "/" + name
+        guard let path = BuiltProgram.path(name) else { throw NeverHappened("\(name) is built") }
+        executable = path
         self.logFile = logFile
         try Data().write(to: URL(fileURLWithPath: logFile))
-    }
-
-    /// Where the products lie: beside the bundle of the tests.
-    static func folder() throws -> String {
-        let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
-        var folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
-        for _ in 0..<4 {
-            if FileManager.default.isExecutableFile(atPath: folder.path + "/hato-dev") { return folder.path }
-            folder.deleteLastPathComponent()
-        }
-        throw NeverHappened(description: "hato-dev was not built beside \(bundle)")
     }
 
     /// Starts it and waits for the line that says it is ready.
@@ -59,7 +50,7 @@ actor Program {
         guard let ready = (try? JSONParser.parse(line))?.object, ready["ready"] == true else {
             let text = (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? ""
             throw NeverHappened(
-                description: "\(executable) \(arguments.joined(separator: " ")) never got ready:\n\(text.suffix(2_000))"
+                "\(executable) \(arguments.joined(separator: " ")) never got ready:\n\(text.suffix(2_000))"
             )
         }
         return ready

@@ -142,13 +142,3 @@ func wireError<Outcome>(_ body: () async throws -> Outcome) async -> RPCError? {
         return (error as? any RPCErrorConvertible)?.rpcError ?? error as? RPCError
     }
 }
-
-/// Waits until `condition` holds; false after a generous while.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(240)
-    while !condition() {
-        guard ContinuousClock.now < deadline else { return false }
-        try? await ContinuousClock().sleep(for: .milliseconds(2))
-    }
-    return true
-}

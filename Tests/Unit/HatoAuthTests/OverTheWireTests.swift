@@ -3,6 +3,7 @@ import HatoIdentity
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import Logging
 import Synchronization
 import Testing
@@ -130,7 +131,7 @@ struct OverTheWireTests {
         let signIn = Task {
             await wireError { try await client.call(Auth.SignIn(email: "nobody@example.com", password: "something")) }
         }
-        #expect(await eventually { bench.counts.running == 1 })
+        try await eventually("one is hashed") { bench.counts.running == 1 }
         // Answered while the password is still being hashed.
         #expect(try await client.call(Auth.Keys()).keys.count == 2)
         #expect(try await client.call(Auth.SignUp()).isNewUser)

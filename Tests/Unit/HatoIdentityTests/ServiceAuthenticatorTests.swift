@@ -1,5 +1,6 @@
 import HatoIdentity
 import HatoModel
+import HatoTesting
 import Synchronization
 import Testing
 
@@ -209,11 +210,7 @@ struct ServiceAuthenticatorTests {
         world.state.withLock { $0.failuresLeft = 2 }
         let authenticator = world.authenticator()
         let run = Task { await authenticator.run() }
-        let deadline = ContinuousClock.now + .seconds(240)
-        while authenticator.health != .ready, ContinuousClock.now < deadline {
-            try await ContinuousClock().sleep(for: .milliseconds(5))
-        }
-        #expect(authenticator.health == .ready)
+        try await eventually("the keys have come") { authenticator.health == .ready }
         #expect(world.fetches == 3)
         run.cancel()
         await run.value

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
 import Testing
 
@@ -203,10 +204,8 @@ import Testing
     }
 
     static func waitForIndexes(_ client: RPCClient) async throws {
-        let deadline = ContinuousClock.now + .seconds(240)
-        while try await client.call(Messages.Indexes.List()).contains(where: { $0.state == .building }) {
-            try #require(ContinuousClock.now < deadline, "the index is not ready after 240 s")
-            try await ContinuousClock().sleep(for: .milliseconds(5))
+        try await eventually("the index is ready") {
+            try await client.call(Messages.Indexes.List()).allSatisfy { $0.state != .building }
         }
     }
 }

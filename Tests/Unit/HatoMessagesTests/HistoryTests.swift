@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
 import Synchronization
 import Testing
@@ -13,7 +14,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4] as [UInt64]) func firstValueAndLaterEventsMakeTheTree(seed: UInt64) async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let client = running.administrator
-            var random = SeededRandom(seed)
+            var random = SeededRandom(seed: seed)
             var listeners: [Mirror] = []
             for (index, listen) in Self.listens.enumerated() {
                 if index.isMultiple(of: 2) { listeners.append(try await Mirror(running, listen)) }
@@ -23,7 +24,7 @@ import Testing
                 if !index.isMultiple(of: 2) { listeners.append(try await Mirror(running, listen)) }
             }
             // Two clients at a time from here on, and listeners that come while they write.
-            async let others: Void = write(150, with: running.administrator, SeededRandom(seed + 100))
+            async let others: Void = write(150, with: running.administrator, SeededRandom(seed: seed + 100))
             try await write(100, with: client, &random)
             for listen in Self.listens { listeners.append(try await Mirror(running, listen)) }
             try await write(100, with: client, &random)
@@ -101,11 +102,9 @@ final class Mirror: Sendable {
     /// Waits until the mirror shows what a read shows.
     func expectToArrive(_ client: RPCClient, _ seed: UInt64) async throws {
         let wanted = try await expected(client)
-        let deadline = ContinuousClock.now + .seconds(240)
-        while box.tree != wanted, ContinuousClock.now < deadline {
-            try await ContinuousClock().sleep(for: .milliseconds(2))
+        try await eventually("seed \(seed), \(listen.path) \(listen.query.map { "\($0.json)" } ?? "")") {
+            box.tree == wanted
         }
-        #expect(box.tree == wanted, "seed \(seed), \(listen.path) \(listen.query.map { "\($0.json)" } ?? "")")
         reading.cancel()
     }
 
@@ -135,19 +134,5 @@ private final class MirrorBox: Sendable {
             let node = try TreeNode(json: value)
             state.withLock { $0 = ($0 ?? .empty).setting(node, at: path) }
         }
-    }
-}
-
-/// A generator whose sequence a seed decides (SplitMix64).
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

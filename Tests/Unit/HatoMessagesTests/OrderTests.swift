@@ -2,6 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import Synchronization
 import Testing
 
@@ -169,7 +170,7 @@ private struct OrderScript {
     private var random: SeededRandom
     private var listeners = 0
 
-    init(seed: Int) { random = SeededRandom(UInt64(seed)) }
+    init(seed: Int) { random = SeededRandom(seed: UInt64(seed)) }
 
     mutating func flip() -> Bool { Bool.random(using: &random) }
 
@@ -309,24 +310,16 @@ private final class WriterHold: Sendable {
                 reached.isReached.store(true, ordering: .releasing)
                 _ = gate.wait(timeout: .now() + 240)
             }, completion: { _ in })
-        try await Self.wait { reached.isReached.load(ordering: .acquiring) }
+        try await eventually("it is reached") { reached.isReached.load(ordering: .acquiring) }
     }
 
     /// Lets the writer go on when at least so many submissions wait for it.
     func release(after count: Double) async throws {
-        try await Self.wait { store.statistics["store.waiting_writes"] ?? 0 >= count }
+        try await eventually("it is reached") { store.statistics["store.waiting_writes"] ?? 0 >= count }
         gate.signal()
     }
 
     private final class Flag: Sendable {
         let isReached = Atomic<Bool>(false)
-    }
-
-    private static func wait(_ condition: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(240)
-        while !condition() {
-            try #require(ContinuousClock.now < deadline)
-            try await Task.sleep(for: .milliseconds(1))
-        }
     }
 }

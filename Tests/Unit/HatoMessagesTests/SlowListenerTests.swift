@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
 import Testing
 
@@ -115,10 +116,6 @@ import Testing
     }
 
     private func waitForListeners(_ count: Int, _ client: RPCClient) async throws {
-        let deadline = ContinuousClock.now + .seconds(240)
-        while try await client.call(Messages.Stats()).listeners != count {
-            try #require(ContinuousClock.now < deadline)
-            try await ContinuousClock().sleep(for: .milliseconds(2))
-        }
+        try await eventually("\(count) listeners") { try await client.call(Messages.Stats()).listeners == count }
     }
 }

@@ -2,6 +2,7 @@ import HatoModel
 import HatoPush
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import Testing
 
 @testable import HatoNotifier

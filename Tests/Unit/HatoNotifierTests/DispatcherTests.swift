@@ -1,6 +1,7 @@
 import HatoModel
 import HatoPush
 import HatoStorage
+import HatoTesting
 import Logging
 import Testing
 

@@ -188,17 +188,3 @@ extension Outbox {
         try await status(of: notification)?.deliveries.map(\.state) ?? []
     }
 }
-
-/// Returns when `condition` holds; fails the test when it does not within the deadline.
-func eventually(
-    _ what: String, within deadline: Duration = .seconds(240), _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + deadline
-    while try await !condition() {
-        guard ContinuousClock.now < end else {
-            Issue.record("never came true: \(what)")
-            throw CancellationError()
-        }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-}

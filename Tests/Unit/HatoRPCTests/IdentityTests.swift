@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoTesting
 import Synchronization
 import Testing
 

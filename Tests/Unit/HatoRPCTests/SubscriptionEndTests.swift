@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoTesting
 import Testing
 
 /// However a subscription ends at the client, the server is told: it must not keep a listener nobody reads.

@@ -108,18 +108,4 @@ final class TestService: Sendable {
     }
 }
 
-/// Asks again and again until it holds; a test fails when it never does.
-func eventually(
-    _ what: String, within limit: Duration = .seconds(240), _ holds: @escaping @Sendable () async -> Bool
-) async throws {
-    let clock = ContinuousClock()
-    let end = clock.now + limit
-    while clock.now < end {
-        if await holds() { return }
-        try await clock.sleep(for: .milliseconds(2))
-    }
-    Issue.record("never came: \(what)")
-    throw Missing(what: what)
-}
-
 struct Missing: Error { var what: String }

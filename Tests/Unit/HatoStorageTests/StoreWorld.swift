@@ -1,6 +1,8 @@
+import Dispatch
 import Foundation
 import HatoRocksDB
 import HatoStorage
+import HatoTesting
 import Synchronization
 import Testing
 
@@ -113,37 +115,24 @@ final class Collected<Element: Sendable>: Sendable {
 
     /// Waits until there are `count`, or until four minutes have passed.
     func first(_ count: Int) async throws -> [Element] {
-        let deadline = ContinuousClock.now + .seconds(240)
-        while true {
-            let all = all
-            if all.count >= count { return all }
-            if ContinuousClock.now > deadline { throw Missing(found: all.count, wanted: count) }
-            try await Task.sleep(for: .milliseconds(2))
-        }
+        try await eventually("\(count) elements") { all.count >= count }
+        return all
     }
-
-    struct Missing: Error { let found, wanted: Int }
 }
 
 /// Holds the writer's thread until the test lets it go, so that what is submitted meanwhile waits together.
 final class Gate: Sendable {
-    private let isOpen = Atomic<Bool>(false)
+    private let opening = DispatchSemaphore(value: 0)
     private let isReached = Atomic<Bool>(false)
 
     init(holding store: any Store) async throws {
-        let deadline = ContinuousClock.now + .seconds(240)
         store.submit(
             { [self] _ in
                 isReached.store(true, ordering: .releasing)
-                while !isOpen.load(ordering: .acquiring), ContinuousClock.now < deadline { usleep(500) }
+                _ = opening.wait(timeout: .now() + 240)
             }, completion: { _ in })
-        while !isReached.load(ordering: .acquiring) {
-            guard ContinuousClock.now < deadline else { throw Unreached() }
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        try await eventually("the writer is held") { isReached.load(ordering: .acquiring) }
     }
 
-    func open() { isOpen.store(true, ordering: .releasing) }
-
-    struct Unreached: Error {}
+    func open() { opening.signal() }
 }

@@ -1,4 +1,5 @@
 import HatoStorage
+import HatoTesting
 import Testing
 
 @Suite("Random histories")
@@ -80,20 +81,7 @@ struct HistoryTests {
     }
 }
 
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededRandom {
     /// Bytes that do not compress.
     mutating func noise(bytes count: Int) -> [UInt8] {
         let numbers = (0..<(count + 7) / 8).map { _ in next() }

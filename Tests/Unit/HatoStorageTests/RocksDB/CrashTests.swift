@@ -1,6 +1,7 @@
 import Foundation
 import HatoRocksDB
 import HatoStorage
+import HatoTesting
 import Synchronization
 import Testing
 

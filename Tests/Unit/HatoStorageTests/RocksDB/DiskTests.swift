@@ -1,6 +1,7 @@
 import Foundation
 import HatoRocksDB
 import HatoStorage
+import HatoTesting
 import Testing
 
 /// Tests with a file system of their own, which only root may mount.

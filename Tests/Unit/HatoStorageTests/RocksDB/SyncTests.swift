@@ -1,3 +1,5 @@
+import HatoTesting
+
 #if os(Linux)
     import Foundation
     import HatoRocksDB
@@ -122,11 +124,7 @@
                 }
                 for round in 0..<5 {
                     let reached = store.version + 20
-                    let deadline = ContinuousClock.now + .seconds(240)
-                    while store.version < reached {
-                        try #require(ContinuousClock.now < deadline, "the writers write no more")
-                        try await Task.sleep(for: .milliseconds(1))
-                    }
+                    try await eventually("the writers write on") { store.version >= reached }
                     let copy = folder.path("copy\(round)")
                     let answered = try faults.withoutSyncs { synced in
                         // Read first: what is answered after this line is not in question.

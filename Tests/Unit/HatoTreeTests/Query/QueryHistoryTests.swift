@@ -1,6 +1,7 @@
 import Foundation
 import HatoModel
 import HatoRules
+import HatoTesting
 import Testing
 
 @testable import HatoTree

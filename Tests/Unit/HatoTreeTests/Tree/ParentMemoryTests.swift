@@ -1,4 +1,5 @@
 import HatoModel
+import HatoTesting
 import Testing
 
 @testable import HatoTree

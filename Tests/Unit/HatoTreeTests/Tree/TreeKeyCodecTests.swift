@@ -1,4 +1,5 @@
 import HatoModel
+import HatoTesting
 import Testing
 
 @testable import HatoTree
@@ -92,20 +93,5 @@ enum RandomKeys {
             let count = Int.random(in: 1...4, using: &random)
             return TreeKey(unchecked: (0..<count).map { _ in pieces.randomElement(using: &random) ?? "a" }.joined())
         }
-    }
-}
-
-/// A generator whose seed is printed when something fails (SplitMix64).
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }
