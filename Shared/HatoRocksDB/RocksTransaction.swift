@@ -8,6 +8,8 @@ final class RocksTransaction: CommitTransaction {
     private(set) var writtenBytes = 0
     private(set) var recorded: [UInt8] = []
     private(set) var note: (any Sendable)?
+    /// Whether it deletes a range.
+    private(set) var deletesRange = false
     private var hasRecorded = false
     private let writer: RocksWriter
 
@@ -47,6 +49,7 @@ final class RocksTransaction: CommitTransaction {
     func deleteRange(_ range: KeyRange) {
         guard !range.isEmpty, phase.willWrite(key: range.lower.span) else { return }
         writtenBytes += range.lower.count
+        deletesRange = true
         writer.batch.deleteRange(range.lower, range.upper ?? RocksDatabase.endOfKeys)
     }
 
@@ -78,6 +81,13 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     private var isMarked = false
     /// Why RocksDB did not take a batch; it is not offered again.
     private var failure: StoreError?
+    /// Whether the batch deletes a range.
+    private var deletesRange = false
+    /// Whether a range tombstone lies, or is about to, in one memtable with many rows that it may cover.
+    private var owesRotation = false
+
+    /// A read near a tombstone steps over at most this many covered rows: some 2 ms. Fewer are not worth a file.
+    private static let freshRowsMax: UInt64 = 16_384
 
     init(_ database: RocksDatabase, in folder: StoreFolder) {
         self.database = database
@@ -91,6 +101,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     }
 
     func apply(_ transaction: RocksTransaction) {
+        if transaction.deletesRange { deletesRange = true }
         batch.putCommit(transaction.nextVersion, record: transaction.recorded)
         isWaiting = true
         isMarked = false
@@ -105,7 +116,10 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     func writeBatch() throws(StoreError) {
         if let failure { throw failure }
         guard isWaiting else { return }
-        do throws(StoreError) { try database.write(batch) } catch {
+        do throws(StoreError) {
+            try rotateIfOwed()
+            try database.write(batch)
+        } catch {
             failure = error
             throw error
         }
@@ -113,6 +127,13 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         batch.clear()
         isMarked = false
         mark()
+    }
+
+    /// Before a tombstone is written, as a rule; else as soon as possible after it: then writing out drops what it covers.
+    private func rotateIfOwed() throws(StoreError) {
+        if deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
+        deletesRange = false
+        if owesRotation, try database.rotateRows() { owesRotation = false }
     }
 
     private func mark() {

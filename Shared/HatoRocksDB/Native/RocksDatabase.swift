@@ -97,6 +97,23 @@ final class RocksDatabase: @unchecked Sendable {
         try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
     }
 
+    /// Closes the memtable of the rows, which is then written out in the background, and begins a new one.
+    ///
+    /// A range tombstone in a newer memtable or file than the rows it covers is jumped over by every read near it; of
+    /// rows in the same memtable, each is stepped over. False when there is one to be written out already: a second one
+    /// might make writes wait for it.
+    func rotateRows() throws(StoreError) -> Bool {
+        guard property("rocksdb.num-immutable-mem-table", of: rows) == 0 else { return false }
+        let options = rocksdb_flushoptions_create()
+        defer { rocksdb_flushoptions_destroy(options) }
+        rocksdb_flushoptions_set_wait(options, 0)
+        try checked { rocksdb_flush_cf(handle, options, rows, $0) }
+        return true
+    }
+
+    /// Rows and tombstones in the memtable that is written to.
+    var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
+
     func syncLog() throws(StoreError) {
         try checked { rocksdb_flush_wal(handle, 1, $0) }
     }
@@ -255,6 +272,7 @@ final class RocksDatabase: @unchecked Sendable {
             figures[name] = Double([rows, commits].reduce(0) { $0 + self.property(property, of: $1) })
         }
         figures["rocksdb.rows_estimate"] = Double(property("rocksdb.estimate-num-keys", of: rows))
+        figures["rocksdb.fresh_rows"] = Double(freshRows)
         figures["rocksdb.snapshots"] = Double(property("rocksdb.num-snapshots", of: rows))
         figures["rocksdb.running_compactions"] = Double(property("rocksdb.num-running-compactions", of: rows))
         figures["rocksdb.running_flushes"] = Double(property("rocksdb.num-running-flushes", of: rows))
