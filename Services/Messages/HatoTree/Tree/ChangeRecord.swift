@@ -66,7 +66,7 @@ extension ChangeRecord {
 
 extension TreeNode {
     /// Bytes of its keys and values, about as many as a record needs for them; none for nothing.
-    fileprivate var byteCount: Int {
+    var byteCount: Int {
         switch self {
         case .empty: 0
         case .leaf(let leaf, let priority): leaf.byteCount + (priority?.leaf.byteCount ?? 0)

@@ -137,12 +137,13 @@ public struct NodeSkeleton: Sendable, Hashable {
 ///
 /// Each limit is far above what a mebibyte of values needs, or a thousand matches, which is all that followers are told
 /// one by one. Reading rows and taking their keys apart costs about a microsecond a row (some 0.15 for the step, 0.4 to
-/// 0.6 for the keys), a jump to the next child some 2.3: all of it stays under 50 ms.
+/// 0.6 for the keys), a jump to the next child some 2.3: all of it, with the mebibyte of rows that was read before one
+/// knew that the node is large, stays under 50 ms.
 public struct SkeletonBudget: Sendable {
     /// Rows, or values and priorities of a node at hand.
-    public var rows = 32_768
+    public var rows = 12_288
     /// Bytes of rows that are read.
-    public var rowBytes = 16 * 1024 * 1024
+    public var rowBytes = 8 * 1024 * 1024
     /// Bytes of the keys that are kept.
     public var keyBytes = 4 * 1024 * 1024
     /// Keys of shallow skeletons.

@@ -6,8 +6,8 @@ public enum TreeError: Error, Sendable {
     case invalid(parameter: String, ArgumentError)
     /// The answer, or the node a precondition looks at, is larger than `bytesMax`.
     case tooBig(bytesMax: Int)
-    /// `ifMatch` named another etag than the node has.
-    case etagMismatch(etag: String, value: TreeNode)
+    /// `ifMatch` named another etag than the node has; `value` nil: too large to tell.
+    case etagMismatch(etag: String, value: TreeNode?)
     /// The same, and the writer may not read the node.
     case hiddenMismatch
     /// `ifVersion` is older than the newest change of the node.
@@ -28,9 +28,7 @@ extension TreeError: RPCErrorConvertible {
                 reason: "too_big",
                 "The node is larger than \(bytesMax) bytes; page it, query it, read it shallow or export it")
         case .etagMismatch(let etag, let value):
-            .failedPrecondition(
-                reason: "etag_mismatch", "The node has changed: its etag is \(etag)",
-                data: ["etag": .string(etag), "value": value.plain])
+            Self.mismatch(etag, value)
         case .hiddenMismatch:
             .failedPrecondition(reason: "etag_mismatch", "The node has changed")
         case .versionMismatch:
@@ -40,5 +38,12 @@ extension TreeError: RPCErrorConvertible {
         case .corrupted:
             .internalError
         }
+    }
+
+    private static func mismatch(_ etag: String, _ value: TreeNode?) -> RPCError {
+        var data: JSONObject = ["etag": .string(etag)]
+        if let value { data["value"] = value.plain }
+        return .failedPrecondition(
+            reason: "etag_mismatch", "The node has changed: its etag is \(etag)", data: data)
     }
 }

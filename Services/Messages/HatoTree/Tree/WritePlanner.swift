@@ -12,6 +12,7 @@ public struct WritePlanner: Sendable {
     public let indexes: any IndexSet
 
     private let memory: ParentMemory?
+    private let etags = EtagMemory()
 
     /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the
     ///   reader alone.
@@ -40,6 +41,7 @@ public struct WritePlanner: Sendable {
             let write = IndexedWrite(changes: draft.changes, reader: reader, codec: codec)
             try indexes.appendRows(for: write, to: &draft.rows)
         }
+        etags.forget(draft.changes)
         var plan = draft.plan(at: now)
         if case .etag? = mutation.condition { plan.etag = SimpleHash.etag(targets[0].node) }
         return plan
@@ -113,17 +115,30 @@ public struct WritePlanner: Sendable {
         switch mutation.condition {
         case nil: return
         case .etag(let wanted)?:
-            let node = try NodeReader(reader, codec: codec).node(
-                at: mutation.path, bytesMax: WritePlanner.hashedBytesMax)
-            let etag = SimpleHash.etag(node)
-            guard etag == wanted else {
-                throw mutation.hidesStored ? .hiddenMismatch : TreeError.etagMismatch(etag: etag, value: node)
+            let stored = try storedEtag(mutation.path, reader)
+            guard stored.etag == wanted else {
+                throw mutation.hidesStored
+                    ? .hiddenMismatch : TreeError.etagMismatch(etag: stored.etag, value: stored.value)
             }
         case .version(let version)?:
             guard let history, try !history.wasWritten(mutation.path, after: version) else {
                 throw TreeError.versionMismatch
             }
         }
+    }
+}
+
+extension WritePlanner {
+    /// The etag of a node, and the node itself unless it is too large for an error to carry.
+    ///
+    /// A large node is hashed once, however many writes ask for it before it changes: every other write waits meanwhile.
+    private func storedEtag(_ path: TreePath, _ reader: any TreeReader) throws -> (etag: String, value: TreeNode?) {
+        if let etag = etags.etag(at: path) { return (etag, nil) }
+        let node = try NodeReader(reader, codec: codec).node(at: path, bytesMax: WritePlanner.hashedBytesMax)
+        let etag = SimpleHash.etag(node)
+        if node.byteCount <= EtagMemory.smallBytesMax { return (etag, node) }
+        etags.remember(etag, at: path)
+        return (etag, nil)
     }
 }
 

@@ -201,6 +201,35 @@ struct WritePlannerTests {
         #expect(try tree.text("/", .export) == #"{"a":{"b":1}}"#)
     }
 
+    @Test func largeNodeIsHashedOnceUntilItChanges() throws {
+        let tree = MemoryTree()
+        let planner = tree.planner
+        let path = try TreePath("/big")
+        let reader = CountingRows(tree.rows)
+        func apply(_ mutation: Mutation) throws {
+            try planner.plan(mutation, reading: reader, at: 1).rows.apply(to: tree.rows)
+        }
+        let text = JSONValue.string(String(repeating: "x", count: 2_000))
+        try apply(.set(.object(JSONObject(uniqueMembers: (0..<600).map { .init("k\($0)", text) })), at: path))
+        func refusal(_ etag: String) throws -> (etag: String, read: Int) {
+            let before = reader.read
+            let error = #expect(throws: TreeError.self) { try apply(.set(1, at: path, if: .etag(etag))) }
+            let data = try #require(error?.rpcError.data)
+            #expect(data["value"] == nil, "an error carries no large node")
+            return (try #require(data["etag"]?.string), reader.read - before)
+        }
+        let first = try refusal("wrong")
+        #expect(first.read >= 600)
+        let second = try refusal("wrong")
+        #expect(second.etag == first.etag)
+        #expect(second.read == 0)
+        try apply(.set("other", at: TreePath("/big/k7")))
+        let third = try refusal(first.etag)
+        #expect(third.etag == SimpleHash.etag(try tree.nodes.node(at: path)))
+        try apply(.set(1, at: path, if: .etag(third.etag)))
+        #expect(try tree.text("/big") == "1")
+    }
+
     @Test func etagIsThePrecondition() throws {
         let tree = MemoryTree()
         let path = try TreePath("/a")
