@@ -12,6 +12,7 @@ struct DatabaseMethods: Sendable {
     let reads: ReadOrder
     let builds: IndexBuilds
     let administration: DatabaseAdministration
+    private let indexCounts: IndexCounts
 
     init(_ parts: ServiceParts, queue: CommitQueue, reads: ReadOrder, builds: IndexBuilds) {
         self.parts = parts
@@ -19,6 +20,7 @@ struct DatabaseMethods: Sendable {
         self.reads = reads
         self.builds = builds
         administration = DatabaseAdministration(parts)
+        indexCounts = IndexCounts(now: parts.now)
     }
 
     func add(to router: inout RPCRouter) {
@@ -38,9 +40,11 @@ struct DatabaseMethods: Sendable {
             }
         }
         router.handleInOrder(Messages.Rules.Set.self) { setRules($0, $1, $2) }
-        router.handleInOrder(Messages.Indexes.List.self) { request, context, reply in
+        router.handleInOrder(Messages.Indexes.List.self) { [indexCounts] request, context, reply in
             reads.read(context, reply) { view in
-                try IndexListing(database: view.database(request.database), snapshot: view.snapshot).list()
+                try IndexListing(
+                    database: view.database(request.database), snapshot: view.snapshot, counts: indexCounts
+                ).list()
             }
         }
     }
