@@ -10,7 +10,18 @@ public struct IdentityConfiguration: Sendable {
     /// Verified tokens remembered; the oldest goes when one more comes.
     public var rememberedTokensMax = 20_000
     /// After the keys came, an unknown `kid` asks for them again only when they are older than this.
-    public var refetchMillisecondsMin: Int64 = 60_000
+    public var refetchMillisecondsMin: Int64 = 1_000
+    /// So many times in a row; then one more each time `refetchRecoveryMilliseconds` have passed.
+    public var refetchBurst = 6
+    public var refetchRecoveryMilliseconds: Int64 = 6_000
+    /// A token issued longer than this before the keys were fetched names no key that is newer than they are: auth
+    /// publishes a key before it signs with it, and clocks differ by less.
+    public var keyLeewaySeconds: Int64 = 60
+    /// How long a `kid` that auth did not have is refused without asking, and how many of them are remembered.
+    public var absentKeyMilliseconds: Int64 = 60_000
+    public var absentKeysMax = 1_000
+    /// No key has a longer id.
+    public var keyIDBytesMax = 256
     /// After asking failed, nobody asks again before this.
     public var retryMillisecondsMin: Int64 = 1_000
     /// How often keys are fetched without being asked for.

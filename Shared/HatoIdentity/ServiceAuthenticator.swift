@@ -5,8 +5,8 @@ import Synchronization
 /// Proves who is calling.
 ///
 /// Knows the administrator keys and verifies ID tokens with the public keys of auth (protocol §2). The keys come from
-/// `fetchKeys`, are kept on disk, and are asked for again when a token names an unknown key, at most once a minute and
-/// by one asker at a time. A verified token is remembered until it expires.
+/// `fetchKeys`, are kept on disk, and are asked for again when a token names an unknown key, as often as
+/// `KeyFetchStateMachine` lets it and by one asker at a time. A verified token is remembered until it expires.
 ///
 /// `remembered` is called on event loops: a hash and a look-up under a lock that nobody holds while doing more than
 /// that.
@@ -91,7 +91,7 @@ public final class ServiceAuthenticator: Authenticator {
         do {
             return .user(try verify(credential).caller)
         } catch TokenError.unknownKey(let kid) where !kid.isEmpty {
-            guard try await refetch() else { throw TokenError.unknownKey(kid).rpcError }
+            try await fetchKey(kid, of: credential)
         } catch {
             throw error.rpcError
         }
@@ -144,22 +144,29 @@ public final class ServiceAuthenticator: Authenticator {
 
     // MARK: Keys
 
-    /// Asks for keys because a token named an unknown one. False when they were asked for a moment ago: the token is
-    /// wrong.
-    private func refetch() async throws -> Bool {
-        let now = now()
-        let decision = state.withLock { $0.fetch.keyWasMissed(now: now, configuration) }
-        switch decision {
-        case .refuse: return false
-        case .unavailable: throw unavailable
-        case .fetch:
-            do {
-                try await fetch()
-                return true
-            } catch {
-                throw unavailable
-            }
+    /// Asks for the keys because a token named one that is not here; returns when it has come.
+    private func fetchKey(_ kid: String, of credential: String) async throws {
+        let unknown = TokenError.unknownKey(kid).rpcError
+        guard let issuedAt = SignedParts.unprovenIssueTime(of: credential, bytesMax: configuration.tokenBytesMax) else {
+            throw unknown
         }
+        let claim = KeyFetchStateMachine.Claim(kid: kid, issuedAt: issuedAt)
+        let now = now()
+        switch state.withLock({ $0.fetch.keyWasMissed(claim, now: now, configuration) }) {
+        case .refuse: throw unknown
+        case .later: throw keyMayCome
+        case .unavailable: throw unavailable
+        case .fetch: break
+        }
+        let isOwn: Bool
+        do { isOwn = try await fetch() } catch { throw unavailable }
+        let isHere = state.withLock { state in
+            if state.verifier.keys[kid] != nil { return true }
+            if isOwn { state.fetch.keyWasAbsent(kid, now: now, configuration) }
+            return false
+        }
+        // A fetch that was under way before may have been answered before the key was there.
+        guard isHere else { throw isOwn ? unknown : keyMayCome }
     }
 
     private var unavailable: RPCError {
@@ -167,17 +174,25 @@ public final class ServiceAuthenticator: Authenticator {
             reason: "auth_unavailable", "The keys to verify this ID token cannot be fetched from auth now; try again")
     }
 
+    private var keyMayCome: RPCError {
+        .unavailable(
+            reason: "key_not_fetched",
+            "The key of this ID token is not here yet, and auth was asked for its keys a moment ago; try again")
+    }
+
     /// One fetch for all who want one now. The task is unstructured because nobody who waits for it may cancel it for
-    /// the others; it ends with the answer of `fetchKeys`.
-    private func fetch() async throws {
-        let flight = state.withLock { state in
-            if let flight = state.flight { return flight }
+    /// the others; it ends with the answer of `fetchKeys`. False when it was under way already.
+    @discardableResult
+    private func fetch() async throws -> Bool {
+        let (flight, isOwn) = state.withLock { state in
+            if let flight = state.flight { return (flight, false) }
             state.fetch.fetchStarted(now: now())
             let flight = Task { try await self.fetchOnce() }
             state.flight = flight
-            return flight
+            return (flight, true)
         }
         try await flight.value
+        return isOwn
     }
 
     private func fetchOnce() async throws {

@@ -89,6 +89,14 @@ struct SignedParts {
         payload = parts[1]
     }
 
+    /// When a token says that it was issued, in seconds since 1970, nothing of it proven; nil when it does not say so.
+    static func unprovenIssueTime(of token: String, bytesMax: Int) -> Int64? {
+        guard let claims = try? SignedParts(token, bytesMax: bytesMax).claims(),
+            let number = claims["iat"]?.number, number >= 0, number < 253_402_300_800
+        else { return nil }
+        return Int64(number)
+    }
+
     func claims() throws(TokenError) -> JSONObject {
         guard let bytes = Base64URL.decode(payload), case .object(let claims)? = try? JSONParser.parse(bytes, depth: 16)
         else { throw .malformed }

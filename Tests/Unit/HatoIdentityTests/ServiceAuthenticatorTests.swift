@@ -39,10 +39,16 @@ private final class World: Sendable {
     }
 
     func token(uid: String = "masuo", key: Int = 0, lifetime: Int64 = 3600) throws -> String {
-        let (key, now) = state.withLock { ($0.keys[key], $0.now / 1000) }
+        try token(uid: uid, signedBy: state.withLock { $0.keys[key] }, lifetime: lifetime)
+    }
+
+    func token(
+        uid: String = "masuo", signedBy key: SigningKey, issuedIn seconds: Int64 = 0, lifetime: Int64 = 3600
+    ) throws -> String {
+        let issuedAt = now / 1000 + seconds
         return try key.sign([
             "iss": "https://securetoken.google.com/hato", "aud": "hato", "sub": .string(uid),
-            "iat": .number(Double(now)), "exp": .number(Double(now + lifetime)),
+            "iat": .number(Double(issuedAt)), "exp": .number(Double(issuedAt + lifetime)),
         ])
     }
 
@@ -110,18 +116,86 @@ struct ServiceAuthenticatorTests {
         #expect(try await authenticator.authenticate(tokens[0]).uid == "user0")
     }
 
-    @Test func unknownKeyIsAskedForAtMostOnceAMinute() async throws {
+    @Test func fourRotationsWithinAMinuteLockNobodyOut() async throws {
         let world = World()
         let authenticator = world.authenticator()
         _ = try await authenticator.authenticate(try world.token())
-        #expect(world.fetches == 1)
+        for index in 1...4 {
+            world.pass(5_000)
+            world.state.withLock { $0.keys.append(SigningKey(kid: "r\(index)")) }
+            let token = try world.token(uid: "user\(index)", key: index)
+            #expect(try await authenticator.authenticate(token).uid == "user\(index)")
+        }
+        #expect(world.fetches == 5)
+    }
+
+    @Test func aKeyThatComesRightAfterAFetchIsToBeAskedForAgain() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        _ = try await authenticator.authenticate(try world.token())
         world.state.withLock { $0.keys.append(SigningKey(kid: "k2")) }
         let rotated = try world.token(key: 1)
-        #expect(await reason { try await authenticator.authenticate(rotated) } == "INVALID_ID_TOKEN")
+        await #expect {
+            try await authenticator.authenticate(rotated)
+        } throws: {
+            ($0 as? RPCError)?.reason == "key_not_fetched" && ($0 as? RPCError)?.isRetryable == true
+        }
         #expect(world.fetches == 1)
-        world.pass(60_000)
+        world.pass(1_000)
         #expect(try await authenticator.authenticate(rotated).uid == "masuo")
         #expect(world.fetches == 2)
+    }
+
+    @Test func strangersCannotUseUpTheFetchesOfOthers() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        _ = try await authenticator.authenticate(try world.token())
+        let stranger = { (index: Int) in try world.token(signedBy: SigningKey(kid: "made-up-\(index)")) }
+        // A minute of tokens with ever new key ids, ten a second.
+        for index in 0..<600 {
+            world.pass(100)
+            let token = try stranger(index)
+            #expect(await reason { try await authenticator.authenticate(token) } != nil)
+        }
+        #expect((7...17).contains(world.fetches), "a few at once, then one each six seconds")
+        world.state.withLock { $0.keys.append(SigningKey(kid: "k2")) }
+        let rotated = try world.token(key: 1)
+        var waited: Int64 = 0
+        for index in 600... where waited <= 6_000 {
+            if await reason({ try await authenticator.authenticate(rotated) }) == nil { break }
+            world.pass(100)
+            waited += 100
+            let token = try stranger(index)
+            _ = await reason { try await authenticator.authenticate(token) }
+        }
+        #expect(try await authenticator.authenticate(rotated).uid == "masuo")
+    }
+
+    @Test func aKeyIDThatAuthDoesNotHaveIsAskedForOnce() async throws {
+        let world = World()
+        let authenticator = world.authenticator()
+        _ = try await authenticator.authenticate(try world.token())
+        let foreign = SigningKey(kid: "foreign")
+        for _ in 0..<20 {
+            world.pass(2_000)
+            let token = try world.token(signedBy: foreign)
+            #expect(await reason { try await authenticator.authenticate(token) } == "INVALID_ID_TOKEN")
+        }
+        #expect(world.fetches == 2)
+    }
+
+    @Test func aTokenFromBeforeTheKeysWereFetchedAsksForNothing() async throws {
+        let world = World()
+        let old = try world.token(signedBy: SigningKey(kid: "retired"))
+        let tomorrow = try world.token(signedBy: SigningKey(kid: "tomorrow"), issuedIn: 86_400)
+        world.pass(120_000)
+        let authenticator = world.authenticator()
+        _ = try await authenticator.authenticate(try world.token())
+        world.pass(10_000)
+        for token in [old, tomorrow] {
+            #expect(await reason { try await authenticator.authenticate(token) } == "INVALID_ID_TOKEN")
+        }
+        #expect(world.fetches == 1)
     }
 
     @Test func manyWhoWantTheKeysAtOnceAskOnce() async throws {
@@ -186,7 +260,10 @@ struct ServiceAuthenticatorTests {
         let authenticator = world.authenticator()
         let token = try world.token()
         _ = try await authenticator.authenticate(token)
-        authenticator.replaceKeys([SigningKey(kid: "k9").verificationKey.jwk])
+        let kept = SigningKey(kid: "k9")
+        world.state.withLock { $0.keys = [kept] }
+        authenticator.replaceKeys([kept.verificationKey.jwk])
+        world.pass(2_000)
         #expect(authenticator.remembered(token) == nil)
         #expect(await reason { try await authenticator.authenticate(token) } == "INVALID_ID_TOKEN")
     }
