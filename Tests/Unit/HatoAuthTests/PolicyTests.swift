@@ -28,6 +28,7 @@ struct PasswordPolicyTests {
             "password", "PassWord123", "Qwertyuiop", "aaaaaaaa", "abcabcabc", "12345678", "87654321", "567890123",
             "abcdefgh",
             "1qaz2wsx3edc4rfv", "correcthorsebatterystaple", "ｐａｓｓｗｏｒｄ", "123456789012345",
+            "iloveyouiloveyou", "passwordpassword", "SunshineSunshineSunshine",
         ] {
             #expect(problem(text)?.reason == "WEAK_PASSWORD", "\(text)")
         }

@@ -42,10 +42,11 @@ struct AccountChange: Sendable {
         return account
     }
 
-    /// Whether who was signed in before must show a credential again.
+    /// Whether who was signed in before must show a credential again. A disabled account's sessions stay, of no use, so
+    /// that they are told why (spec auth §5); they end when it is enabled again.
     func endsSessions(_ before: AccountRecord, _ after: AccountRecord) -> Bool {
         let isPasswordChanged = passwordHash != nil || (before.passwordHash != nil && after.passwordHash == nil)
-        return isPasswordChanged || before.email != after.email || (after.disabled && !before.disabled)
+        return isPasswordChanged || before.email != after.email || (before.disabled && !after.disabled)
     }
 
     private func set(_ account: inout AccountRecord) {

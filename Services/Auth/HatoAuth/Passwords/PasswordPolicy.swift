@@ -24,7 +24,7 @@ struct PasswordPolicy: Sendable {
         if names.contains(where: { isName($0, folded) }) {
             return weak("Password should not be the e-mail address or the username")
         }
-        if PasswordBlocklist.all.contains(folded) || isRepetition(folded) || isSequence(folded) {
+        if isCommon(folded) || isRepetition(folded) || isSequence(folded) {
             return weak(
                 "Password should not be one that is tried first, such as a common word, a repetition or a sequence")
         }
@@ -38,12 +38,26 @@ struct PasswordPolicy: Sendable {
         return folded == name || folded == String(name.prefix { $0 != "@" })
     }
 
+    /// On the list, or something from the list again and again: `iloveyouiloveyou`.
+    private func isCommon(_ folded: String) -> Bool {
+        let scalars = Array(folded.unicodeScalars)
+        return (1...max(1, scalars.count)).contains { period in
+            guard scalars.count.isMultiple(of: period), isPeriodic(scalars, period) else { return false }
+            var pattern = String.UnicodeScalarView()
+            pattern.append(contentsOf: scalars.prefix(period))
+            return PasswordBlocklist.all.contains(String(pattern))
+        }
+    }
+
+    private func isPeriodic(_ scalars: [Unicode.Scalar], _ period: Int) -> Bool {
+        scalars.indices.dropFirst(period).allSatisfy { scalars[$0] == scalars[$0 - period] }
+    }
+
     /// `aaaaaa`, `abcabcabc`: a pattern of at most four characters, again and again.
     private func isRepetition(_ folded: String) -> Bool {
         let scalars = Array(folded.unicodeScalars)
         return (1...4).contains { period in
-            scalars.count >= period * 2
-                && scalars.indices.dropFirst(period).allSatisfy { scalars[$0] == scalars[$0 - period] }
+            scalars.count >= period * 2 && isPeriodic(scalars, period)
         }
     }
 
