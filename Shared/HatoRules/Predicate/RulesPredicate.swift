@@ -4,7 +4,7 @@ public import HatoModel
 /// §9.5, §9.6): `after.kind == 'text' && before.status != after.status`.
 ///
 /// A member of a value is its child: `after.author.uid`, or `after['first-name']` where the key is no name; what is
-/// missing is `null`, and a leaf with a priority is the leaf. Texts have `contains`, `beginsWith`, `endsWith`,
+/// missing is `null`, and a leaf with a priority is the leaf. Texts have `length`, `contains`, `beginsWith`, `endsWith`,
 /// `toLowerCase` and `toUpperCase`. What cannot be evaluated (a text that is less than a number) does not hold. One
 /// evaluation visits each part of the condition at most once.
 public struct RulesPredicate: Sendable, Hashable {
@@ -29,19 +29,38 @@ public struct RulesPredicate: Sendable, Hashable {
         }
     }
 
+    /// What is known of a condition when not all values are.
+    public enum Truth: Sendable, Hashable {
+        case holds
+        case doesNotHold
+        /// It depends on what is not known.
+        case unknown
+    }
+
     /// Whether it holds for these values; nil is the value of a name that has none.
-    public func holds(_ value: (String) -> JSONValue?) -> Bool {
+    public func holds(_ value: (String) -> JSONValue?) -> Bool { truth(unknown: [], value) == .holds }
+
+    /// The same when nobody knows the values of some names: `before.a == 1 && after.b == 2` does not hold, whatever
+    /// was before, where `after.b` is 3.
+    public func truth(unknown: Set<String>, _ value: (String) -> JSONValue?) -> Truth {
         withoutActuallyEscaping(value) { value in
-            (try? RulesPredicateEvaluator(value: value).value(of: expression)) == .bool(true)
+            do throws(RulesPredicateEvaluator.Failure) {
+                let outcome = try RulesPredicateEvaluator(value: value, unknown: unknown).value(of: expression)
+                return outcome == .bool(true) ? .holds : .doesNotHold
+            } catch {
+                return error == .unknown ? .unknown : .doesNotHold
+            }
         }
     }
 
-    /// The places that it reads: a name and the keys below it, as far as they are written out.
+    /// The places that it reads: a name and the keys below it, as far as they are written out; of `after.text.length`
+    /// the text.
     public var places: [[String]] { expression.places }
 }
 
 extension RulesExpression {
     fileprivate var places: [[String]] {
+        if case .member(let text, RulesTextMethod.length) = kind { return text.places }
         if let place { return [place] }
         if case .call(let target, let arguments) = kind, case .member(let text, _) = target.kind {
             return text.places + arguments.flatMap(\.places)

@@ -36,6 +36,7 @@ struct RulesPredicateChecker {
                     offset: expression.offset, message: "Unknown variable '\(name)'; there are \(known).")
             }
             return .value
+        case .member(let parent, RulesTextMethod.length) where try kind(of: parent) == .string: return .number
         case .member(let parent, _):
             try require(parent, [.value], "Invalid property access: target is not an object.")
             return .value

@@ -8,6 +8,9 @@ enum RulesTextMethod: String {
     case toLowerCase
     case toUpperCase
 
+    /// Of a text: in UTF-16, as JavaScript counts. Of anything else it is a child of that name.
+    static let length = "length"
+
     /// Whether it is asked with a text, and answers yes or no.
     var takesText: Bool {
         switch self {
@@ -20,9 +23,15 @@ enum RulesTextMethod: String {
 /// Evaluates a condition that was checked. Recursion ends with the height of the expression.
 struct RulesPredicateEvaluator {
     let value: (String) -> JSONValue?
+    /// Names whose values nobody knows.
+    var unknown: Set<String> = []
 
-    /// An operand that its operator does not take.
-    struct Failure: Error {}
+    enum Failure: Error {
+        /// An operand that its operator does not take.
+        case mistaken
+        /// It depends on a name whose value is not known.
+        case unknown
+    }
 
     func value(of expression: RulesExpression) throws(Failure) -> JSONValue {
         switch expression.kind {
@@ -30,9 +39,16 @@ struct RulesPredicateEvaluator {
         case .bool(let bool): return .bool(bool)
         case .number(let number): return .number(number)
         case .string(let text): return .string(text)
-        case .array, .regex: throw Failure()
-        case .variable(let name): return leaf(value(name))
-        case .member(let parent, let key): return leaf(try value(of: parent)[key])
+        case .array, .regex: throw .mistaken
+        case .variable(let name):
+            guard !unknown.contains(name) else { throw .unknown }
+            return leaf(value(name))
+        case .member(let parent, let key):
+            let parent = try value(of: parent)
+            if key == RulesTextMethod.length, case .string(let text) = parent {
+                return .number(Double(text.utf16.count))
+            }
+            return leaf(parent[key])
         case .element(let parent, let key): return leaf(try value(of: parent)[text(of: key)])
         case .call(let target, let arguments): return try call(target, arguments)
         case .unary(.not, let operand): return .bool(!(try bool(of: operand)))
@@ -47,17 +63,17 @@ struct RulesPredicateEvaluator {
     private func leaf(_ value: JSONValue?) -> JSONValue { value?[".value"] ?? value ?? .null }
 
     private func bool(of expression: RulesExpression) throws(Failure) -> Bool {
-        guard case .bool(let bool) = try value(of: expression) else { throw Failure() }
+        guard case .bool(let bool) = try value(of: expression) else { throw .mistaken }
         return bool
     }
 
     private func number(of expression: RulesExpression) throws(Failure) -> Double {
-        guard case .number(let number) = try value(of: expression) else { throw Failure() }
+        guard case .number(let number) = try value(of: expression) else { throw .mistaken }
         return number
     }
 
     private func text(of expression: RulesExpression) throws(Failure) -> String {
-        guard case .string(let text) = try value(of: expression) else { throw Failure() }
+        guard case .string(let text) = try value(of: expression) else { throw .mistaken }
         return text
     }
 
@@ -65,8 +81,8 @@ struct RulesPredicateEvaluator {
         _ symbol: RulesBinaryOperator, _ left: RulesExpression, _ right: RulesExpression
     ) throws(Failure) -> JSONValue {
         switch symbol {
-        case .and: return .bool(try bool(of: left) ? try bool(of: right) : false)
-        case .or: return .bool(try bool(of: left) ? true : try bool(of: right))
+        case .and: return .bool(try either(left, right, decides: false))
+        case .or: return .bool(try either(left, right, decides: true))
         case .equal: return .bool(try value(of: left) == value(of: right))
         case .notEqual: return .bool(try value(of: left) != value(of: right))
         case .less: return .bool(try compare(left, right, <, <))
@@ -76,9 +92,23 @@ struct RulesPredicateEvaluator {
         case .add: return try sum(value(of: left), value(of: right))
         case .subtract: return .number(try number(of: left) - number(of: right))
         case .multiply: return .number(try number(of: left) * number(of: right))
-        case .divide: return .number(try number(of: left) / number(of: right))
+        case .divide:
+            let (dividend, divisor) = (try number(of: left), try number(of: right))
+            return .number(divisor == 0 ? .nan : dividend / divisor)
         case .remainder: return .number(try number(of: left).truncatingRemainder(dividingBy: number(of: right)))
         }
+    }
+
+    /// `decides` when one side is that, so that the other does not matter; else the right side.
+    private func either(
+        _ left: RulesExpression, _ right: RulesExpression, decides: Bool
+    ) throws(Failure) -> Bool {
+        let first: Bool
+        do { first = try bool(of: left) } catch {
+            guard error == .unknown, (try? bool(of: right)) == decides else { throw error }
+            return decides
+        }
+        return first == decides ? decides : try bool(of: right)
     }
 
     /// Two numbers or two texts; texts by UTF-16 units, as everywhere in the tree.
@@ -91,7 +121,7 @@ struct RulesPredicateEvaluator {
         case (.string(let left), .string(let right)):
             if left.utf16.lexicographicallyPrecedes(right.utf16) { return order(0, 1) }
             return right.utf16.lexicographicallyPrecedes(left.utf16) ? order(1, 0) : order(0, 0)
-        default: throw Failure()
+        default: throw .mistaken
         }
     }
 
@@ -101,24 +131,24 @@ struct RulesPredicateEvaluator {
         case (.string(let left), .string(let right)): return try joined(left, right)
         case (.string(let left), .number): return try joined(left, String(decoding: right.encoded, as: UTF8.self))
         case (.number, .string(let right)): return try joined(String(decoding: left.encoded, as: UTF8.self), right)
-        default: throw Failure()
+        default: throw .mistaken
         }
     }
 
     private func joined(_ left: String, _ right: String) throws(Failure) -> JSONValue {
-        guard left.utf8.count + right.utf8.count <= RulesLimits.predicateTextBytesMax else { throw Failure() }
+        guard left.utf8.count + right.utf8.count <= RulesLimits.predicateTextBytesMax else { throw .mistaken }
         return .string(left + right)
     }
 
     private func call(_ target: RulesExpression, _ arguments: [RulesExpression]) throws(Failure) -> JSONValue {
         guard case .member(let owner, let name) = target.kind, let method = RulesTextMethod(rawValue: name) else {
-            throw Failure()
+            throw .mistaken
         }
         let text = try text(of: owner)
         guard method.takesText else {
             return .string(method == .toLowerCase ? text.lowercased() : text.uppercased())
         }
-        guard let argument = arguments.first else { throw Failure() }
+        guard let argument = arguments.first else { throw .mistaken }
         // Bytes, not characters: an accent composed in another way is another text, as in the tree.
         let (bytes, part) = (Array(text.utf8), Array(try self.text(of: argument).utf8))
         switch method {

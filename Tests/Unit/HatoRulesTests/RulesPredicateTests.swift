@@ -26,6 +26,8 @@ import Testing
         "after.kind < 'texts' && 'a' <= 'a'", "after.text.contains('@サザエ')", "after.text.contains('')",
         "after.text.beginsWith('ただ')", "after.kind.endsWith('xt')", "after.kind.toUpperCase() == 'TEXT'",
         "'ABC'.toLowerCase() == 'abc'", "after.on == true ? after.n == 3 : false", "'aabaabaaa'.contains('aabaaa')",
+        "after.text.length == 9 && 'a😀'.length == 3 && 'x'.toUpperCase().length == 1", "after.n.length == null",
+        "after.length == null", "!(after.n / 0 > 1) && !(after.n / 0 < 1)",
         "after == after", "before.kind == 'draft' || after.n > 'x'",
     ])
     func whatHolds(_ text: String) throws {
@@ -37,6 +39,7 @@ import Testing
         "after.text.endsWith('波平')", "chat.beginsWith('c12')",
         // What cannot be evaluated does not hold.
         "after.missing < 1", "after.n < 'x'", "after.missing.contains('x')", "after.n.contains('3')",
+        "after.n / 0 > 1", "-after.n / 0 < 1", "after.n / 0 == after.n / 0", "after.n % 0 >= 0",
         "after.on + 1 == 2", "after[after.n] == null", "after.n / 0 == after.n / 0 - 1 + 'x'",
     ])
     func whatDoesNotHold(_ text: String) throws {
@@ -81,12 +84,27 @@ import Testing
             try !RulesPredicate("after.contains(before)", names: Self.names).holds { $0 == "after" ? big : sought })
     }
 
+    @Test(arguments: [
+        ("before.kind == 'draft'", RulesPredicate.Truth.unknown), ("before == null", .unknown),
+        ("before.kind != null && after.n == 3", .unknown), ("before.kind != null && after.n == 4", .doesNotHold),
+        ("after.n == 4 && before.kind != null", .doesNotHold), ("before.kind != null || after.n == 3", .holds),
+        ("before.kind != null || after.n == 4", .unknown), ("!(before.kind == 'x')", .unknown),
+        ("chat == 'c1' ? before.n > 1 : false", .unknown), ("chat == 'c2' ? before.n > 1 : true", .holds),
+        ("after.n > 'x' || before.n == 1", .doesNotHold), ("after.text.contains(before.text)", .unknown),
+    ])
+    func whatIsNotKnownLeavesOpenOnlyWhatDependsOnIt(_ text: String, truth: RulesPredicate.Truth) throws {
+        let condition = try RulesPredicate(text, names: Self.names)
+        #expect(condition.truth(unknown: ["before"]) { $0 == "before" ? nil : values[$0] } == truth)
+    }
+
     @Test func itSaysWhatItReads() throws {
         let condition = try RulesPredicate(
-            "after.author['uid'] != before.uid && after.text.contains(chat) && after[chat] == null", names: Self.names)
+            "after.author['uid'] != before.uid && after.text.contains(chat) && after[chat] == null"
+                + " && after.text.length > 3", names: Self.names)
         #expect(
             condition.places == [
                 ["after", "author", "uid"], ["before", "uid"], ["after", "text"], ["chat"], ["after"], ["chat"],
+                ["after", "text"],
             ])
     }
 }
