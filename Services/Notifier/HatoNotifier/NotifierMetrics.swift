@@ -14,12 +14,16 @@ final class NotifierMetrics: Sendable {
     private let changes = Counter(label: "hato_notifier_changes_total")
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
     private let skipped = Counter(label: "hato_notifier_changes_skipped_total")
+    private let incomplete = Counter(label: "hato_notifier_changes_incomplete_total")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let deliveredSinceStart = Atomic<Int>(0)
     private let droppedSinceStart = Atomic<Int>(0)
+    private let incompleteSinceStart = Atomic<Int>(0)
 
     var deliveredCount: Int { deliveredSinceStart.load(ordering: .relaxed) }
     var droppedCount: Int { droppedSinceStart.load(ordering: .relaxed) }
+
+    var incompleteCount: Int { incompleteSinceStart.load(ordering: .relaxed) }
 
     func count(_ event: OutboxEvent) {
         switch event.type {
@@ -43,6 +47,11 @@ final class NotifierMetrics: Sendable {
     func changesCame(_ count: Int) { changes.increment(by: count) }
     /// A change that no trigger can use: too many matches in one commit to be told one by one.
     func changeSkipped() { skipped.increment() }
+    /// Changes that a trigger fired for without what they lack.
+    func changesIncomplete(_ count: Int) {
+        incomplete.increment(by: count)
+        incompleteSinceStart.add(count, ordering: .relaxed)
+    }
     func recipientsLeftOut(_ count: Int) { leftOut.increment(by: count) }
     func feedHadGap() { gaps.increment() }
 }

@@ -12,6 +12,7 @@ enum NotifierError: Error, Sendable, Hashable {
     case triggerNotFound(String)
     case tooManyTriggers(Int)
     case notificationNotFound(String)
+    case deliveryNotFound(String)
     case noFeed
     case tooManyFollowers(Int)
     case unknownSubscription(String)
@@ -34,6 +35,8 @@ extension NotifierError: RPCErrorConvertible {
             .resourceExhausted(reason: "too_many_triggers", "There are \(max) triggers, which is the limit")
         case .notificationNotFound(let id):
             .notFound(reason: "notification_not_found", "There is no notification \"\(id)\", or it is no longer kept")
+        case .deliveryNotFound(let id):
+            .notFound(reason: "delivery_not_found", "There is no delivery \"\(id)\", or it is no longer kept")
         case .noFeed:
             .failedPrecondition(
                 reason: "no_administrator_key",

@@ -181,6 +181,9 @@ extension Notifier {
             /// Since the process started.
             public var delivered: Int
             public var dropped: Int
+            /// Changes that triggers fired for, since the process started, without what they ask for: their commits were
+            /// too big to tell what had been there before.
+            public var incomplete: Int
             /// When the first of the deliveries that wait is due; absent when none waits. Those that are being attempted
             /// wait for nothing.
             public var nextDueAt: Int?
@@ -192,6 +195,7 @@ extension Notifier {
                 self.dead = dead
                 self.delivered = delivered
                 self.dropped = dropped
+                incomplete = 0
                 self.cursors = cursors
             }
         }

@@ -80,7 +80,7 @@ extension Notifier.Triggers {
         public var options: Notifier.DeliveryOptions?
         /// What must hold of a change, as an expression of the rules language over `after`, `before`, `path`, `type`,
         /// `uid` (the author) and the names of the pattern: `after.kind == 'text' && chat != 'lobby'`. A condition that
-        /// cannot be evaluated does not hold.
+        /// cannot be evaluated does not hold; one that asks for what was before in a commit too big to tell it does.
         public var when: String?
 
         public init(

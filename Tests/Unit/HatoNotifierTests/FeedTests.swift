@@ -121,6 +121,42 @@ import Testing
         await notifier.stop()
     }
 
+    @Test func whatATooBigCommitDoesNotTellLosesNoMessage() async throws {
+        let notifier = try await started()
+        var trigger = Notifier.Triggers.Set(
+            id: "t", pattern: "/chats/{chat}/messages/{id}", recipients: .init(uids: ["u2"]),
+            notification: .init(title: "{before.text}", body: "{after.text}"))
+        trigger.on = [.created, .updated, .deleted]
+        trigger.when = "after.kind != 'draft' && before.kind == 'draft'"
+        trigger.options = .init(collapseKey: "{before.room}")
+        _ = try await notifier.client.call(trigger)
+        try await eventually("following") { try await notifier.isFollowing() }
+        notifier.messages.setNode("/chats/c1/messages/big", ["kind": "text", "text": "long"])
+        notifier.messages.setNode("/chats/c1/messages/draft", ["kind": "draft", "text": "not yet"])
+        func commit(_ id: String, _ type: Messages.Change.EntryType) {
+            notifier.messages.commit { _ in
+                var entry = Messages.Change.Entry(path: "/chats/c1/messages/\(id)", type: type)
+                entry.pattern = "/chats/{chat}/messages/{id}"
+                entry.params = ["chat": "c1", "id": id]
+                if type == .created { entry.before = .null }
+                if type == .deleted { entry.after = .null }
+                entry.truncated = true
+                entry.uid = "u1"
+                return [entry]
+            }
+        }
+        // Whatever was before, a draft now does not fire; and before what came now, nothing was.
+        commit("draft", .updated)
+        commit("big", .created)
+        commit("big", .updated)
+        commit("gone", .deleted)
+        try await eventually("both are delivered") { channel.deliveries.count == 2 }
+        #expect(bodies == ["long", ""])
+        #expect(channel.deliveries.allSatisfy { $0.content.text.title == "" && $0.content.collapseKey == nil })
+        #expect(try await notifier.stats.incomplete == 2)
+        await notifier.stop()
+    }
+
     @Test func afterCompactionItGoesOnAtTheOldestAndSaysSo() async throws {
         let messages = try await FakeMessages.start()
         let store = try MemoryStore()

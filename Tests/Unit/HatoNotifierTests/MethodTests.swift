@@ -51,6 +51,40 @@ import Testing
         await notifier.stop()
     }
 
+    @Test func whatWaitsForADeviceIsDroppedWhenItIsUnregistered() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) {
+            $0.delivery.backoff.first = .seconds(3_000)
+            $0.delivery.backoff.longest = .seconds(3_000)
+        }
+        let device = try await notifier.addDevice(of: "u1", at: "https://example.com/1").device
+        channel.answerNext([ScriptedChannel.busy])
+        var sent: [String] = []
+        for title in ["a", "b"] {
+            let result = try await notifier.client.call(
+                Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: title)))
+            sent.append(try #require(result.notification))
+            try await eventually("the first attempt") {
+                let status = try await notifier.client.call(Notifier.Status(notification: sent[0])).deliveries.first
+                return status?.state == .pending && status?.attempts == 1
+            }
+        }
+        let subscription = try await notifier.client.subscribe(Notifier.Follow())
+        _ = try await notifier.client.call(Notifier.Devices.Unregister(device: device))
+        let stats = try await notifier.stats
+        #expect(stats.pending == 0 && stats.dropped == 2 && stats.nextDueAt == nil)
+        for notification in sent {
+            let delivery = try await notifier.client.call(Notifier.Status(notification: notification)).deliveries.first
+            #expect(delivery?.state == .dropped && delivery?.reason == "device_gone")
+        }
+        var events: [Notifier.Event] = []
+        for try await event in subscription {
+            events.append(try Notifier.Event.decode(event.params))
+            if events.count == 2 { break }
+        }
+        #expect(Set(events.map(\.notification)) == Set(sent) && events.allSatisfy { $0.type == .dropped })
+        await notifier.stop()
+    }
+
     @Test func devicesBelongToTheirUser() async throws {
         let notifier = try await TestNotifier.start(channels: [channel])
         let device = try await notifier.call(Notifier.Devices.Register(url: "https://example.com/1"), as: "u1").device
@@ -180,6 +214,14 @@ import Testing
         #expect(try await notifier.client.call(Notifier.Dead.Replay(deliveries: [letter.delivery])).replayed == 1)
         try await eventually("delivered") { try await notifier.stats.delivered == 1 }
         #expect(try await notifier.client.call(Notifier.Dead.Drop(all: true)).dropped == 0)
+        // Named again it is no longer dead; named wrongly it is not there.
+        #expect(try await notifier.client.call(Notifier.Dead.Replay(deliveries: [letter.delivery])).replayed == 0)
+        for unknown in ["x", "ntf_0-0"] {
+            let names = [letter.delivery, unknown]
+            let replay = await error { _ = try await notifier.client.call(Notifier.Dead.Replay(deliveries: names)) }
+            let drop = await error { _ = try await notifier.client.call(Notifier.Dead.Drop(deliveries: names)) }
+            #expect(replay?.code == .notFound && replay?.reason == "delivery_not_found" && drop == replay)
+        }
         #expect(await error { _ = try await notifier.client.call(Notifier.Dead.Drop()) }?.code == .invalidArgument)
         #expect(
             await error { _ = try await notifier.client.call(Notifier.Dead.List(after: "x")) }?.code == .invalidArgument
@@ -238,6 +280,20 @@ import Testing
                 id: "a", pattern: "/a/{b}", recipients: .init(uids: ["u1"]), notification: .init(title: "x"))
             change(&set)
             return await error { [set] in _ = try await notifier.client.call(set) }
+        }
+        // What a trigger fills has the limits of `send`.
+        let long = String(repeating: "x", count: 40_000)
+        let tooLong: [(String, (inout Notifier.Triggers.Set) -> Void)] = [
+            ("notification.title", { $0.notification.title = long }),
+            ("notification.body", { $0.notification.body = long }), ("data", { $0.data = ["k": long] }),
+            ("options.collapseKey", { $0.options = .init(collapseKey: long) }),
+            ("recipients.uids", { $0.recipients = .init(uids: [long]) }),
+            ("recipients.uidsAt", { $0.recipients = .init(uidsAt: "/" + long) }),
+            ("recipients.uidField", { $0.recipients = .init(uidField: "after." + long) }),
+        ]
+        for (parameter, change) in tooLong {
+            let refused = await refusal(change)
+            #expect(refused?.code == .invalidArgument && refused?.data["parameter"]?.string == parameter)
         }
         let token = await refusal { $0.recipients = .init(tokenField: "after.token") }
         #expect(token?.reason == "unsupported_platform" && token?.data["parameter"] == "recipients.tokenField")

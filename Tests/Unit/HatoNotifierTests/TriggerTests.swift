@@ -164,6 +164,25 @@ import Testing
         #expect(try compiled(trigger).needsWholeNode(partial))
     }
 
+    @Test func aConditionThatCannotBeDecidedCountsAsTrue() throws {
+        var trigger = trigger()
+        trigger.when = "before.kind != after.kind"
+        var change = change(after: ["kind": "text", "text": "x", "senderName": "y"])
+        change.type = .updated
+        #expect(try !compiled(trigger).goesWithout(change))
+        change.isTruncated = true
+        #expect(try compiled(trigger).holds(change) && compiled(trigger).goesWithout(change))
+        // What the cut left is known.
+        change.before = ["kind": "text"]
+        #expect(try !compiled(trigger).holds(change))
+        change.before = nil
+        change.type = .created
+        #expect(try compiled(trigger).holds(change) && !compiled(trigger).goesWithout(change))
+        // What could not be read either.
+        change.after = nil
+        #expect(try compiled(trigger).holds(change) && compiled(trigger).goesWithout(change))
+    }
+
     @Test func theNotificationIsNamedByPathVersionAndTrigger() throws {
         let commit = FeedCommit(version: 7, epoch: "e", time: 1_000, changes: [])
         let settings = CompiledTrigger.Settings(limits: NotifierLimits(), timeToLive: .seconds(60), now: 5_000)

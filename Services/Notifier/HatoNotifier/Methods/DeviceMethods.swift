@@ -36,9 +36,10 @@ extension NotifierService {
         let (id, limits, time, policy) = (
             outbox.newID("dev_"), configuration.limits, configuration.time, configuration.delivery
         )
-        return try await store.write { transaction in
+        let (registered, gone) = try await store.write { transaction in
             let now = time.now()
             var writes = RecordWrites()
+            var gone: String?
             let addressKey = DeviceRecord.addressKey(request.platform, app: request.app, url: url)
             let former = try transaction.device(at: addressKey)
             var device: DeviceRecord
@@ -54,6 +55,7 @@ extension NotifierService {
                     throw NotifierError.tooManyDevices(limits.devicesPerUserMax)
                 }
                 if let former {
+                    gone = former.device
                     writes.delete(former.key)
                     writes.delete(former.userKey)
                 }
@@ -69,8 +71,10 @@ extension NotifierService {
             writes.put(device.userKey)
             writes.put(addressKey, bytes: Array(device.device.utf8))
             try writes.apply(to: transaction)
-            return Notifier.Devices.Register.Result(device: device.device, secret: shown?.text)
+            return (Notifier.Devices.Register.Result(device: device.device, secret: shown?.text), gone)
         }.outcome
+        if let gone { try await outbox.dropDeliveries(of: gone) }
+        return registered
     }
 
     func devices(_ request: Notifier.Devices.List, _ caller: Caller) async throws -> Notifier.Devices.List.Result {
@@ -119,6 +123,7 @@ extension NotifierService {
             writes.delete(device.addressKey)
             try writes.apply(to: transaction)
         }
+        try await outbox.dropDeliveries(of: name)
         return Empty()
     }
 

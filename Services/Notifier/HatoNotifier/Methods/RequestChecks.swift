@@ -31,6 +31,19 @@ struct RequestChecks: Sendable {
         try size(text.body, "notification.body", limits.bodyBytesMax)
     }
 
+    /// What a trigger fills is as long as what `send` is given, before it is filled as after. Says nothing of what is
+    /// in it: that is read by `CompiledTrigger`.
+    func trigger(_ trigger: Notifier.Trigger) throws(RPCError) {
+        try key(trigger.id, "id")
+        try size(trigger.notification.title, "notification.title", limits.titleBytesMax)
+        try size(trigger.notification.body, "notification.body", limits.bodyBytesMax)
+        try data(trigger.data)
+        try options(trigger.options)
+        if let uids = trigger.recipients.uids { try self.uids(uids, "recipients.uids") }
+        try size(trigger.recipients.uidsAt, "recipients.uidsAt", TreeLimits.pathBytesMax)
+        try size(trigger.recipients.uidField, "recipients.uidField", TreeLimits.pathBytesMax)
+    }
+
     func data(_ data: [String: String]?) throws(RPCError) {
         let bytes = (data ?? [:]).reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         guard bytes <= limits.dataBytesMax else {

@@ -84,6 +84,7 @@ extension NotifierService {
         var result = Notifier.Stats.Result(
             pending: counts.pending, leased: counts.leased, dead: counts.dead, delivered: outbox.metrics.deliveredCount,
             dropped: outbox.metrics.droppedCount, cursors: try await feeds?.statuses() ?? [])
+        result.incomplete = outbox.metrics.incompleteCount
         result.nextDueAt = counts.nextDueAt.map { Int($0) }
         return result
     }

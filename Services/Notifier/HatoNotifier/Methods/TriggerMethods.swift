@@ -19,9 +19,7 @@ extension NotifierService {
     }
 
     func setTrigger(_ trigger: Notifier.Trigger) async throws -> Notifier.Triggers.Set.Result {
-        try checks.key(trigger.id, "id")
-        try checks.data(trigger.data)
-        try checks.options(trigger.options)
+        try checks.trigger(trigger)
         let database: DatabaseName
         do { database = try DatabaseName(trigger.database) } catch {
             throw RPCError.invalidArgument("database", reason: error.reason, error.message)

@@ -52,14 +52,25 @@ extension Outbox {
                 delivery.machine.state == .leased, delivery.machine.attempts == lease.attempt
             else { return }
             let dueKey = delivery.dueKey
-            let action = delivery.machine.attemptEnded(outcome, at: draft.now, random: random, policy)
-            try draft.learn(outcome, about: delivery.device, policy)
+            var action = delivery.machine.attemptEnded(outcome, at: draft.now, random: random, policy)
+            let isKnown = try draft.learn(outcome, about: delivery.device, policy)
+            // Nobody is there any more to try it again for.
+            if !isKnown, case .waitUntil = action { action = delivery.machine.deviceWentAway(nil, at: draft.now) }
             switch action {
             case .finish: try draft.finishHead(delivery, dueKey: dueKey)
             case .waitUntil: try draft.moveHead(delivery, dueKey: dueKey)
             case .ignore, .send: break
             }
         }
+    }
+
+    /// Drops what waits for a device that is gone, in pages, each a transaction of its own. What is being attempted goes
+    /// on, and is dropped if it fails.
+    func dropDeliveries(of device: String) async throws {
+        var end: RecordKey?
+        repeat {
+            end = try await change { [end] in try $0.dropDeliveries(of: device, before: end, limit: 500) }
+        } while end != nil
     }
 
     /// Makes due what a process held that is no more.
@@ -134,19 +145,22 @@ extension OutboxDraft {
         }
     }
 
-    /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled.
-    fileprivate mutating func learn(_ outcome: DeliveryOutcome, about name: String, _ policy: DeliveryPolicy) throws {
-        guard var device = try transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else { return }
+    /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled. False when there
+    /// is no such device any more.
+    fileprivate mutating func learn(
+        _ outcome: DeliveryOutcome, about name: String, _ policy: DeliveryPolicy
+    ) throws -> Bool {
+        guard var device = try transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else { return false }
         switch outcome {
         case .delivered:
-            guard device.failingSince != nil else { return }
+            guard device.failingSince != nil else { return true }
             device.failingSince = nil
         case .deviceGone:
             device.state = .disabled
             device.disabledReason = "gone"
         case .failed:
             if let since = device.failingSince {
-                guard now - since >= policy.disableAfter.milliseconds, device.state == .active else { return }
+                guard now - since >= policy.disableAfter.milliseconds, device.state == .active else { return true }
                 device.state = .disabled
                 device.disabledReason = "failing"
             } else {
@@ -154,6 +168,7 @@ extension OutboxDraft {
             }
         }
         try writes.put(device.key, device)
+        return true
     }
 }
 

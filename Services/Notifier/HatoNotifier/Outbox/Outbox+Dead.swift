@@ -18,7 +18,9 @@ extension Outbox {
         }
     }
 
-    /// Puts dead deliveries at the end of their lanes again; returns how many.
+    /// Puts dead deliveries at the end of their lanes again; returns how many. Throws `NotifierError.deliveryNotFound`
+    /// when one that is named is not there, before anything is done; one that is not dead, or not any more, is passed
+    /// over.
     func replay(_ choice: DeadChoice) async throws -> Int {
         let timeToLive = policy.timeToLive.milliseconds
         return try await forEachDead(choice) { draft, delivery in
@@ -28,7 +30,7 @@ extension Outbox {
         }
     }
 
-    /// Drops dead deliveries; returns how many.
+    /// Drops dead deliveries, chosen as for `replay`; returns how many.
     func drop(_ choice: DeadChoice) async throws -> Int {
         try await forEachDead(choice) { draft, delivery in
             draft.writes.delete(delivery.deadKey)
@@ -45,6 +47,7 @@ extension Outbox {
         var count = 0
         switch choice {
         case .these(let ids):
+            try await requireAll(ids)
             for page in ids.pages(of: 500) {
                 count += try await visit(keys: { _ in page.compactMap { DeliveryRecord.key(id: $0) } }, body)
             }
@@ -62,6 +65,16 @@ extension Outbox {
             }
         }
         return count
+    }
+
+    private func requireAll(_ ids: [String]) async throws {
+        try await store.read { snapshot in
+            for id in ids {
+                guard let key = DeliveryRecord.key(id: id), try snapshot.contains(key) else {
+                    throw NotifierError.deliveryNotFound(id)
+                }
+            }
+        }
     }
 
     private func visit(

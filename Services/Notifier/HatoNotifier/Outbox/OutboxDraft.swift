@@ -156,6 +156,27 @@ struct OutboxDraft {
         writes.put(next.dueKey, bytes: next.key.bytes)
     }
 
+    /// Drops what waits in the lanes of a device, the last rows first, so that a lane never stands without its head; at
+    /// most `limit` rows before `end`. Returns where to go on, nil at the end.
+    mutating func dropDeliveries(of device: String, before end: RecordKey?, limit: Int) throws -> RecordKey? {
+        var range = KeyRange(prefix: RecordKey(.lane).with(device).bytes)
+        if let end { range.upper = end.bytes }
+        var rows: [(key: RecordKey, delivery: RecordKey)] = []
+        try transaction.scan(range, reverse: true) { key, value in
+            rows.append((RecordKey(bytes: key.copied), RecordKey(bytes: value.copied)))
+            return rows.count < limit ? .next : .stop
+        }
+        for row in rows {
+            guard var delivery = try transaction.record(DeliveryRecord.self, row.delivery),
+                delivery.machine.state == .pending
+            else { continue }
+            if try transaction.value(delivery.dueKey) == row.delivery.bytes { writes.delete(delivery.dueKey) }
+            _ = delivery.machine.deviceWentAway(nil, at: now)
+            try leaveLane(delivery)
+        }
+        return rows.count < limit ? nil : rows.last?.key
+    }
+
     private mutating func leaveLane(_ delivery: DeliveryRecord) throws {
         try writes.put(delivery.key, delivery)
         writes.delete(delivery.laneKey)

@@ -52,6 +52,7 @@ struct ChangeHandler: Sendable {
         guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
         let accepted = try await outbox.accept(
             new, moving: CursorMove(database: database.rawValue, from: cursor, to: next))
+        tellOfIncomplete(firings)
         for notification in accepted where notification.leftOut > 0 {
             outbox.metrics.recipientsLeftOut(notification.leftOut)
             logger.warning(
@@ -59,6 +60,21 @@ struct ChangeHandler: Sendable {
                 metadata: ["notification": "\(notification.notification ?? "")", "leftOut": "\(notification.leftOut)"])
         }
         return next
+    }
+
+    /// Says once for each commit what was too big to be told.
+    private func tellOfIncomplete(_ firings: [Firing]) {
+        let incomplete = firings.filter { $0.trigger.goesWithout($0.change) }
+        outbox.metrics.changesIncomplete(incomplete.count)
+        for (version, ofCommit) in Dictionary(grouping: incomplete, by: \.commit.version) {
+            let first = ofCommit[0]
+            logger.warning(
+                "a commit was too big to tell what its nodes were; triggers that ask for it fire without",
+                metadata: [
+                    "database": "\(database)", "version": "\(version)", "path": "\(first.change.path)",
+                    "trigger": "\(first.trigger.trigger.id)", "changes": "\(ofCommit.count)",
+                ])
+        }
     }
 
     /// Commits come in order, but again after a connection was lost; and in another history versions may begin anew.

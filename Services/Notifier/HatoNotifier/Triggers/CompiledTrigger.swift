@@ -106,10 +106,14 @@ struct CompiledTrigger: Sendable {
         !change.isMany && change.pattern == pattern.description && trigger.on.contains(change.type)
     }
 
-    /// Whether the trigger's condition holds for a change that tells all it asks for.
-    func holds(_ change: FeedChange) -> Bool {
-        guard let condition else { return true }
-        return condition.holds { name in
+    /// Whether the trigger's condition holds. One that depends on what the change lacks counts as true: rather a message
+    /// too many than one that nobody gets.
+    func holds(_ change: FeedChange) -> Bool { truth(change) != .doesNotHold }
+
+    private func truth(_ change: FeedChange) -> RulesPredicate.Truth {
+        guard let condition else { return .holds }
+        let unknown = Set(conditionFields.filter { change.lacks($0) }.map(\.side.rawValue))
+        return condition.truth(unknown: unknown) { name in
             if let key = change.parameters[name] { return .string(key) }
             return switch name {
             case "after": change.after
@@ -133,11 +137,26 @@ struct CompiledTrigger: Sendable {
     /// Whether the change tells too little, so that the whole node must be read to decide or to fill the texts.
     func needsWholeNode(_ change: FeedChange) -> Bool {
         guard change.isPartial || change.isTruncated, change.type != .deleted else { return false }
-        var fields = (title?.fields ?? []) + (body?.fields ?? []) + (collapseKey?.fields ?? [])
-        fields += data.values.flatMap(\.fields) + conditionFields
-        if case .field(let field) = recipients { fields.append(field) }
-        return fields.contains { field in
+        return (textFields + recipientFields + conditionFields).contains { field in
             (field.side == .after || change.tellsWhatBecame) && field.text(in: change) == nil
+        }
+    }
+
+    /// Whether the trigger goes without something that the change lacks: its condition is not decided, texts stay empty
+    /// or recipients are not known.
+    func goesWithout(_ change: FeedChange) -> Bool {
+        truth(change) == .unknown || (textFields + recipientFields).contains { change.lacks($0) }
+    }
+
+    private var textFields: [FieldPath] {
+        (title?.fields ?? []) + (body?.fields ?? []) + (collapseKey?.fields ?? []) + data.values.flatMap(\.fields)
+    }
+
+    private var recipientFields: [FieldPath] {
+        switch recipients {
+        case .uids: []
+        case .keys(let template): template.fields
+        case .field(let field): [field]
         }
     }
 
@@ -159,7 +178,7 @@ struct CompiledTrigger: Sendable {
         return all.filter { !$0.isEmpty && $0 != change.uid }
     }
 
-    /// The notification for a change of a commit; nil when its texts come out empty.
+    /// The notification for a change of a commit; nil when its texts come out empty, unless the change lacks them.
     func notification(
         for change: FeedChange, in commit: FeedCommit, uids: [String], settings: Settings
     ) -> NewNotification? {
@@ -167,7 +186,8 @@ struct CompiledTrigger: Sendable {
         let text = Notifier.NotificationText(
             title: title?.filled(with: change).cut(toBytes: limits.titleBytesMax),
             body: body?.filled(with: change).cut(toBytes: limits.bodyBytesMax))
-        guard text.title?.isEmpty == false || text.body?.isEmpty == false else { return nil }
+        let isEmpty = text.title?.isEmpty != false && text.body?.isEmpty != false
+        guard !isEmpty || textFields.contains(where: { change.lacks($0) }) else { return nil }
         let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
         var new = NewNotification(
             recipients: .uids(uids), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
@@ -177,7 +197,9 @@ struct CompiledTrigger: Sendable {
             room -= name.utf8.count + value.utf8.count
             if room >= 0 { new.data[name] = value }
         }
-        new.collapseKey = collapseKey.map { $0.filled(with: change).cut(toBytes: limits.keyBytesMax) }
+        // With a part of it missing it would take the place of notifications that it has nothing to do with.
+        let isWhole = collapseKey?.fields.contains { change.lacks($0) } == false
+        if isWhole { new.collapseKey = collapseKey?.filled(with: change).cut(toBytes: limits.keyBytesMax) }
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = .init(

@@ -16,6 +16,8 @@ struct FeedChange: Sendable, Hashable {
     var isPartial = false
     /// `before` and `after` were cut.
     var isTruncated = false
+    /// `after` was read, as it is now.
+    var isCompleted = false
     /// Too many nodes below `path` changed to be told one by one.
     var isMany = false
 }
@@ -30,7 +32,18 @@ extension FeedChange {
         var whole = self
         if tellsWhatBecame { whole.before = node.reverted(from: after, to: before) }
         whole.after = node
+        whole.isCompleted = true
         return whole
+    }
+
+    /// Whether nobody knows what the field is: the commit was too big to be told, and what was before cannot be read any
+    /// more.
+    func lacks(_ field: FieldPath) -> Bool {
+        guard isTruncated, field.text(in: self) == nil else { return false }
+        return switch field.side {
+        case .before: type != .created
+        case .after: type != .deleted && !isCompleted
+        }
     }
 }
 
