@@ -58,7 +58,7 @@ extension ConnectionHandler {
             if waiting != nil {
                 guard continueWaiting() else { break }
             } else if let line = lines.nextLine() {
-                returnOverdraft()
+                endClaim()
                 take(line)
             } else {
                 if phase == .open { checkUnfinishedLine() }
@@ -95,9 +95,13 @@ extension ConnectionHandler {
         closeNow()
     }
 
-    private func refuseLongLine() {
-        refuse(RPCError.lineTooLong(lineBytesMax))
+    private func refuseLongLine() { refuseUnfinishedLine(RPCError.lineTooLong(lineBytesMax)) }
+
+    /// Answers in its turn, then closes; nothing more is read.
+    func refuseUnfinishedLine(_ error: RPCError) {
+        refuse(error)
         lines.removeAll()
+        endClaim()
         mustLinger = true
         phase = .finishing
     }

@@ -132,6 +132,7 @@ extension ConnectionHandler {
 
     private func become(_ caller: Caller, isEnd: Bool) {
         identity = caller
+        chargeToCaller()
         connection.setCaller(caller, isEnd: isEnd)
         scheduleExpiry()
     }

@@ -12,7 +12,7 @@ import NIOCore
 ///
 /// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of
 /// answers the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the
-/// peer.
+/// peer. The same while a line would take more memory than its client may hold (`ProcessBudget`).
 ///
 /// All state is touched on the event loop only.
 final class ConnectionHandler: ChannelDuplexHandler {
@@ -44,10 +44,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Set when bytes are on their way that nobody will read: closing at once could cost the peer its last answer.
     var mustLinger = false
     private var isReadHeld = false
-    private var isWaitingForBudget = false
-    private var holdsOverdraft = false
-    private var overdraft = 0
-    private var countedBytes = 0
     private var lastTraffic = NIODeadline.now()
     private var silence = PeerSilence()
     private var handshakeTimeout: Scheduled<Void>?
@@ -67,8 +63,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var running = 0
     /// Those among the requests in flight that read.
     var readsInFlight = 0
-    /// Whether the read in flight is the one that may run although the process holds too much.
-    var holdsReadOverdraft = false
+    /// There when the read in flight is the one that may run although too much is held.
+    var readOverdraft: ProcessBudget.ReadOverdraft?
+    var isWaitingToStartRead = false
     /// Bytes of answers of entries whose batches are not done.
     var gatheredBytes = 0
     var isBarrierRunning = false
@@ -76,6 +73,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var identity = Caller.nobody
     var hasShownCredential = false
     var expiry: Scheduled<Void>?
+
+    // Memory: see ConnectionHandler+Memory.swift.
+    var account: ClientAccount
+    var countedBytes = 0
+    var claimedBytes = 0
+    /// There while the line has a claim, granted or not.
+    var lineWatch: Scheduled<Void>?
+    /// How long the line was when its watch began, and whether it was held up since.
+    var watchedCount = 0
+    var hasLineWaited = false
 
     // Output: see ConnectionHandler+Output.swift.
     var output = ByteBuffer()
@@ -89,6 +96,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.hub = hub
         self.usesTLS = usesTLS
         server = hub.server
+        account = server.budget.enter(Self.clientName(.nobody, connection.remoteAddress))
     }
 
     // MARK: The channel's life
@@ -133,10 +141,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         lines.removeAll()
         waiting = nil
         held = [:]
-        server.budget.add(-countedBytes)
-        countedBytes = 0
-        returnOverdraft()
-        returnReadOverdraft()
+        returnHeldBytes()
         hub.remove(self)
         server.admission.leave(connection.remoteAddress)
         for closed in connection.markClosed() { closed() }
@@ -193,13 +198,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if phase == .lingering { return true }
         guard phase == .open else { return false }
         if !mayHandOn || waiting != nil, lines.count >= Self.waitingBytesMax { return false }
-        guard server.budget.isExceeded, !holdsOverdraft else { return true }
-        if requestsInFlight == 0, !lines.isEmpty, server.budget.takeOverdraft() {
-            overdraftTaken()
-            return true
-        }
-        waitForBudget()
-        return false
+        return hasRoomToReadOn()
     }
 
     /// Everything that must be looked at again after requests, answers or the socket moved on.
@@ -213,11 +212,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             flush()
         } while isHeldUp && mayHandOn && waitingCanMove
         lastTraffic = NIODeadline.now()
-        let held = heldBytes
-        if countedBytes != held {
-            server.budget.add(held - countedBytes)
-            countedBytes = held
-        }
+        countHeldBytes()
         for drained in connection.takeDrainWatches() { drained() }
         finishIfDone()
         if isReadHeld, mayRead {
@@ -232,64 +227,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         return mayStart(current.method)
     }
 
-    /// What this connection counts against the process.
-    private var heldBytes: Int {
-        lines.count + (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes
-            + connection.unsentBytes
-    }
-
-    private func waitForBudget(toStartARead: Bool = false) {
-        guard !isWaitingForBudget else { return }
-        isWaitingForBudget = true
-        let connection = connection
-        let resume: @Sendable () -> Void = {
-            connection.hub.post(.run(connection) { $0.isWaitingForBudget = false })
-        }
-        if toStartARead {
-            server.budget.whenAReadMayStart(resume)
-        } else {
-            server.budget.whenThereIsRoom(resume)
-        }
-    }
-
-    /// Whether the process may hold the answer of another request that reads; if not, this connection is called again.
-    func hasRoomForARead() -> Bool {
-        guard server.budget.isExceeded else { return true }
-        // With one of its own on the way, the connection looks again when that is answered.
-        guard readsInFlight == 0 else { return false }
-        if holdsReadOverdraft || server.budget.takeReadOverdraft() {
-            holdsReadOverdraft = true
-            return true
-        }
-        waitForBudget(toStartARead: true)
-        return false
-    }
-
-    /// Called when the read is answered, and at the end.
-    func returnReadOverdraft() {
-        guard holdsReadOverdraft else { return }
-        holdsReadOverdraft = false
-        server.budget.returnReadOverdraft()
-    }
-
-    private func overdraftTaken() {
-        overdraft += 1
-        holdsOverdraft = true
-        let grant = overdraft
-        let patience = TimeAmount.seconds(Int64(server.limits.stalledLineSecondsMax))
-        hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in
-            guard let self, self.holdsOverdraft, self.overdraft == grant else { return }
-            self.closeNow()
-        }
-    }
-
-    /// Called when a line is complete, and at the end.
-    func returnOverdraft() {
-        guard holdsOverdraft else { return }
-        holdsOverdraft = false
-        server.budget.returnOverdraft()
-    }
-
     // MARK: Closing
 
     private func finishIfDone() {
@@ -298,6 +235,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         flush()
         phase = .lingering
         lines.removeAll()
+        endClaim()
+        countHeldBytes()
         let channel = context.channel
         if !mustLinger || hasInputEnded || usesTLS {
             closeAfterWrites(context)

@@ -19,6 +19,13 @@ struct LineBuffer {
 
     var count: Int { bytes.readableBytes }
     var isEmpty: Bool { bytes.readableBytes == 0 }
+    /// The memory behind it: buffers grow by doubling.
+    var capacity: Int { isEmpty ? 0 : bytes.storageCapacity }
+
+    /// The memory that so many bytes lie in.
+    static func capacity(for count: Int) -> Int {
+        count <= 1 ? count : 1 << (Int.bitWidth - (count - 1).leadingZeroBitCount)
+    }
 
     mutating func append(_ chunk: ByteBuffer) {
         if bytes.readableBytes == 0 {
@@ -42,7 +49,7 @@ struct LineBuffer {
             }
             if !isBlank(line) { return line }
         }
-        releaseWhenEmpty()
+        releaseSpare()
         return nil
     }
 
@@ -79,8 +86,16 @@ struct LineBuffer {
         line.readableBytes < 256 && line.readableBytesView.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
     }
 
-    /// An idle connection must not keep the memory of its last read.
-    private mutating func releaseWhenEmpty() {
-        if bytes.readableBytes == 0 { removeAll() }
+    /// An idle connection must not keep the memory of its last read, nor the beginning of a line that of a long one
+    /// before it.
+    private mutating func releaseSpare() {
+        if isEmpty {
+            removeAll()
+        } else if capacity > Self.spareMin, capacity / 4 > count {
+            bytes = ByteBuffer(bytes: bytes.readableBytesView)
+        }
     }
+
+    /// Buffers as small as one read are not worth a copy.
+    private static let spareMin = 64 << 10
 }

@@ -24,6 +24,10 @@ extension RPCError {
         invalidRequest("A line may have \(limit) bytes here", reason: "line_too_long")
     }
 
+    static let lineStalled = resourceExhausted(
+        reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",
+        retryAfterMs: 1_000)
+
     static func tooBig(_ limit: Int) -> RPCError {
         resourceExhausted(
             reason: "too_big", "The answer is larger than \(limit) bytes: page it, query it or export it")

@@ -17,6 +17,9 @@ public struct RPCLimits: Sendable, Hashable {
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the answers that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20
+    /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long lines
+    /// are read one at a time. Less when little is free: nobody may hold more than what stays for others.
+    public var clientBytesInFlightMax = 128 << 20
     /// One answer; larger ones become resource_exhausted `too_big`.
     public var responseBytesMax = 16 << 20
     /// Answers that one peer has not taken yet, or that wait for an earlier one; above, its next requests wait.
@@ -31,8 +34,11 @@ public struct RPCLimits: Sendable, Hashable {
     public var idleSecondsMax = 600
     /// A TLS handshake that takes longer closes the connection.
     public var handshakeSecondsMax = 10
-    /// How long the one connection that may finish its line while `processBytesInFlightMax` is reached has for it.
-    public var stalledLineSecondsMax = 10
+    /// While others wait for the memory that a line longer than one read holds, it must grow by
+    /// `stalledLineBytesPerSecond` on average over this time; else resource_exhausted `line_stalled`, then the
+    /// connection closes.
+    public var stalledLineSecondsMax = 5
+    public var stalledLineBytesPerSecond = 32 << 10
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
     public var keepAliveIdleSeconds = 20
     public var keepAliveIntervalSeconds = 10

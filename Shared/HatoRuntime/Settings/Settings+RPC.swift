@@ -48,6 +48,9 @@ extension ServeSettings {
             "connection-bytes-in-flight-max", \.connectionBytesInFlightMax, bytes,
             "bytes of unanswered requests of one connection"),
         limit("process-bytes-in-flight-max", \.processBytesInFlightMax, bytes, "the same over all connections"),
+        limit(
+            "client-bytes-in-flight-max", \.clientBytesInFlightMax, bytes,
+            "what one user, or one address that is not signed in, holds of it"),
         limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest answer, in bytes"),
         limit(
             "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes, "answers a peer has not taken, in bytes"
@@ -61,7 +64,9 @@ extension ServeSettings {
         limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         limit(
             "stalled-line-seconds-max", \.stalledLineSecondsMax, seconds,
-            "seconds to finish the one line that is read when all memory for requests is taken"),
+            "seconds after which a long line that hardly grows is cut off, when others wait for memory"),
+        limit(
+            "stalled-line-bytes-per-second", \.stalledLineBytesPerSecond, counts, "how much such a line has to grow"),
         limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
             "seconds of silence before TCP asks the peer"),

@@ -77,7 +77,8 @@ struct BudgetTests {
     @Test func onlyOneReadAtATimeStartsWhileTheProcessHoldsTooMuch() throws {
         let world = World { $0.processBytesInFlightMax = 10_000 }
         let (one, other) = (try world.connect(), try world.connect())
-        world.state.budget.add(20_000)
+        let elsewhere = world.state.budget.enter("elsewhere")
+        world.state.budget.add(20_000, to: elsewhere)
         try world.say(world.request("one"), on: one)
         try world.say(world.request("other"), on: other)
         #expect(world.gates.arrived == ["one"])
@@ -89,7 +90,7 @@ struct BudgetTests {
         // With room again nobody waits.
         try world.say(world.request("third"), on: one)
         #expect(world.gates.arrived == ["one", "other"])
-        world.state.budget.add(-20_000)
+        world.state.budget.add(-20_000, to: elsewhere)
         one.embeddedEventLoop.run()
         #expect(world.gates.arrived == ["one", "other", "third"])
         for gate in ["other", "third"] { world.gates.open(gate) }
@@ -102,7 +103,8 @@ struct BudgetTests {
     @Test func aConnectionThatClosesGivesTheOneReadBack() throws {
         let world = World { $0.processBytesInFlightMax = 10_000 }
         let (one, other) = (try world.connect(), try world.connect())
-        world.state.budget.add(20_000)
+        let elsewhere = world.state.budget.enter("elsewhere")
+        world.state.budget.add(20_000, to: elsewhere)
         try world.say(world.request("one"), on: one)
         try world.say(world.request("other"), on: other)
         _ = try one.finish()

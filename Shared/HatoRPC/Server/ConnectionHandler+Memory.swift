@@ -1,0 +1,155 @@
+import HatoModel
+import NIOCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+// What a connection holds, and whether it may hold more (`ProcessBudget`).
+//
+// Up to `waitingBytesMax` of a line it reads without asking: a small request is never held up by what others hold. From
+// there on it claims the buffer that the line will lie in after the next read, before that read.
+
+extension ConnectionHandler {
+    /// One read brings at most so much: what the channel's buffers grow to, and `RPCServer` asks for one at a time.
+    static let readBytesMax = 64 << 10
+
+    /// What this connection counts against the process; what its line has claimed is counted there.
+    private var heldBytes: Int { max(0, charged(lines.capacity) - claimedBytes) + unansweredBytes }
+
+    /// Requests that are not answered, and answers that are not taken: it becomes less by itself.
+    private var unansweredBytes: Int {
+        (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes + connection.unsentBytes
+    }
+
+    func countHeldBytes() {
+        let held = heldBytes
+        guard countedBytes != held else { return }
+        server.budget.add(held - countedBytes, to: account)
+        countedBytes = held
+    }
+
+    func returnHeldBytes() {
+        endClaim()
+        returnReadOverdraft()
+        server.budget.add(-countedBytes, to: account)
+        countedBytes = 0
+        server.budget.leave(account)
+    }
+
+    /// Who answers for what it holds, from now on.
+    func chargeToCaller() {
+        let next = server.budget.enter(Self.clientName(identity, connection.remoteAddress))
+        server.budget.add(countedBytes, to: next)
+        endClaim()
+        server.budget.add(-countedBytes, to: account)
+        server.budget.leave(account)
+        account = next
+    }
+
+    /// A user, wherever the connections come from; else the address.
+    static func clientName(_ caller: Caller, _ remoteAddress: String) -> String {
+        if case .user(let user) = caller { return "user \(user.uid)" }
+        return "address \(addressPrefix(remoteAddress))"
+    }
+
+    /// Of IPv6 the first 64 bits: a single peer usually has all addresses that begin with them.
+    static func addressPrefix(_ address: String) -> String {
+        var bits = [UInt8](repeating: 0, count: 16)
+        guard inet_pton(AF_INET6, address, &bits) == 1 else { return address }
+        let prefix = bits.prefix(8)
+        // IPv4 written as IPv6, and this machine.
+        guard prefix.contains(where: { $0 != 0 }) else { return address }
+        return prefix.map { String($0, radix: 16) }.joined(separator: ":")
+    }
+
+    // MARK: Reading
+
+    /// Whether another read may be held; if not, this connection is looked at again when it may.
+    func hasRoomToReadOn() -> Bool {
+        if lines.count > Self.waitingBytesMax { return claimLine() }
+        return unansweredBytes <= Self.waitingBytesMax || server.budget.mayHoldMore(account)
+    }
+
+    private func claimLine() -> Bool {
+        let capacity = charged(LineBuffer.capacity(for: lines.count + Self.readBytesMax))
+        guard capacity > claimedBytes else { return true }
+        watchLine()
+        let connection = connection
+        let isGranted = server.budget.claim(capacity, for: connection.id, of: account) {
+            connection.hub.post(.run(connection) { _ in })
+        }
+        if isGranted {
+            claimedBytes = capacity
+            countHeldBytes()
+        } else {
+            hasLineWaited = true
+        }
+        return isGranted
+    }
+
+    /// Called when a line is complete or thrown away, and at the end.
+    func endClaim() {
+        guard lineWatch != nil else { return }
+        lineWatch?.cancel()
+        lineWatch = nil
+        claimedBytes = 0
+        server.budget.endClaim(of: connection.id)
+    }
+
+    /// Buffers double, but the part that no line can reach is never touched: the machine does not give it.
+    private func charged(_ capacity: Int) -> Int { min(capacity, server.limits.lineBytesMax + Self.readBytesMax) }
+
+    // MARK: Requests that read
+
+    /// Whether the client and the process may hold the answer of another request that reads; if not, this connection is
+    /// called again.
+    func hasRoomForARead() -> Bool {
+        let budget = server.budget
+        guard !budget.mayStartRead(account) else { return true }
+        // With one of its own on the way, the connection looks again when that is answered.
+        guard readsInFlight == 0 else { return false }
+        if readOverdraft == nil { readOverdraft = budget.takeReadOverdraft(account) }
+        if readOverdraft != nil { return true }
+        guard !isWaitingToStartRead else { return false }
+        isWaitingToStartRead = true
+        let connection = connection
+        budget.whenAReadMayStart(account) { connection.hub.post(.run(connection) { $0.isWaitingToStartRead = false }) }
+        return false
+    }
+
+    /// Called when the read is answered, and at the end.
+    func returnReadOverdraft() {
+        guard let overdraft = readOverdraft else { return }
+        readOverdraft = nil
+        server.budget.returnReadOverdraft(overdraft)
+    }
+
+    // MARK: Lines that do not come
+
+    private func watchLine() {
+        guard lineWatch == nil else { return }
+        watchedCount = lines.count
+        hasLineWaited = false
+        let patience = TimeAmount.seconds(Int64(server.limits.stalledLineSecondsMax))
+        lineWatch = hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.lookAtLine() }
+    }
+
+    /// Ends a line that hardly grew although it might, when others wait for what it holds.
+    private func lookAtLine() {
+        let expected = server.limits.stalledLineSecondsMax * server.limits.stalledLineBytesPerSecond
+        let isStalled = !hasLineWaited && mayHandOn && lines.count - watchedCount < expected
+        if phase == .open, isStalled, server.budget.isAwaited(connection.id, of: account) {
+            refuseUnfinishedLine(RPCError.lineStalled)
+        } else {
+            lineWatch = nil
+            watchLine()
+            server.budget.offer()
+        }
+        settle()
+    }
+}

@@ -1,0 +1,264 @@
+import Synchronization
+
+/// The bytes that all connections together hold, in all and by client: lines being read, requests read, entries of
+/// batches whose turn has not come, and answers that are not sent or not taken.
+///
+/// Nothing small ever waits here: what one read brings a connection may always hold, and it is only counted
+/// (`ConnectionHandler+Memory.swift`). A line that grows beyond that claims the buffer it will lie in before it is
+/// read. Three rules decide on a claim, so that a client is held up by what it holds itself and not by others:
+///
+/// - Room for the next: a client may grow while as much stays free as it then holds. The more a client has, the earlier
+///   it waits, and whoever has nothing yet finds something.
+/// - A share: a client may hold `clientBytesInFlightMax`, and beyond that grow one line at a time.
+/// - An end: where that leaves no room for anybody, one line in all may grow. Otherwise a memory full of unfinished
+///   lines would stay full.
+///
+/// Lines get three quarters of the limit; so all claims together leave room for answers. Claims that must wait are
+/// granted in the order in which they came, as far as the rules allow.
+///
+/// Nobody knows how large an answer will be: while a client holds more than its share, or all hold more than the limit,
+/// requests that read do not start, but for one at a time of that client, or in all (`mayStartRead`).
+final class ProcessBudget: Sendable {
+    /// Memory for the line of one connection.
+    private struct Claim {
+        var client: ClientAccount
+        var granted = 0
+        /// What is waited for; nil when nothing is.
+        var wanted: Int?
+        var resume: @Sendable () -> Void
+    }
+
+    private struct Client {
+        var account: ClientAccount
+        var connections = 0
+        /// The connection whose line may grow beyond the share.
+        var overdrawn: UInt64?
+    }
+
+    private struct State {
+        var clients: [String: Client] = [:]
+        var claims: [UInt64: Claim] = [:]
+        /// Connections whose claims wait, the first first.
+        var waiting: [UInt64] = []
+        /// The connection whose line may grow although too little stays free.
+        var overdrawn: UInt64?
+    }
+
+    /// Given back in so small pieces, memory is not offered to those who wait until it adds up to as much.
+    private static let offeredBytesMin = 64 << 10
+
+    private let limit: Int
+    private let linesMax: Int
+    private let clientMax: Int
+    private let used = Atomic(0)
+    private let isReadOverdrawn = Atomic(false)
+    private let waitingReads = Mutex<[@Sendable () -> Void]>([])
+    private let waitingCount = Atomic(0)
+    /// Given back since it was last offered.
+    private let returned = Atomic(0)
+    private let state = Mutex(State())
+
+    init(limit: Int, clientMax: Int) {
+        self.limit = limit
+        linesMax = limit - limit / 4
+        self.clientMax = clientMax
+    }
+
+    var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
+
+    // MARK: Clients
+
+    /// The account of a client; to be left as often as it is entered.
+    func enter(_ name: String) -> ClientAccount {
+        state.withLock { state in
+            var client = state.clients[name] ?? Client(account: ClientAccount(name))
+            client.connections += 1
+            state.clients[name] = client
+            return client.account
+        }
+    }
+
+    func leave(_ account: ClientAccount) {
+        state.withLock { state in
+            guard var client = state.clients[account.name] else { return }
+            client.connections -= 1
+            state.clients[account.name] = client.connections > 0 ? client : nil
+        }
+    }
+
+    /// Counts what a connection holds more, or less.
+    func add(_ change: Int, to account: ClientAccount) {
+        count(change, account)
+        guard change < 0, waitingCount.load(ordering: .sequentiallyConsistent) > 0 else { return }
+        if returned.wrappingAdd(-change, ordering: .relaxed).newValue >= Self.offeredBytesMin { offer() }
+    }
+
+    private func count(_ change: Int, _ account: ClientAccount) {
+        let all = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
+        let own = account.used.wrappingAdd(change, ordering: .sequentiallyConsistent)
+        let hasRoomAgain = all.oldValue > limit && all.newValue <= limit
+        if hasRoomAgain || own.oldValue > clientMax && own.newValue <= clientMax { resumeReads() }
+    }
+
+    /// Whether connections of this client may go on reading although they hold something already.
+    func mayHoldMore(_ account: ClientAccount) -> Bool {
+        let held = account.usedBytes
+        return held <= clientMax && held <= limit - usedBytes
+    }
+
+    // MARK: Claims
+
+    /// True when the line of this connection may lie in a buffer of `capacity` bytes, which are counted from then on
+    /// until `endClaim`. False when it must wait: `resume` is called, from any thread, when it need not any more.
+    func claim(
+        _ capacity: Int, for connection: UInt64, of client: ClientAccount, resume: @escaping @Sendable () -> Void
+    ) -> Bool {
+        state.withLock { state in
+            var claim = state.claims[connection] ?? Claim(client: client, resume: resume)
+            guard capacity > claim.granted else { return true }
+            // It waits already, at its place.
+            if let wanted = claim.wanted, wanted >= capacity { return false }
+            if claim.wanted == nil { state.waiting.append(connection) }
+            claim.wanted = capacity
+            state.claims[connection] = claim
+            // Whoever gives back from now on knows that somebody waits; what was given back before is seen here.
+            waitingCount.store(state.waiting.count, ordering: .sequentiallyConsistent)
+            guard grant(connection, &state) else { return false }
+            state.waiting.removeAll { $0 == connection }
+            waitingCount.store(state.waiting.count, ordering: .sequentiallyConsistent)
+            return true
+        }
+    }
+
+    /// The line is complete, or the connection has closed.
+    func endClaim(of connection: UInt64) {
+        state.withLock { state in
+            guard let claim = state.claims.removeValue(forKey: connection) else { return }
+            if claim.wanted != nil {
+                state.waiting.removeAll { $0 == connection }
+                waitingCount.store(state.waiting.count, ordering: .sequentiallyConsistent)
+            }
+            if state.overdrawn == connection { state.overdrawn = nil }
+            if state.clients[claim.client.name]?.overdrawn == connection {
+                state.clients[claim.client.name]?.overdrawn = nil
+            }
+            count(-claim.granted, claim.client)
+        }
+        if waitingCount.load(ordering: .sequentiallyConsistent) > 0 { offer() }
+    }
+
+    /// Whether another connection waits for what this one holds: one of the same client, or one that the whole process
+    /// has no room for.
+    func isAwaited(_ connection: UInt64, of client: ClientAccount) -> Bool {
+        state.withLock { state in
+            state.waiting.contains { other in
+                guard other != connection, let claim = state.claims[other] else { return false }
+                return claim.client === client || !leavesRoom(claim)
+            }
+        }
+    }
+
+    /// Grants what can be granted now.
+    func offer() {
+        let resumed: [@Sendable () -> Void] = state.withLock { state in
+            returned.store(0, ordering: .relaxed)
+            var resumed: [@Sendable () -> Void] = []
+            let waiting = state.waiting
+            state.waiting = []
+            for connection in waiting {
+                if grant(connection, &state) {
+                    if let claim = state.claims[connection] { resumed.append(claim.resume) }
+                } else {
+                    state.waiting.append(connection)
+                }
+            }
+            waitingCount.store(state.waiting.count, ordering: .sequentiallyConsistent)
+            return resumed
+        }
+        for resume in resumed { resume() }
+    }
+
+    private func grant(_ connection: UInt64, _ state: inout State) -> Bool {
+        guard var claim = state.claims[connection], let wanted = claim.wanted else { return false }
+        let growth = wanted - claim.granted
+        let name = claim.client.name
+        if !leavesRoom(claim) {
+            guard state.overdrawn == nil || state.overdrawn == connection else { return false }
+            state.overdrawn = connection
+        } else if claim.client.usedBytes + growth > clientMax {
+            let overdrawn = state.clients[name]?.overdrawn
+            guard overdrawn == nil || overdrawn == connection else { return false }
+            state.clients[name]?.overdrawn = connection
+        }
+        claim.granted = wanted
+        claim.wanted = nil
+        state.claims[connection] = claim
+        count(growth, claim.client)
+        return true
+    }
+
+    /// Whether as much stays free as the client then holds.
+    private func leavesRoom(_ claim: Claim) -> Bool {
+        let growth = (claim.wanted ?? claim.granted) - claim.granted
+        return claim.client.usedBytes + growth <= linesMax - usedBytes - growth
+    }
+
+    // MARK: Requests that read
+
+    /// The one request that reads although too much is held, of all or of a client.
+    enum ReadOverdraft {
+        case process
+        case client(ClientAccount)
+    }
+
+    func mayStartRead(_ account: ClientAccount) -> Bool { usedBytes <= limit && account.usedBytes <= clientMax }
+
+    /// Whoever gets one returns it when the request is answered.
+    func takeReadOverdraft(_ account: ClientAccount) -> ReadOverdraft? {
+        // A client waits for what it holds itself before it takes what is left for all.
+        if account.usedBytes > clientMax { return Self.take(account.isReadOverdrawn) ? .client(account) : nil }
+        return Self.take(isReadOverdrawn) ? .process : nil
+    }
+
+    func returnReadOverdraft(_ overdraft: ReadOverdraft) {
+        switch overdraft {
+        case .process: isReadOverdrawn.store(false, ordering: .sequentiallyConsistent)
+        case .client(let account): account.isReadOverdrawn.store(false, ordering: .sequentiallyConsistent)
+        }
+        resumeReads()
+    }
+
+    /// Calls once, when a read may start or an overdraft is free again.
+    func whenAReadMayStart(_ account: ClientAccount, _ resume: @escaping @Sendable () -> Void) {
+        waitingReads.withLock { $0.append(resume) }
+        // Room may have come between the caller's look and the append.
+        let isOverdrawn =
+            account.usedBytes > clientMax
+            ? account.isReadOverdrawn.load(ordering: .sequentiallyConsistent)
+            : isReadOverdrawn.load(ordering: .sequentiallyConsistent)
+        if mayStartRead(account) || !isOverdrawn { resumeReads() }
+    }
+
+    private static func take(_ overdrawn: borrowing Atomic<Bool>) -> Bool {
+        overdrawn.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
+    }
+
+    private func resumeReads() {
+        let resumed = waitingReads.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for resume in resumed { resume() }
+    }
+}
+
+/// What one client holds over all its connections.
+final class ClientAccount: Sendable {
+    let name: String
+    fileprivate let used = Atomic(0)
+    fileprivate let isReadOverdrawn = Atomic(false)
+
+    init(_ name: String) { self.name = name }
+
+    var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
+}

@@ -1,0 +1,211 @@
+import HatoModel
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import HatoRPC
+
+/// One peer cannot take a service away: who holds memory with long lines holds up its own and nobody else.
+@Suite(.timeLimit(.minutes(10)))
+struct FloodTests {
+    private static let limit = 64 << 20
+    private static let share = 16 << 20
+    private static let line = 4 << 20
+    /// What a line may come to lie in, and what a connection holds without asking.
+    private static let lineCharge = line + (64 << 10)
+    private static let reserve = 128 << 10
+    private static let half = [UInt8](repeating: UInt8(ascii: "x"), count: line)
+
+    private static func set(_ limits: inout RPCLimits) {
+        limits.processBytesInFlightMax = limit
+        limits.clientBytesInFlightMax = share
+        limits.lineBytesMax = line
+        limits.stalledLineSecondsMax = 5
+    }
+
+    private static func echo(_ count: Int = 1) -> String {
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"check.echo\",\"params\":{\"value\":\""
+            + String(repeating: "v", count: count) + "\"}}"
+    }
+
+    private func flood(_ server: EmbeddedServer, _ uid: (Int) -> String, count: Int) throws -> [EmbeddedPeer] {
+        var peers: [EmbeddedPeer] = []
+        for number in 0..<count {
+            let peer = try server.peer(uid(number))
+            try peer.send(Self.half)
+            peers.append(peer)
+            #expect(server.state.budget.usedBytes <= Self.limit + Self.lineCharge + peers.count * Self.reserve)
+        }
+        return peers
+    }
+
+    @Test func linesOfOneUserWaitForEachOtherAndForNobodyElse() throws {
+        let server = EmbeddedServer(Self.set)
+        let hostile = try flood(server, { _ in "mallory" }, count: 60)
+        let held = server.state.budget.usedBytes
+        #expect(held <= Self.share + Self.lineCharge + hostile.count * Self.reserve)
+        #expect(hostile.contains { $0.unreadCount > 0 })
+
+        let others = [try server.peer("anna"), try server.peer(), try server.peer("mallory")]
+        for other in others { #expect(try other.ask(Self.echo()).contains(#""id":7"#)) }
+        #expect(try others[0].ask(Self.echo(3 << 20)).utf8.count > 3 << 20)
+        #expect(!hostile.contains { !$0.isOpen })
+
+        for peer in hostile + others { peer.close() }
+        #expect(server.state.budget.usedBytes == 0)
+        let again = try server.peer("mallory")
+        #expect(try again.ask(Self.echo(3 << 20)).utf8.count > 3 << 20)
+        again.close()
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
+    @Test func everyLineOfOneUserComesToItsEnd() throws {
+        let server = EmbeddedServer(Self.set)
+        let text = Array((Self.echo(3 << 20) + "\n").utf8)
+        let peers = try (0..<20).map { _ in try server.peer("anna") }
+        for peer in peers { try peer.send(Array(text.dropLast(10))) }
+        #expect(peers.contains { $0.unreadCount > 0 })
+        for peer in peers { try peer.send(Array(text.suffix(10))) }
+        for _ in peers { for peer in peers { try peer.send() } }
+        for peer in peers { #expect(try peer.received().utf8.count > 3 << 20) }
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
+    @Test func lineThatDoesNotGrowIsCutOffWhenItsClientWaits() throws {
+        let server = EmbeddedServer(Self.set)
+        let hostile = try flood(server, { _ in "mallory" }, count: 10)
+        let waiting = hostile.filter { $0.unreadCount > 0 }
+        #expect(!waiting.isEmpty)
+        // In the first five seconds they grew.
+        server.loop.advanceTime(by: .seconds(10))
+        #expect(try hostile.contains { try $0.received().contains("line_stalled") })
+        #expect(hostile.contains { !$0.isOpen })
+        // Each one cut off makes room for a few steps of those that wait, until one of them is whole.
+        for _ in 0..<4 where !waiting.contains(where: { $0.unreadCount == 0 }) {
+            for peer in waiting { try peer.send() }
+            server.loop.advanceTime(by: .seconds(5))
+        }
+        #expect(waiting.contains { $0.unreadCount == 0 })
+    }
+
+    @Test func lineThatGrowsOrIsInNobodysWayIsNotCutOff() throws {
+        let server = EmbeddedServer(Self.set)
+        let alone = try server.peer("anna")
+        try alone.send(Array(Self.half[..<(1 << 20)]))
+        server.loop.advanceTime(by: .seconds(60))
+        #expect(alone.isOpen)
+        let hostile = try flood(server, { _ in "mallory" }, count: 20)
+        let slow = hostile[0]
+        #expect(slow.unreadCount == 0)
+        server.loop.advanceTime(by: .seconds(60))
+        // Mallory's lines waited for each other; Anna's was in the way of none of them.
+        #expect(alone.isOpen)
+        #expect(hostile.contains { !$0.isOpen })
+    }
+
+    @Test func lineThatComesSlowlyGoesOnWhileOthersWait() throws {
+        let server = EmbeddedServer {
+            Self.set(&$0)
+            $0.clientBytesInFlightMax = 1 << 20
+            $0.stalledLineBytesPerSecond = 1_000
+        }
+        let slow = try server.peer("anna")
+        try slow.send(Array(Self.half[..<(600 << 10)]))
+        let overdrawn = try server.peer("anna")
+        try overdrawn.send(Array(Self.half[..<(700 << 10)]))
+        let waiting = try server.peer("anna")
+        try waiting.send(Self.half)
+        #expect(waiting.unreadCount > 0)
+        for _ in 0..<4 {
+            try slow.send([UInt8](repeating: UInt8(ascii: "x"), count: 5_000))
+            server.loop.advanceTime(by: .seconds(5))
+        }
+        #expect(slow.isOpen)
+        #expect(try overdrawn.received().contains("line_stalled"))
+    }
+
+    @Test func memoryFullOfLinesOfManyUsersIsGivenBack() throws {
+        let server = EmbeddedServer(Self.set)
+        let hostile = try flood(server, { "user\($0)" }, count: 40)
+        let other = try server.peer("anna")
+        #expect(try other.ask(Self.echo()).contains(#""id":7"#))
+        try other.send(Array((Self.echo(3 << 20) + "\n").utf8))
+        #expect(other.unreadCount > 0)
+        for _ in 0..<4 {
+            server.loop.advanceTime(by: .seconds(5))
+            try other.send()
+        }
+        #expect(try other.received().utf8.count > 3 << 20)
+        #expect(hostile.contains { !$0.isOpen })
+        for peer in hostile + [other] { peer.close() }
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
+    @Test func beginningOfALineDoesNotKeepTheMemoryOfALongOneBeforeIt() throws {
+        let server = EmbeddedServer(Self.set)
+        let peer = try server.peer("anna")
+        try peer.send(Array((Self.echo(3 << 20) + "\n{").utf8))
+        #expect(try peer.received().utf8.count > 3 << 20)
+        #expect(server.state.budget.usedBytes <= Self.reserve)
+    }
+
+    @Test func userWhoseAnswersFillItsShareWaitsForThemAlone() throws {
+        let budget = ProcessBudget(limit: 1_000, clientMax: 250)
+        let (hostile, other) = (budget.enter("mallory"), budget.enter("anna"))
+        budget.add(260, to: hostile)
+        #expect(!budget.mayStartRead(hostile))
+        #expect(budget.mayStartRead(other))
+        let overdraft = try #require(budget.takeReadOverdraft(hostile))
+        #expect(budget.takeReadOverdraft(hostile) == nil)
+        budget.add(800, to: hostile)
+        #expect(budget.takeReadOverdraft(other) != nil)
+        let resumed = Shared(0)
+        budget.whenAReadMayStart(hostile) { resumed.change { $0 += 1 } }
+        #expect(resumed.current == 0)
+        budget.returnReadOverdraft(overdraft)
+        #expect(resumed.current == 1)
+    }
+
+    @Test func clientIsAUserElseAnAddress() {
+        func name(_ caller: Caller, _ address: String) -> String { ConnectionHandler.clientName(caller, address) }
+        let anna = Caller.user(Caller.User(uid: "anna"))
+        #expect(name(anna, "192.0.2.1") == name(anna, "192.0.2.2"))
+        #expect(name(.nobody, "192.0.2.1") != name(.nobody, "192.0.2.2"))
+        #expect(name(.nobody, "2001:db8:1:2::1") == name(.nobody, "2001:db8:1:2:ffff::9"))
+        #expect(name(.nobody, "2001:db8:1:2::1") != name(.nobody, "2001:db8:1:3::1"))
+        #expect(name(.nobody, "::ffff:192.0.2.1") != name(.nobody, "::ffff:192.0.2.2"))
+    }
+
+    @Test func floodOverSocketsLeavesTheServiceToOthers() async throws {
+        let service = try await TestService {
+            Self.set(&$0.limits)
+            // Nobody is cut off here: others do not wait even so.
+            $0.limits.stalledLineSecondsMax = 3_600
+        }
+        let other = try await service.peer()
+        _ = try await other.call("session.authenticate", #"{"auth":"user-anna"}"#)
+        let sent = Shared(0)
+        var hostile: [RawPeer] = []
+        for _ in 0..<60 {
+            let peer = try await service.peer()
+            _ = try await peer.call("session.authenticate", #"{"auth":"user-mallory"}"#)
+            for _ in 0..<40 {
+                peer.channel.writeAndFlush(ByteBuffer(repeating: UInt8(ascii: "x"), count: 100_000))
+                    .whenSuccess { sent.change { $0 += 100_000 } }
+            }
+            hostile.append(peer)
+        }
+        var last = -1
+        while last != sent.current {
+            last = sent.current
+            for _ in 0..<50 { #expect(try await other.call("check.echo")["result"] != nil) }
+        }
+        let stranger = try await service.peer()
+        #expect(try await stranger.call("service.health")["result"] != nil)
+        other.sendLater(Self.echo(3 << 20) + "\n")
+        #expect(try await other.answer()["id"] == 7)
+        #expect(!hostile.contains { !$0.channel.isActive })
+        for peer in hostile { await peer.close() }
+        await service.stop()
+    }
+}
