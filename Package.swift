@@ -122,8 +122,8 @@ let package = Package(
         command(
             "hato-messages", in: "Services/Messages",
             [
-                "HatoMessages", "HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoRocksDB", "HatoRuntime",
-                "HatoCommand", "CZlib", argumentParser, logging,
+                "HatoMessages", "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoRocksDB",
+                "HatoRuntime", "HatoCommand", "CZlib", argumentParser, logging,
             ]),
         command(
             "hato-notifier", in: "Services/Notifier",

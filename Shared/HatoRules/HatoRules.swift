@@ -1,9 +1,13 @@
 /// Compiles and evaluates the rules language over anything that can be read like a tree.
 ///
-/// `Rules.compile` reads a whole document (spec §9.1) and reports everything that is wrong with it, with line and
-/// column. The lexer and parser know the whole language of §9.5; what a rule may say so far is `true`, `false`, `auth
-/// != null` and `auth.uid == $x`, and anything else is refused when rules are set, never when they are asked.
-/// `RulesPredicate` is one expression that stands outside of a document and asks about values instead of a tree.
+/// `Rules.compile` reads a whole document (spec realtime-database §9.1) and reports everything that is wrong with it,
+/// with line and column: `Document/` reads JSON with comments, `Expression/` the expressions in it, `Typing/` says what
+/// they are, `Lowering/` turns them into closures. `Evaluation/` is what these see when rules are asked: the caller, the
+/// time, the query, and the tree before and after the write as any `RulesData`. `RulesPredicate` is one expression that
+/// stands outside of a document and asks about values instead of a tree.
+///
+/// Evaluation is pure and bounded (`RulesLimits`): regular expressions run in linear time (`Regex/`), and a rule that
+/// takes too many steps fails like one that goes wrong.
 public import HatoModel
 
 /// The compiled rules of one database.
@@ -12,10 +16,12 @@ public struct Rules: Sendable {
     public let text: String
     /// Where `.indexOn` stands and what it names.
     public let indexes: [RulesIndex]
+    /// Every rule, in the order of the text.
+    public let rules: [RulesRule]
     let root: RulesNode
 
     /// Denies everything to users; what a new database begins with.
-    public static let denyAll = Rules(text: "{\"rules\": {}}", indexes: [], root: RulesNode())
+    public static let denyAll = Rules(text: "{\"rules\": {}}", indexes: [], rules: [], root: RulesNode())
 
     /// Compiles a rules text. Throws every problem that was found, in the order of the text.
     public static func compile(_ text: String) throws(RulesProblems) -> Rules {
@@ -32,45 +38,49 @@ public struct Rules: Sendable {
             throw source.problems([error])
         }
         guard compiler.faults.isEmpty else { throw source.problems(compiler.faults) }
-        return Rules(text: text, indexes: compiler.indexes, root: root)
+        return Rules(text: text, indexes: compiler.indexes, rules: compiler.rules, root: root)
     }
 
-    /// Whether `caller` may read the node at `path`: some `.read` from the root down to it must grant it. What lies
-    /// below the path is never asked.
-    public func mayRead(_ path: TreePath, as caller: Caller) -> Bool {
-        caller.isAdministrator || isGranted(.read, path, caller)
+    /// Whether the node at `path` may be read: some `.read` from the root down to it must be true. What lies below the
+    /// path is never asked. Administrators are not asked here: they pass.
+    ///
+    /// - Throws: what the data throws.
+    public func judgeRead(_ path: TreePath, _ situation: RulesSituation) throws -> RulesVerdict {
+        var judgement = RulesJudgement(self, situation, RulesRecording())
+        return try judgement.read(path)
     }
 
-    /// Whether `caller` may write every one of `paths`, each on its own: one denial refuses all.
-    public func mayWrite(_ paths: some Sequence<TreePath>, as caller: Caller) -> RulesVerdict {
-        if caller.isAdministrator { return .allowed }
-        for path in paths where !isGranted(.write, path, caller) { return .denied(path) }
-        return .allowed
+    /// The same, recording.
+    public func judgeRead(
+        _ path: TreePath, _ situation: RulesSituation, recording: inout RulesRecording
+    ) throws -> RulesVerdict {
+        var judgement = RulesJudgement(self, situation, recording)
+        defer { recording = judgement.recorded }
+        return try judgement.read(path)
     }
 
-    public func mayWrite(_ path: TreePath, as caller: Caller) -> RulesVerdict {
-        mayWrite(CollectionOfOne(path), as: caller)
+    /// Whether all `targets` may be written at once: for each, some `.write` from the root down to it must be true, and
+    /// then every `.validate` of a node that will be there, from the root through the target and at all that is
+    /// written. The first target that is refused refuses all.
+    ///
+    /// - Parameter situation: its `after` is the tree with all targets written.
+    /// - Throws: what the data throws.
+    public func judgeWrite(_ targets: [RulesTarget], _ situation: RulesSituation) throws -> RulesVerdict {
+        var judgement = RulesJudgement(self, situation, RulesRecording())
+        return try judgement.write(targets)
     }
 
-    private func isGranted(_ kind: RulesNode.Kind, _ path: TreePath, _ caller: Caller) -> Bool {
-        var node = root
-        if node.grants(kind, path, caller) { return true }
-        for key in path.keys {
-            guard let next = node.child(key) else { return false }
-            node = next
-            if node.grants(kind, path, caller) { return true }
-        }
-        return false
+    /// The same, recording.
+    public func judgeWrite(
+        _ targets: [RulesTarget], _ situation: RulesSituation, recording: inout RulesRecording
+    ) throws -> RulesVerdict {
+        var judgement = RulesJudgement(self, situation, recording)
+        defer { recording = judgement.recorded }
+        return try judgement.write(targets)
     }
-}
 
-/// What rules say to a write.
-public enum RulesVerdict: Sendable, Hashable {
-    case allowed
-    /// The first path of the write that no rule grants.
-    case denied(TreePath)
-
-    public var isAllowed: Bool { self == .allowed }
+    /// Whether verdicts can depend on what the tree holds or will hold; if not, it need not be read to judge.
+    public var hasValidation: Bool { root.hasValidation }
 }
 
 /// One `.indexOn`: the collections at the places of a pattern are indexed by what their children hold at `on`.

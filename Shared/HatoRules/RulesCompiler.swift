@@ -5,6 +5,8 @@ import HatoModel
 struct RulesCompiler {
     private(set) var faults: [RulesFault] = []
     private(set) var indexes: [RulesIndex] = []
+    /// Every rule, in the order of the text.
+    private(set) var rules: [RulesRule] = []
 
     private static let badKey = "String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""
 
@@ -19,6 +21,17 @@ struct RulesCompiler {
             if case .wildcard(let name, _) = segment { place.wildcards[name] = segments.count }
             place.segments.append(segment)
             return place
+        }
+
+        /// As it is written, e.g. `/chats/$chat`.
+        var pattern: String {
+            if segments.isEmpty { return "/" }
+            return segments.map { segment in
+                switch segment {
+                case .key(let key): "/" + key.text
+                case .wildcard(let name, _): "/" + name
+                }
+            }.joined()
         }
     }
 
@@ -51,13 +64,12 @@ struct RulesCompiler {
         let literalNames = Set(members.compactMap { try? TreeKey($0.name) })
         var literals: [TreeKey: RulesNode] = [:]
         var wildcard: (name: String, node: RulesNode)?
-        var read: RulesCondition?
-        var write: RulesCondition?
+        var node = RulesNode.Rules()
         for member in members {
             switch member.name {
-            case ".read": read = condition(member, place)
-            case ".write": write = condition(member, place)
-            case ".validate": fault(member.offset, "'.validate' is not supported yet.")
+            case ".read": node.read = condition(member, .read, place)
+            case ".write": node.write = condition(member, .write, place)
+            case ".validate": node.validate = condition(member, .validate, place)
             case ".indexOn": index(member.value, place)
             case let name where name.hasPrefix("$"):
                 let child = self.child(member, place.below(.wildcard(name, except: literalNames)))
@@ -71,7 +83,7 @@ struct RulesCompiler {
                 literals[key] = child(member, place.below(.key(key)))
             }
         }
-        return RulesNode(literals: literals, wildcard: wildcard?.node, read: read, write: write)
+        return RulesNode(literals: literals, wildcard: wildcard?.node, rules: node)
     }
 
     private mutating func child(_ member: RulesDocument.Member, _ place: Place) -> RulesNode {
@@ -85,24 +97,35 @@ struct RulesCompiler {
         return node(member.value, place)
     }
 
-    private mutating func condition(_ member: RulesDocument.Member, _ place: Place) -> RulesCondition? {
+    /// What stands behind `.read`, `.write` or `.validate`; nil when `faults` say why it is no rule.
+    private mutating func condition(
+        _ member: RulesDocument.Member, _ kind: RulesRule.Kind, _ place: Place
+    ) -> RulesRule? {
+        guard let (text, expression) = expression(member) else { return nil }
+        var checker = RulesTypeChecker(rule: member.name, wildcards: place.wildcards)
+        checker.checkRule(expression)
+        faults += checker.faults
+        guard checker.faults.isEmpty else { return nil }
+        let test = RulesLowering(wildcards: place.wildcards).test(expression)
+        let rule = RulesRule(kind, id: rules.count, at: place.pattern, (text, test, expression.count))
+        rules.append(rule)
+        return rule
+    }
+
+    private mutating func expression(
+        _ member: RulesDocument.Member
+    ) -> (RulesDocument.PlacedText, RulesExpression)? {
+        let text: RulesDocument.PlacedText
         switch member.value.kind {
-        case .bool(let value):
-            return .constant(value)
-        case .string(let text):
-            do {
-                let expression = try RulesExpressionParser.parse(text)
-                var lowering = RulesLowering(rule: member.name, wildcards: place.wildcards)
-                let condition = lowering.condition(expression)
-                faults += lowering.faults
-                return condition
-            } catch {
-                faults.append(error)
-                return nil
-            }
+        case .bool(let value): text = RulesDocument.PlacedText(constant: value, at: member.value.offset)
+        case .string(let string): text = string
         case .object, .array, .number, .null:
             fault(
                 member.value.offset, "Invalid rule expression.  Expected 'true', 'false', or an expression string.")
+            return nil
+        }
+        do { return (text, try RulesExpressionParser.parse(text)) } catch {
+            faults.append(error)
             return nil
         }
     }

@@ -1,4 +1,4 @@
-/// What a rules text may cost at most.
+/// What rules may cost at most.
 public enum RulesLimits {
     /// Bytes of a rules text as UTF-8 (spec §1: production documents 256 KB and takes a little more).
     public static let documentBytesMax = 512 * 1024
@@ -6,10 +6,25 @@ public enum RulesLimits {
     public static let predicateBytesMax = 4_096
     /// UTF-8 of a text that a condition puts together; with a longer one it does not hold.
     static let predicateTextBytesMax = 1 << 20
+    /// Steps that one rule may take. A step is some 10 to 20 ns: one operator, one character of a regular expression at
+    /// one place of it, 16 bytes of a text; a look at the data counts `lookSteps`. A rule that would take more fails.
+    public static let ruleStepsMax = 1_000_000
+    /// Steps that all rules of one operation may take together; when they are used up, every further rule fails.
+    public static let operationStepsMax = 50_000_000
+    /// What one look at stored data counts.
+    static let lookSteps = 50
+    /// Bytes of a text that an expression makes.
+    static let textBytesMax = 10 * 1024 * 1024
     /// Brackets within brackets: 32 levels of the tree and what stands in the deepest.
     static let documentDepthMax = 40
     /// Brackets and signs within each other in one expression: how deep its parser recurses.
     static let expressionDepthMax = 60
     /// Operators, members and calls within each other, also those of long chains: how deep what walks it recurses.
     static let expressionHeightMax = 250
+    /// The greatest number in a `{n,m}`.
+    static let regexRepetitionsMax = 1_000
+    /// Instructions of one compiled regular expression.
+    static let regexInstructionsMax = 5_000
+    /// Places that a read set names one by one; beyond them it stands for everything.
+    public static let readsMax = 10_000
 }

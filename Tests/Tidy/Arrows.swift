@@ -29,8 +29,8 @@ import Testing
             "HatoStorage",
         ],
         "Services/Messages/hato-messages": [
-            "HatoCommand", "HatoIdentity", "HatoMessages", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRuntime",
-            "HatoStorage",
+            "HatoCommand", "HatoIdentity", "HatoMessages", "HatoModel", "HatoRPC", "HatoRocksDB", "HatoRules",
+            "HatoRuntime", "HatoStorage",
         ],
         "Services/Notifier/hato-notifier": [
             "HatoCommand", "HatoIdentity", "HatoModel", "HatoNotifier", "HatoPush", "HatoRPC", "HatoRocksDB",

@@ -12,7 +12,8 @@ enum MessagesError: Error, Sendable {
     case wrongRules(RulesProblems)
     case rulesTooLong(max: Int)
     case tooManyIndexes(max: Int)
-    case denied(TreePath)
+    /// `trace`: the rules that were asked, for an administrator who speaks as somebody.
+    case denied(TreePath, trace: [Messages.Rules.Check.Step]? = nil)
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)
     case tooManyListeners(max: Int)
@@ -35,7 +36,7 @@ extension MessagesError: RPCErrorConvertible {
         switch self {
         case .databaseNotFound, .databaseExists, .tooManyDatabases, .wrongRules, .rulesTooLong, .tooManyIndexes:
             databaseError
-        case .denied(let path): .permissionDenied(path: path.text)
+        case .denied(let path, let trace): Self.denial(path, trace)
         case .indexBuilding(let on, let path):
             RPCError(
                 .failedPrecondition, reason: "index_building",
@@ -47,6 +48,12 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
         case .tooManyExports, .exportNotFound, .wrongRow, .stopping: movingError
         }
+    }
+
+    private static func denial(_ path: TreePath, _ trace: [Messages.Rules.Check.Step]?) -> RPCError {
+        var error = RPCError.permissionDenied(path: path.text)
+        if let trace, let json = try? JSONCoding.encode(trace) { error.data["trace"] = json }
+        return error
     }
 
     private var databaseError: RPCError {

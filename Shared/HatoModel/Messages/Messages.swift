@@ -8,7 +8,7 @@ public enum Messages {
         Listen.self, Unlisten.self,
         OnDisconnect.Set.self, OnDisconnect.Update.self, OnDisconnect.Remove.self, OnDisconnect.Cancel.self,
         Follow.self, Unfollow.self,
-        Rules.Get.self, Rules.Set.self,
+        Rules.Get.self, Rules.Set.self, Rules.Check.self,
         Indexes.List.self,
         Databases.List.self, Databases.Create.self, Databases.Drop.self,
         Stats.self,

@@ -16,6 +16,8 @@ struct CurrentRequest {
     var isSlow: Bool { method.isSlow }
     var caller: Caller?
     var isCallCredential = false
+    /// Whether an administrator speaks as the caller.
+    var isByAdministrator = false
 }
 
 /// What was read from a line and waits: for its turn, or for its credential to be verified.
@@ -265,7 +267,7 @@ extension ConnectionHandler {
     private func context(_ request: CurrentRequest, _ caller: Caller) -> RPCContext {
         RPCContext(
             caller: caller, connection: connection, isCallCredential: request.isCallCredential,
-            sequence: request.sequence)
+            isByAdministrator: request.isByAdministrator, sequence: request.sequence)
     }
 
     private func pending(_ request: CurrentRequest, isBarrier: Bool) -> PendingReply {

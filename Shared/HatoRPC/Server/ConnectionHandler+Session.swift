@@ -16,6 +16,7 @@ extension ConnectionHandler {
     func identify(_ request: inout CurrentRequest) -> Identification {
         let auth = take("auth", from: &request)
         let speaksAs = take("as", from: &request)
+        request.isByAdministrator = speaksAs != nil
         guard let auth else {
             if case .authenticate = request.method.start {
                 return .refused(RPCError.invalidParams("auth", "session.authenticate needs auth, a credential"))

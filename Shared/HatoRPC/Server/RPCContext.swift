@@ -7,6 +7,8 @@ public struct RPCContext: Sendable {
     public var connection: RPCConnection
     /// Whether `caller` came with this call and not from `session.authenticate`.
     public var isCallCredential: Bool
+    /// Whether an administrator makes this call and speaks as `caller` (`as` of the call).
+    public var isByAdministrator: Bool
     /// The request this belongs to, as the order of its connection counts it.
     let sequence: UInt64
 

@@ -24,7 +24,7 @@ struct RulesDocument {
 
     /// The text of a string with escapes resolved, and for each scalar the place it came from: an expression's problems
     /// are reported where they stand in the document.
-    struct PlacedText {
+    struct PlacedText: Sendable {
         var scalars: [Unicode.Scalar]
         var offsets: [Int]
         /// Where the closing quote stands.
@@ -33,6 +33,28 @@ struct RulesDocument {
         var text: String {
             var text = String.UnicodeScalarView()
             text.append(contentsOf: scalars)
+            return String(text)
+        }
+
+        init(scalars: [Unicode.Scalar] = [], offsets: [Int] = [], end: Int = 0) {
+            self.scalars = scalars
+            self.offsets = offsets
+            self.end = end
+        }
+
+        /// `true` or `false`, written without quotation marks.
+        init(constant: Bool, at offset: Int) {
+            scalars = Array((constant ? "true" : "false").unicodeScalars)
+            offsets = scalars.indices.map { offset + $0 }
+            end = offset + scalars.count
+        }
+
+        /// The part that comes from a piece of the document.
+        func excerpt(_ span: RulesSpan) -> String {
+            var text = String.UnicodeScalarView()
+            for (scalar, offset) in zip(scalars, offsets) where offset >= span.start && offset < span.end {
+                text.append(scalar)
+            }
             return String(text)
         }
 

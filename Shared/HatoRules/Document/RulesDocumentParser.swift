@@ -116,7 +116,7 @@ struct RulesDocumentParser {
 
     private mutating func string() throws(RulesFault) -> RulesDocument.PlacedText {
         let start = position
-        var text = RulesDocument.PlacedText(scalars: [], offsets: [], end: 0)
+        var text = RulesDocument.PlacedText()
         position += 1
         while let scalar = next, scalar != "\"" {
             text.offsets.append(position)

@@ -20,14 +20,17 @@ struct RulesExpression: Hashable, Sendable {
     let kind: Kind
     /// Where problems of it are reported: its operator, or its first word.
     let offset: Int
+    /// From its first word to behind its last, with the brackets around it.
+    private(set) var span: RulesSpan
     /// How many expressions stand within each other here, itself included; what walks expressions may recurse that
     /// deep.
     let height: Int
 
     /// Throws when expressions would stand too deep within each other.
-    init(_ kind: Kind, at offset: Int) throws(RulesFault) {
+    init(_ kind: Kind, at offset: Int, _ span: RulesSpan) throws(RulesFault) {
         self.kind = kind
         self.offset = offset
+        self.span = span
         var height = 0
         for part in kind.parts { height = max(height, part.height) }
         self.height = height + 1
@@ -39,7 +42,59 @@ struct RulesExpression: Hashable, Sendable {
     }
 }
 
-enum RulesUnaryOperator: String, Sendable {
+extension RulesExpression.Kind {
+    /// The expressions right inside this one, as they are written.
+    var parts: [RulesExpression] {
+        switch self {
+        case .null, .bool, .number, .string, .regex, .variable: []
+        case .array(let elements): elements
+        case .member(let object, _): [object]
+        case .element(let object, let element): [object, element]
+        case .call(let target, let arguments): [target] + arguments
+        case .unary(_, let operand): [operand]
+        case .binary(_, let left, let right): [left, right]
+        case .conditional(let condition, let first, let second): [condition, first, second]
+        }
+    }
+}
+
+extension RulesExpression {
+    /// The same in brackets.
+    func bracketed(_ span: RulesSpan) -> RulesExpression {
+        var expression = self
+        expression.span = span
+        return expression
+    }
+
+    var parts: [RulesExpression] { kind.parts }
+
+    /// Where its first word stands.
+    var first: Int { Int(span.start) }
+
+    /// Whether it is a text that is written out.
+    var isString: Bool { if case .string = kind { true } else { false } }
+
+    /// How many expressions there are in this one, itself included: what one evaluation costs at most before it looks
+    /// at data.
+    var count: Int { kind.parts.reduce(1) { $0 + $1.count } }
+}
+
+/// A piece of the document, as offsets of scalars: from the first to behind the last.
+struct RulesSpan: Hashable, Sendable {
+    var start: Int32
+    var end: Int32
+
+    init(_ start: Int, _ end: Int) {
+        self.start = Int32(clamping: start)
+        self.end = Int32(clamping: end)
+    }
+
+    static let nowhere = RulesSpan(-1, -1)
+
+    func joined(_ other: RulesSpan) -> RulesSpan { RulesSpan(Int(start), Int(other.end)) }
+}
+
+enum RulesUnaryOperator: String {
     case not = "!"
     case minus = "-"
 }

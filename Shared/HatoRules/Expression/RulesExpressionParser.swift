@@ -34,6 +34,11 @@ struct RulesExpressionParser {
         guard take(mark) else { throw fault() }
     }
 
+    /// From a place to behind the word that was taken last.
+    private func span(from start: Int32) -> RulesSpan {
+        RulesSpan(Int(start), index > 0 ? tokens[index - 1].end : Int(start))
+    }
+
     private mutating func expression() throws(RulesFault) -> RulesExpression {
         depth += 1
         defer { depth -= 1 }
@@ -46,7 +51,8 @@ struct RulesExpressionParser {
         let first = try expression()
         try expect(":")
         let second = try expression()
-        return try RulesExpression(.conditional(condition, first, second), at: offset)
+        return try RulesExpression(
+            .conditional(condition, first, second), at: offset, condition.span.joined(second.span))
     }
 
     private mutating func binary(above precedence: Int) throws(RulesFault) -> RulesExpression {
@@ -57,7 +63,7 @@ struct RulesExpressionParser {
             let offset = token.offset
             index += 1
             let right = try binary(above: symbol.precedence)
-            left = try RulesExpression(.binary(symbol, left, right), at: offset)
+            left = try RulesExpression(.binary(symbol, left, right), at: offset, left.span.joined(right.span))
         }
         return left
     }
@@ -73,24 +79,31 @@ struct RulesExpressionParser {
             throw RulesExpression.tooDeep(offset)
         }
         index += 1
-        return try RulesExpression(.unary(symbol, try unary()), at: offset)
+        let operand = try unary()
+        return try RulesExpression(.unary(symbol, operand), at: offset, RulesSpan(offset, Int(operand.span.end)))
     }
 
     private mutating func postfix() throws(RulesFault) -> RulesExpression {
         var expression = try primary()
         while true {
             let offset = token.offset
+            let start = expression.span.start
             if take(".") {
                 guard case .name(let name) = token.kind else { throw fault() }
                 let place = token.offset
                 index += 1
-                expression = try RulesExpression(.member(expression, name), at: place)
+                expression = try RulesExpression(.member(expression, name), at: place, span(from: start))
             } else if take("[") {
                 let element = try self.expression()
                 try expect("]")
-                expression = try RulesExpression(.element(expression, element), at: offset)
+                // A name that is written out is the same with a dot or in brackets.
+                var kind = RulesExpression.Kind.element(expression, element)
+                if case .string(let name) = element.kind { kind = .member(expression, name) }
+                expression = try RulesExpression(kind, at: offset, span(from: start))
             } else if take("(") {
-                expression = try RulesExpression(.call(expression, try list(until: ")")), at: expression.offset)
+                let arguments = try list(until: ")")
+                expression = try RulesExpression(
+                    .call(expression, arguments), at: expression.offset, span(from: start))
             } else {
                 return expression
             }
@@ -120,14 +133,15 @@ struct RulesExpressionParser {
             index += 1
             let inner = try expression()
             try expect(")")
-            return inner
+            return inner.bracketed(span(from: Int32(clamping: offset)))
         case .mark("["):
             index += 1
-            return try RulesExpression(.array(try list(until: "]")), at: offset)
+            let elements = try list(until: "]")
+            return try RulesExpression(.array(elements), at: offset, span(from: Int32(clamping: offset)))
         case .mark, .end:
             throw fault()
         }
         index += 1
-        return try RulesExpression(kind, at: offset)
+        return try RulesExpression(kind, at: offset, span(from: Int32(clamping: offset)))
     }
 }

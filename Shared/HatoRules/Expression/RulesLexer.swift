@@ -16,8 +16,10 @@ struct RulesLexer {
 
     private var next: Unicode.Scalar? { position < text.scalars.count ? text.scalars[position] : nil }
 
+    /// Appends a word that ends where the lexer stands.
     private mutating func append(_ kind: RulesToken.Kind, from start: Int) {
-        tokens.append(RulesToken(kind: kind, offset: text.place(start)))
+        let end = position > start ? text.place(position - 1) + 1 : text.place(start)
+        tokens.append(RulesToken(kind: kind, offset: text.place(start), end: end))
     }
 
     private func fault(_ start: Int, _ message: String = "Parse error.") -> RulesFault {
@@ -62,8 +64,9 @@ struct RulesLexer {
     }
 
     private mutating func takeMark(_ mark: String) {
-        append(.mark(mark), from: position)
+        let start = position
         position += mark.unicodeScalars.count
+        append(.mark(mark), from: start)
     }
 
     private mutating func takeName() {

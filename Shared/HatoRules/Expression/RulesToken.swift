@@ -14,4 +14,6 @@ struct RulesToken: Hashable {
     var kind: Kind
     /// Its place in the document.
     var offset: Int
+    /// The place behind its last scalar.
+    var end: Int
 }

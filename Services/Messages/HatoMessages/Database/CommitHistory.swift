@@ -1,4 +1,5 @@
 import HatoModel
+import HatoRules
 import HatoStorage
 import HatoTree
 import Synchronization
@@ -36,7 +37,22 @@ struct CommitHistory: ChangeHistory {
     private static let commitsMax = 4_096
 
     func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool {
-        if pending.all.contains(where: { touches($0, path, after: version) }) { return true }
+        try contains(after: version) { note in
+            note.changes.contains { $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node) }
+        }
+    }
+
+    /// Whether a commit after `version` may have changed something that was read then; true also when that is no
+    /// longer known.
+    func touched(_ reads: RulesReadSet, after version: UInt64) throws -> Bool {
+        try contains(after: version) { reads.isTouched(by: $0.changes) }
+    }
+
+    private func contains(after version: UInt64, _ isMeant: (CommitNote) -> Bool) throws -> Bool {
+        func isFound(_ note: CommitNote) -> Bool {
+            note.database == database && note.version > version && isMeant(note)
+        }
+        if pending.all.contains(where: isFound) { return true }
         var position = version
         var looked = 0
         while position < store.version {
@@ -49,18 +65,13 @@ struct CommitHistory: ChangeHistory {
             }
             guard let last = commits.last else { return false }
             for commit in commits {
-                if let note = try CommitNote.of(commit), touches(note, path, after: version) { return true }
+                if let note = try CommitNote.of(commit), isFound(note) { return true }
             }
             position = last.version
             looked += commits.count
             if looked >= Self.commitsMax { return position < store.version }
         }
         return false
-    }
-
-    private func touches(_ note: CommitNote, _ path: TreePath, after version: UInt64) -> Bool {
-        guard note.database == database, note.version > version else { return false }
-        return note.changes.contains { $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node) }
     }
 
     // MARK: Pushes

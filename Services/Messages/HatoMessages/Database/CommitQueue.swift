@@ -8,6 +8,8 @@ struct Write: Sendable {
     var database: DatabaseName
     var mutation: Mutation
     var caller: Caller
+    /// An administrator speaks as the caller, and is told why rules refuse it.
+    var isByAdministrator = false
     /// Followers do not see it.
     var isHiddenFromFollowers = false
 }
@@ -37,7 +39,17 @@ final class CommitQueue: Sendable {
         _ write: Write, from session: ConnectionSession,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
-        submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
+        guard write.mutation.isLarge else {
+            return submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
+        }
+        session.writeBegan()
+        session.holdingTurn { [self] in
+            store.submitRead { [self] in
+                let judged = Result { try JudgedWrite(write, parts) }
+                send(from: session, { [self] in try commit(write, judged.get(), in: $0) }, answer: answer)
+                session.release()
+            }
+        }
     }
 
     /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs
@@ -48,6 +60,15 @@ final class CommitQueue: Sendable {
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         session.writeBegan()
+        if session.isFree { return send(from: session, body, published: published, answer: answer) }
+        session.inTurn { [self] in send(from: session, body, published: published, answer: answer) }
+    }
+
+    private func send<Outcome: Sendable>(
+        from session: ConnectionSession, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },
+        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
         let start = ContinuousClock.now
         let metrics = parts.metrics
         store.submit(body) { [publisher] result in
@@ -71,14 +92,27 @@ final class CommitQueue: Sendable {
 
     /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
     /// conditional write.
-    func commit(_ write: Write, in transaction: any StoreTransaction) throws -> String? {
+    ///
+    /// - Parameter judged: what was found out beforehand; it holds if nothing that it read has changed since.
+    func commit(
+        _ write: Write, _ judged: JudgedWrite? = nil, in transaction: any StoreTransaction
+    ) throws -> String? {
         let database = try catalogue.forWriting(write.database)
-        try database.authorise(write.mutation, by: write.caller)
-        var mutation = write.mutation
-        mutation.hidesStored = try database.hidesStored(mutation, from: write.caller)
-        let plan = try database.planner.plan(
-            mutation, reading: StoreTreeReader(transaction), at: parts.now(),
-            history: CommitHistory(database: database.id, store: store, pending: pending, uid: write.caller.uid))
+        let reader = StoreTreeReader(transaction)
+        let now = parts.now()
+        let history = CommitHistory(database: database.id, store: store, pending: pending, uid: write.caller.uid)
+        var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
+        judge.history = history
+        var resolved: ResolvedMutation
+        if let judged, try judged.holds(in: database, history) {
+            if let refusal = judged.refusal { throw refusal }
+            resolved = judged.resolved
+        } else {
+            resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
+            try judge.authorise(resolved, by: write.caller)
+        }
+        resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
+        let plan = try database.planner.plan(resolved, reading: reader, history: history)
         guard !plan.isEmpty else { return plan.etag }
         plan.rows.apply(to: TransactionRows(transaction))
         let note = CommitNote(

@@ -4,6 +4,21 @@ import Synchronization
 final class ConnectionSession: Sendable {
     private let pendingWrites = Atomic<Int>(0)
 
+    /// A write, or a read at its place among them, that waits for its turn.
+    private enum Turn {
+        case run(@Sendable () -> Void)
+        /// Keeps the turn until `release`.
+        case hold(@Sendable () -> Void)
+    }
+
+    private struct Turns {
+        /// Whether a write holds the turn; what came after it waits.
+        var isHeld = false
+        var waiting: [Turn] = []
+    }
+
+    private let turns = Mutex(Turns())
+
     /// Whether a snapshot taken now may lack a write that was submitted.
     var hasPendingWrites: Bool { pendingWrites.load(ordering: .acquiring) > 0 }
 
@@ -12,4 +27,53 @@ final class ConnectionSession: Sendable {
 
     /// Called when a write is durable and published, or was refused.
     func writeEnded() { pendingWrites.wrappingSubtract(1, ordering: .releasing) }
+
+    // MARK: Turns
+
+    // The writes of a connection reach the store in the order of their lines. One that is looked at first, on another
+    // thread, holds the turn meanwhile: what came after it waits. Turns are asked for on the connection's event loop
+    // only, one after the other.
+
+    /// Whether the queue of the store may be used at once.
+    var isFree: Bool { turns.withLock { !$0.isHeld } }
+
+    /// Runs `body` when nobody holds the turn: now, on this thread, if nobody does.
+    func inTurn(_ body: @escaping @Sendable () -> Void) {
+        let isFree = turns.withLock { turns -> Bool in
+            if turns.isHeld { turns.waiting.append(.run(body)) }
+            return !turns.isHeld
+        }
+        if isFree { body() }
+    }
+
+    /// The same for a body that keeps the turn: whoever it hands the work to must call `release` once.
+    func holdingTurn(_ body: @escaping @Sendable () -> Void) {
+        let isFree = turns.withLock { turns -> Bool in
+            if turns.isHeld {
+                turns.waiting.append(.hold(body))
+                return false
+            }
+            turns.isHeld = true
+            return true
+        }
+        if isFree { body() }
+    }
+
+    /// Lets those run who waited, until one of them holds the turn again.
+    func release() {
+        while true {
+            let next = turns.withLock { turns -> Turn? in
+                if turns.waiting.isEmpty {
+                    turns.isHeld = false
+                    return nil
+                }
+                return turns.waiting.removeFirst()
+            }
+            switch next {
+            case nil: return
+            case .run(let body)?: body()
+            case .hold(let body)?: return body()
+            }
+        }
+    }
 }

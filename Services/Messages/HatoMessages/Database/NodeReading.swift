@@ -24,10 +24,8 @@ struct NodeReading {
             StoreTreeReader(snapshot), codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
     }
 
-    /// The result of `messages.get`.
-    func answer(_ request: Messages.Get, to caller: Caller) throws -> EncodedJSON {
-        try check(request)
-        try database.authorise(reading: request.path.node, by: caller)
+    /// The result of `messages.get`, for who may read it.
+    func answer(_ request: Messages.Get) throws -> EncodedJSON {
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()
         writer.member("value")
@@ -68,18 +66,21 @@ struct NodeReading {
             throw isBuilding ? MessagesError.indexBuilding(on: on, path: path) : error
         }
     }
+}
 
-    private func check(_ request: Messages.Get) throws(RPCError) {
-        if request.shallow == true, request.query != nil || request.export == true {
+extension Messages.Get {
+    /// Refuses parameters that mean nothing together.
+    func checkCombination() throws(RPCError) {
+        if shallow == true, query != nil || export == true {
             throw .invalidArgument(
                 "shallow", reason: "shallow_alone", "shallow cannot be combined with query or export")
         }
-        guard request.query != nil else { return }
-        if request.etag == true {
+        guard query != nil else { return }
+        if etag == true {
             throw .invalidArgument(
                 "etag", reason: "etag_of_query", "Only a whole node has an etag, not what a query selects")
         }
-        if request.path.isPriority {
+        if path.isPriority {
             throw .invalidArgument("path", reason: "invalid_path", "A priority has no children to query")
         }
     }

@@ -32,7 +32,7 @@ struct ReadOrder: Sendable {
             }
         }
         if sessions.session(of: context.connection).hasPendingWrites {
-            atPlace(endsGroup: false, reply, start)
+            atPlace(endsGroup: false, context, reply, start)
         } else {
             do { start(view(of: try store.snapshot())) } catch { reply.refuse(error) }
         }
@@ -41,9 +41,10 @@ struct ReadOrder: Sendable {
     /// Runs `body` on the publisher's thread, when all commits up to its view have been told there and none after; what
     /// it throws is the answer.
     func onPublisher<Request: RPCRequest>(
-        _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ListenerRegistry, ReadView) throws -> Void
+        _ context: RPCContext, _ reply: RPCReply<Request>,
+        _ body: @escaping @Sendable (ListenerRegistry, ReadView) throws -> Void
     ) {
-        atPlace(endsGroup: true, reply) { [publisher] view in
+        atPlace(endsGroup: true, context, reply) { [publisher] view in
             publisher.open { registry in
                 do { try body(registry, view) } catch { reply.refuse(error) }
             }
@@ -53,12 +54,15 @@ struct ReadOrder: Sendable {
     /// On the writer's thread, where the catalogue stands at the snapshot too: what changes it is published there, in
     /// the same order.
     private func atPlace<Request: RPCRequest>(
-        endsGroup: Bool, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) -> Void
+        endsGroup: Bool, _ context: RPCContext, _ reply: RPCReply<Request>,
+        _ body: @escaping @Sendable (ReadView) -> Void
     ) {
-        parts.store.submitSnapshot(endsGroup: endsGroup) { result in
-            switch result {
-            case .success(let snapshot): body(view(of: snapshot))
-            case .failure(let error): reply.refuse(error)
+        sessions.session(of: context.connection).inTurn {
+            parts.store.submitSnapshot(endsGroup: endsGroup) { result in
+                switch result {
+                case .success(let snapshot): body(view(of: snapshot))
+                case .failure(let error): reply.refuse(error)
+                }
             }
         }
     }

@@ -310,8 +310,15 @@ extension ListenerRegistry {
     }
 
     private func judge(_ listener: Listener) {
-        guard !listener.topic.database.rules.mayRead(listener.topic.key.path, as: listener.caller) else { return }
-        cancel(listener, reason: "permission_denied")
+        let topic = listener.topic
+        guard let current else { return }
+        do {
+            let judge = RulesJudge(topic.database, reading: StoreTreeReader(current), now: parts.now())
+            guard try !judge.mayRead(topic.key.path, topic.key.query, as: listener.caller) else { return }
+            cancel(listener, reason: "permission_denied")
+        } catch {
+            cancel(listener, reason: Self.reason(of: error))
+        }
     }
 
     /// Rules, indexes, or the end of a database: rights are judged again, windows read by the indexes there are now.

@@ -40,6 +40,13 @@ struct DatabaseMethods: Sendable {
             }
         }
         router.handleInOrder(Messages.Rules.Set.self) { setRules($0, $1, $2) }
+        router.handleInOrder(Messages.Rules.Check.self) { request, context, reply in
+            reads.read(context, reply) { view in
+                let database = try view.database(request.database)
+                return try RulesJudge(database, reading: StoreTreeReader(view.snapshot), now: parts.now())
+                    .check(request)
+            }
+        }
         router.handleInOrder(Messages.Indexes.List.self) { [indexCounts] request, context, reply in
             reads.read(context, reply) { view in
                 try IndexListing(

@@ -31,9 +31,11 @@ struct DisconnectMethods: Sendable {
         let session = sessions.session(of: context.connection)
         let entries = runs.entries(of: context.connection, session)
         let owner = entries.owner(of: context)
-        queue.submit(from: session) { [parts] _ in
+        queue.submit(from: session) { [parts] transaction in
             let database = try parts.catalogue.forWriting(database ?? .default)
-            try database.authorise(mutation, by: context.caller)
+            let (reader, now) = (StoreTreeReader(transaction), parts.now())
+            let resolved = try database.planner.resolve(mutation, reading: reader, at: now)
+            try RulesJudge(database, reading: reader, now: now).authorise(resolved, by: context.caller)
             try entries.change(of: database, within: parts.limits) { tree in
                 for write in writes { tree.set(write, by: owner) }
             }

@@ -27,11 +27,15 @@ struct ListeningMethods: Sendable {
                 RPCError.invalidArgument(
                     "coalesceMs", reason: "invalid_time", "coalesceMs is 0 to \(parts.limits.coalesceMsMax), e.g. 100"))
         }
-        reads.onPublisher(reply) { registry, view in
+        reads.onPublisher(context, reply) { registry, view in
             do { try request.path.requireNode() } catch let error as ArgumentError {
                 throw RPCError.invalidArgument("path", reason: error.reason, error.message)
             }
-            try view.database(request.database).authorise(reading: request.path, by: context.caller)
+            // By the rules and the data of the snapshot it begins with; what comes later finds the listener.
+            let judge = RulesJudge(
+                try view.database(request.database), reading: StoreTreeReader(view.snapshot), now: parts.now(),
+                explains: context.isByAdministrator)
+            try judge.authorise(reading: request.path, request.query, by: context.caller)
             let subscription = context.openSubscription()
             let opening = Listener.Opening(
                 connection: context.connection, subscription: subscription, caller: context.caller,
@@ -46,7 +50,7 @@ struct ListeningMethods: Sendable {
     }
 
     private func follow(_ request: Messages.Follow, _ context: RPCContext, _ reply: RPCReply<Messages.Follow>) {
-        reads.onPublisher(reply) { registry, view in
+        reads.onPublisher(context, reply) { registry, view in
             let database = try view.database(request.database)
             guard request.patterns?.count ?? 0 <= parts.limits.patternsPerFollowerMax else {
                 throw MessagesError.tooManyPatterns(max: parts.limits.patternsPerFollowerMax)
@@ -76,7 +80,7 @@ struct ListeningMethods: Sendable {
         _ body: @escaping @Sendable (ListenerRegistry, RPCConnection, String) -> Bool
     ) where Request.Result == Empty {
         let connection = context.connection
-        reads.onPublisher(reply) { registry, _ in
+        reads.onPublisher(context, reply) { registry, _ in
             guard body(registry, connection, subscription) else {
                 throw MessagesError.subscriptionNotFound(subscription)
             }

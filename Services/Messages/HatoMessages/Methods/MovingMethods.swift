@@ -19,8 +19,8 @@ struct MovingMethods: Sendable {
         router.handleInOrder(Messages.Backup.self) { request, context, reply in
             reads.read(context, reply) { _ in try backup(request.name) }
         }
-        router.handleInOrder(Messages.Stats.self) { _, _, reply in
-            reads.onPublisher(reply) { registry, view in
+        router.handleInOrder(Messages.Stats.self) { _, context, reply in
+            reads.onPublisher(context, reply) { registry, view in
                 var result = statistics(view)
                 result.listeners = registry.listenerCount
                 result.followers = registry.followerCount

@@ -13,11 +13,15 @@ struct ReadingMethods: Sendable {
     }
 
     private func get(_ request: Messages.Get, _ context: RPCContext, _ reply: RPCReply<Messages.Get>) {
-        let caller = context.caller
+        let (caller, explains) = (context.caller, context.isByAdministrator)
         reads.onReader(context, reply) { view in
-            let reading = NodeReading(
-                try view.database(request.database), in: view.snapshot, bytesMax: parts.limits.responseBytesMax)
-            reply.succeed(encoded: try reading.answer(request, to: caller))
+            let database = try view.database(request.database)
+            let judge = RulesJudge(
+                database, reading: StoreTreeReader(view.snapshot), now: parts.now(), explains: explains)
+            try request.checkCombination()
+            try judge.authorise(reading: request.path.node, request.query, by: caller)
+            let reading = NodeReading(database, in: view.snapshot, bytesMax: parts.limits.responseBytesMax)
+            reply.succeed(encoded: try reading.answer(request))
             parts.metrics.didRead()
         }
     }

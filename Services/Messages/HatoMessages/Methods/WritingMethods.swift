@@ -81,7 +81,9 @@ struct WritingMethods: Sendable {
         _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
-        let write = Write(database: database ?? .default, mutation: mutation, caller: context.caller)
+        let write = Write(
+            database: database ?? .default, mutation: mutation, caller: context.caller,
+            isByAdministrator: context.isByAdministrator)
         queue.submit(write, from: sessions.session(of: context.connection), answer: answer)
     }
 }

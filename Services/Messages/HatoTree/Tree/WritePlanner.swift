@@ -1,4 +1,5 @@
-import HatoModel
+public import HatoModel
+public import HatoRules
 
 /// Decides what a write does to the rows of the tree (spec realtime-database §2, §6; protocol §5).
 ///
@@ -22,18 +23,29 @@ public struct WritePlanner: Sendable {
         self.memory = memory
     }
 
+    /// Says which nodes a mutation puts where: values normalised, server values resolved. This is what rules judge.
+    ///
     /// - Parameter now: milliseconds since 1970, the one time of the write.
     /// - Throws: `TreeError`, or what the reader throws.
+    public func resolve(
+        _ mutation: Mutation, reading reader: any TreeReader, at now: Int64
+    ) throws -> ResolvedMutation {
+        let numbers = StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now)
+        let targets = try targets(of: mutation, numbers)
+        return ResolvedMutation(mutation: mutation, now: now, targets: targets, reads: numbers.looks.reads)
+    }
+
+    /// - Parameter reader: as `resolve` had it.
+    /// - Throws: `TreeError`, or what the reader throws.
     public func plan(
-        _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
+        _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
-        let targets = try targets(
-            of: mutation, StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now))
+        let (mutation, targets) = (resolved.mutation, resolved.targets)
         try check(mutation, reader, history)
         var draft = PlanDraft(reader: reader, codec: codec, memory: memory)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: mutation.hidesStored, history: history)
-            guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: now) }
+            guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
         } else {
             try draft.write(targets)
         }
@@ -42,9 +54,28 @@ public struct WritePlanner: Sendable {
             try indexes.appendRows(for: write, to: &draft.rows)
         }
         etags.forget(draft.changes)
-        var plan = draft.plan(at: now)
+        var plan = draft.plan(at: resolved.now)
         if case .etag? = mutation.condition { plan.etag = SimpleHash.etag(targets[0].node) }
         return plan
+    }
+
+    /// Both steps.
+    public func plan(
+        _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
+    ) throws -> WritePlan {
+        try plan(resolve(mutation, reading: reader, at: now), reading: reader, history: history)
+    }
+
+    /// Whether this is a push that an earlier try, with the same key of the client's, has already written.
+    public func isRepeated(
+        _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)?
+    ) throws -> Bool {
+        guard case .push(let value, _, isClientKey: true) = resolved.mutation.operation else { return false }
+        let path = resolved.targets[0].path
+        let nodes = NodeReader(reader, codec: codec)
+        guard try nodes.exists(at: path) else { return false }
+        let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
+        return try earlier.isSame(at: path) { try nodes.node(at: path) }
     }
 
     // MARK: What is written where
@@ -142,8 +173,26 @@ extension WritePlanner {
     }
 }
 
+/// A mutation with what it puts where.
+public struct ResolvedMutation: Sendable {
+    private(set) var mutation: Mutation
+    let now: Int64
+    let targets: [WriteTarget]
+    /// The stored numbers that increments were added to: what it was resolved with, of all that is stored.
+    public let reads: [RulesRead]
+
+    /// See `Mutation.hidesStored`.
+    public var hidesStored: Bool {
+        get { mutation.hidesStored }
+        set { mutation.hidesStored = newValue }
+    }
+
+    /// What rules judge.
+    public var rulesTargets: [RulesTarget] { targets.map { RulesTarget(path: $0.path, node: $0.node) } }
+}
+
 /// One place of a write with the node that will stand there; at a priority path the priority as a leaf.
-struct WriteTarget {
+struct WriteTarget: Sendable {
     var path: TreePath
     var node: TreeNode
     /// Whether nothing is expected to be there: decides where to look first.
@@ -163,6 +212,12 @@ struct WriteTarget {
 
 /// Server values by what is stored and the time of the write.
 struct StoredNumbers: ServerValueSource {
+    /// Which stored numbers were looked at; of one resolution, on its thread.
+    final class Looks {
+        var reads: [RulesRead] = []
+    }
+
+    let looks = Looks()
     let reader: any TreeReader
     let codec: TreeKeyCodec
     var base: TreePath
@@ -180,6 +235,7 @@ struct StoredNumbers: ServerValueSource {
         case .increment(let amount):
             let path = TreePath(uncheckedKeys: base.keys + place.keys)
             let nodes = NodeReader(reader, codec: codec)
+            looks.reads.append(RulesRead(path: path, aspect: place.isPriority ? .priority : .value))
             let stored = place.isPriority ? try nodes.priority(at: path)?.leaf : try nodes.leaf(at: path)
             if case .number(let number)? = stored { return number + amount }
             return amount

@@ -4,7 +4,8 @@ import HatoModel
 
 struct RulesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rules", abstract: "Security rules, for administrators.", subcommands: [Get.self, Set.self])
+        commandName: "rules", abstract: "Security rules, for administrators.",
+        subcommands: [Get.self, Set.self, RulesTestCommand.self])
 
     struct Get: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -1,0 +1,152 @@
+import HatoModel
+import HatoRules
+import HatoTree
+
+/// Asks the rules of a database about one operation, at one version of its data: a transaction's or a snapshot's.
+struct RulesJudge {
+    private let database: Database
+    private let stored: StoredData
+    private let reader: any TreeReader
+    /// Milliseconds since 1970, the one time of the operation.
+    private let now: Int64
+    /// Whether a refusal tells which rules were asked, and what they said.
+    private let explains: Bool
+
+    /// What tells an earlier try of a push to who may not read it.
+    var history: (any ChangeHistory)?
+
+    init(_ database: Database, reading reader: any TreeReader, now: Int64, explains: Bool = false) {
+        self.database = database
+        self.reader = reader
+        self.now = now
+        self.explains = explains
+        stored = StoredData(reader, codec: database.codec)
+    }
+
+    private var rules: Rules { database.rules }
+
+    // MARK: Reads
+
+    func mayRead(_ path: TreePath, _ query: TreeQuery? = nil, as caller: Caller) throws -> Bool {
+        if caller.isAdministrator { return true }
+        return try rules.judgeRead(path, situation(caller, query)).isAllowed
+    }
+
+    /// Throws `MessagesError.denied` when the rules do not let `caller` read the node.
+    func authorise(reading path: TreePath, _ query: TreeQuery? = nil, by caller: Caller) throws {
+        guard try !mayRead(path, query, as: caller) else { return }
+        throw try refusal(at: path) { _ = try rules.judgeRead(path, situation(caller, query), recording: &$0) }
+    }
+
+    private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesSituation {
+        RulesSituation(
+            auth: RulesAuth(caller), now: now, before: stored, query: query.map { RulesQuery($0) } ?? RulesQuery())
+    }
+
+    // MARK: Writes
+
+    /// Throws `MessagesError.denied` when the rules do not let `caller` write all that the mutation puts somewhere.
+    func authorise(_ resolved: ResolvedMutation, by caller: Caller) throws {
+        var recording = RulesRecording()
+        if let refusal = try refusal(of: resolved, by: caller, recording: &recording) { throw refusal }
+    }
+
+    /// The same, telling instead of throwing, and recording what it depended on.
+    func refusal(
+        of resolved: ResolvedMutation, by caller: Caller, recording: inout RulesRecording
+    ) throws -> MessagesError? {
+        if caller.isAdministrator { return nil }
+        let targets = resolved.rulesTargets
+        let situation = situation(caller, writing: targets)
+        guard case .denied(let denial) = try rules.judgeWrite(targets, situation, recording: &recording) else {
+            return nil
+        }
+        var retried = resolved
+        retried.hidesStored = try !mayRead(targets[0].path.node, as: caller)
+        if try isAllowedRetry(retried, situation) { return nil }
+        return try refusal(at: denial.path) { _ = try rules.judgeWrite(targets, situation, recording: &$0) }
+    }
+
+    private func situation(_ caller: Caller, writing targets: [RulesTarget]) -> RulesSituation {
+        RulesSituation(
+            auth: RulesAuth(caller), now: now, before: stored, after: WrittenData(targets, over: stored))
+    }
+
+    /// A push that comes again is judged as the first time, when its key was free: a rule like `!data.exists()` must
+    /// not turn a retry into a refusal. Nothing is written by it.
+    private func isAllowedRetry(_ resolved: ResolvedMutation, _ situation: RulesSituation) throws -> Bool {
+        guard try database.planner.isRepeated(resolved, reading: reader, history: history) else { return false }
+        let targets = resolved.rulesTargets
+        var situation = situation
+        situation.before = WrittenData(targets.map { RulesTarget(path: $0.path, node: .empty) }, over: stored)
+        return try rules.judgeWrite(targets, situation).isAllowed
+    }
+
+    /// Whether the answer to a write could tell `caller` of a node that he may not read.
+    func hidesStored(_ mutation: Mutation, from caller: Caller) throws -> Bool {
+        if case .push(_, let key, isClientKey: true) = mutation.operation {
+            let path = try mutation.path.child(TreeKey(key))
+            return try !mayRead(path, as: caller)
+        }
+        return try mutation.condition != nil && !mayRead(mutation.path.node, as: caller)
+    }
+
+    // MARK: Reasons
+
+    private func refusal(at path: TreePath, _ again: (inout RulesRecording) throws -> Void) throws -> MessagesError {
+        guard explains else { return .denied(path) }
+        var recording = RulesRecording(trace: true)
+        try again(&recording)
+        return .denied(path, trace: steps(recording))
+    }
+
+    /// The result of `messages.rules.check`: judges without writing, and tells how.
+    func check(_ request: Messages.Rules.Check) throws -> Messages.Rules.Check.Result {
+        let caller = request.as?.caller ?? .nobody
+        var recording = RulesRecording(trace: true)
+        let verdict: RulesVerdict
+        if let mutation = try request.mutation(at: now) {
+            let targets = try database.planner.resolve(mutation, reading: reader, at: now).rulesTargets
+            verdict = try rules.judgeWrite(targets, situation(caller, writing: targets), recording: &recording)
+        } else {
+            verdict = try rules.judgeRead(
+                request.path.node, situation(caller, request.query), recording: &recording)
+        }
+        return Messages.Rules.Check.Result(allowed: verdict.isAllowed, trace: steps(recording))
+    }
+
+    private func steps(_ recording: RulesRecording) -> [Messages.Rules.Check.Step] {
+        (recording.trace ?? []).map { entry in
+            let rule = rules.rules[entry.rule]
+            var step = Messages.Rules.Check.Step(
+                path: entry.path, rule: rule.kind.rawValue, expression: rule.text, result: entry.result)
+            step.error = entry.error
+            step.failed = entry.failed.map {
+                Messages.Rules.Check.Excerpt(expression: $0.text, line: $0.line, column: $0.column)
+            }
+            return step
+        }
+    }
+}
+
+extension Messages.Rules.Check {
+    /// The write that is asked about; nil for a read.
+    fileprivate func mutation(at now: Int64) throws -> Mutation? {
+        switch operation {
+        case .get, .listen: return nil
+        case .remove: return .remove(at: path)
+        case .set: return .set(value ?? .null, at: path)
+        case .update:
+            guard case .object(let values)? = value else {
+                throw RPCError.invalidArgument(
+                    "value", reason: "invalid_value",
+                    "An update needs an object of paths and values, e.g. {\"title\": \"磯野家\"}")
+            }
+            return .update(values, at: path)
+        case .push:
+            var keys = PushKeyGenerator()
+            var random = SystemRandomNumberGenerator()
+            return .push(value ?? .null, at: path, key: keys.next(now: now, using: &random))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import HatoModel
+public import HatoRules
+
+extension RulesReadSet {
+    /// Whether one of the changes of a commit may have changed something that was read: what was judged with it must
+    /// then be judged again. A new message does not touch whether its chat exists.
+    public func isTouched(by changes: [PathChange]) -> Bool {
+        if isOverflowing { return !changes.isEmpty }
+        return changes.contains { change in reads.contains { $0.isTouched(by: change) } }
+    }
+}
+
+extension RulesRead {
+    public func isTouched(by change: PathChange) -> Bool {
+        let depth = path.depth
+        guard change.path.sharedDepth(with: path) == min(depth, change.path.depth) else { return false }
+        if change.path.isPriority {
+            // A priority matters to who asked for it, and comes and goes with its node.
+            return aspect == .priority && change.path.depth == depth
+        }
+        // At or above the place: the node may be any other now.
+        guard change.path.depth > depth else { return true }
+        // Below it: the node is another for these reads only when it came, went, or was a leaf.
+        // (Of the root, depths do not tell whether it was there.)
+        let cameOrWent =
+            depth == 0
+            ? change.existedDepth == 0 || change.existsDepth == 0
+            : (change.existedDepth >= depth) != (change.existsDepth >= depth)
+        switch aspect {
+        case .existence, .priority: return cameOrWent
+        case .children, .value: return cameOrWent || change.replacedLeafDepth == depth
+        }
+    }
+}

@@ -1,0 +1,152 @@
+public import HatoModel
+public import HatoRules
+
+/// The tree as a write leaves it, for rules: what is stored with the targets of the write laid over it. Nothing is
+/// copied; each question is answered by the targets, by what is stored, or by both.
+///
+/// No target lies at or above another, as `WritePlanner` sees to.
+public struct WrittenData: RulesData {
+    /// How a place lies to the targets.
+    private enum Lie {
+        /// At or below a target, which says all about it.
+        case inside(TreeNode)
+        /// Above these targets.
+        case above(Range<Int>)
+        case apart
+    }
+
+    private struct Target {
+        /// What all rows of it begin with.
+        var key: [UInt8]
+        var depth: Int
+        var node: TreeNode
+    }
+
+    private let stored: StoredData
+    private let codec: TreeKeyCodec
+    /// In the order of their keys, so that what lies below a place stands side by side.
+    private let targets: [Target]
+    /// Priorities that are set by themselves, by the path of their node.
+    private let priorities: [TreePath: TreePriority?]
+
+    public init(_ targets: [RulesTarget], over stored: StoredData) {
+        self.stored = stored
+        let codec = stored.nodes.codec
+        self.codec = codec
+        var nodes: [Target] = []
+        var priorities: [TreePath: TreePriority?] = [:]
+        nodes.reserveCapacity(targets.count)
+        for target in targets {
+            if target.path.isPriority {
+                priorities.updateValue(target.node.leaf.flatMap(TreePriority.init), forKey: target.path.node)
+            } else {
+                nodes.append(
+                    Target(key: codec.key(of: target.path), depth: target.path.depth, node: target.node))
+            }
+        }
+        if nodes.count > 1 { nodes.sort { $0.key.lexicographicallyPrecedes($1.key) } }
+        self.targets = nodes
+        self.priorities = priorities
+    }
+
+    public func leaf(at path: TreePath) throws -> TreeLeaf? {
+        switch lie(of: path) {
+        case .inside(let node): node.leaf
+        case .above(let range): bringsSomething(range) ? nil : try stored.leaf(at: path)
+        case .apart: try stored.leaf(at: path)
+        }
+    }
+
+    public func exists(at path: TreePath) throws -> Bool {
+        switch lie(of: path) {
+        case .inside(let node): !node.isEmpty
+        case .above(let range): try bringsSomething(range) || keepsSomething(at: path, without: range)
+        case .apart: try stored.exists(at: path)
+        }
+    }
+
+    public func hasChildren(at path: TreePath) throws -> Bool {
+        switch lie(of: path) {
+        case .inside(let node): return node.children != nil
+        case .above(let range):
+            if bringsSomething(range) { return true }
+            return try stored.leaf(at: path) == nil && keepsSomething(at: path, without: range)
+        case .apart: return try stored.hasChildren(at: path)
+        }
+    }
+
+    public func priority(at path: TreePath) throws -> TreePriority? {
+        if let priority = priorities[path] { return try exists(at: path) ? priority : nil }
+        switch lie(of: path) {
+        case .inside(let node): return node.priority
+        case .above: return try exists(at: path) ? stored.priority(at: path) : nil
+        case .apart: return try stored.priority(at: path)
+        }
+    }
+
+    private func lie(of path: TreePath) -> Lie {
+        if targets.isEmpty { return .apart }
+        let key = codec.key(of: path)
+        let index = lowerBound(of: key)
+        if index < targets.count, targets[index].key.starts(with: key) {
+            if targets[index].key.count == key.count { return .inside(targets[index].node) }
+            var end = index + 1
+            while end < targets.count, targets[end].key.starts(with: key) { end += 1 }
+            return .above(index..<end)
+        }
+        // What lies above the place stands right before it: targets do not lie in each other.
+        guard index > 0, key.starts(with: targets[index - 1].key) else { return .apart }
+        let target = targets[index - 1]
+        return .inside(target.node.node(at: TreePath(uncheckedKeys: Array(path.keys[target.depth...]))))
+    }
+
+    private func lowerBound(of key: [UInt8]) -> Int {
+        var low = 0
+        var high = targets.count
+        while low < high {
+            let middle = (low + high) / 2
+            if targets[middle].key.lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private func bringsSomething(_ range: Range<Int>) -> Bool {
+        targets[range].contains { !$0.node.isEmpty }
+    }
+
+    /// Whether something of a stored node is left when the targets are removed.
+    private func keepsSomething(at path: TreePath, without range: Range<Int>) throws -> Bool {
+        let base = codec.key(of: path)
+        var isFound = false
+        var next = range.lowerBound
+        try stored.nodes.scan(base) { row, _ in
+            while next < range.upperBound {
+                let removed = targets[next].key
+                if row.begins(with: removed.span) {
+                    return TreeKeyCodec.upperBound(of: removed).map { .seek($0) } ?? .stop
+                }
+                // Rows and targets are both in order: a target that the row lies behind is done.
+                guard removed.lexicographicallyPrecedes(row.withUnsafeBufferPointer { Array($0) }) else { break }
+                next += 1
+            }
+            // A priority alone keeps no node.
+            if codec.isPriority(row) { return .next }
+            isFound = true
+            return .stop
+        }
+        return isFound
+    }
+}
+
+extension TreeKeyCodec {
+    /// Whether a row of this database is the priority of a node.
+    func isPriority(_ row: Span<UInt8>) -> Bool {
+        var start = prefix.count
+        while start < row.count {
+            if row[start] == TreeKeyCodec.priorityMark { return true }
+            guard let end = TreeKeyCodec.endOfKey(in: row, from: start) else { return false }
+            start = end
+        }
+        return false
+    }
+}

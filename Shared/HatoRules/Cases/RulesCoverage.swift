@@ -1,0 +1,47 @@
+/// What came of a table of cases.
+public struct RulesCasesReport: Sendable {
+    /// Cases that were asked.
+    public internal(set) var count = 0
+    public internal(set) var failures: [Failure] = []
+    public internal(set) var coverage: RulesCoverage
+
+    /// A case whose answer was not the expected one.
+    public struct Failure: Sendable, Hashable {
+        /// Its place in the table, from 0.
+        public var index: Int
+        public var name: String
+        public var expected: Bool
+        public var trace: [RulesTraceEntry]
+    }
+}
+
+/// Which rules were ever true and which false.
+public struct RulesCoverage: Sendable {
+    public struct Entry: Sendable {
+        public let rule: RulesRule
+        /// Where the rule's expression begins, counted from 1.
+        public let line: Int
+        public let column: Int
+        public fileprivate(set) var trueCount = 0
+        public fileprivate(set) var falseCount = 0
+
+        public var isReached: Bool { trueCount + falseCount > 0 }
+    }
+
+    /// All rules, in the order of the text.
+    public private(set) var entries: [Entry]
+
+    init(_ rules: Rules) {
+        let source = RulesSource(rules.text)
+        entries = rules.rules.map { rule in
+            let place = source.problem(RulesFault(offset: rule.offset, message: ""))
+            return Entry(rule: rule, line: place.line, column: place.column)
+        }
+    }
+
+    mutating func add(_ trace: [RulesTraceEntry]) {
+        for entry in trace {
+            if entry.result { entries[entry.rule].trueCount += 1 } else { entries[entry.rule].falseCount += 1 }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+public import HatoModel
+
+/// What rules see as `auth` (spec §9.3).
+public enum RulesAuth: Sendable {
+    /// Nobody is signed in; every member of it reads as null.
+    case nobody
+    /// `uid`, `token` with all claims, and `provider`.
+    case user(Caller.User)
+    /// Any members: how tables of tests say it.
+    case members(JSONObject)
+
+    /// An administrator passes every rule without being asked; rules would see nobody.
+    public init(_ caller: Caller) {
+        switch caller {
+        case .nobody, .administrator: self = .nobody
+        case .user(let user): self = .user(user)
+        }
+    }
+
+    var isNobody: Bool { if case .nobody = self { true } else { false } }
+
+    func member(_ name: String) -> RulesValue {
+        switch self {
+        case .nobody: return .null
+        case .members(let members): return RulesValue(members[name])
+        case .user(let user):
+            switch name {
+            case "uid": return .string(user.uid)
+            case "token": return .object(.object(user.claims))
+            case "provider":
+                guard case .object(let firebase)? = user.claims["firebase"] else { return .null }
+                return RulesValue(firebase["sign_in_provider"])
+            default: return .null
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import HatoModel
+
+typealias RulesTest = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> Bool
+typealias RulesReading = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesValue
+typealias RulesLocating = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesPlace
+
+/// What expressions see while the rules of one operation are evaluated, and what that has cost so far.
+struct RulesEvaluation {
+    let auth: RulesAuth
+    let now: Double
+    let query: RulesQuery
+    let before: any RulesData
+    let after: any RulesData
+
+    /// The keys from the root to the rule, and possibly more.
+    var keys: [TreeKey]
+    /// How many of them lead to the rule.
+    var depth = 0
+    /// `newData` of the rule, where the write says all of it.
+    var written: TreeNode?
+
+    /// The sub-expression that made the rule false.
+    var failed = RulesSpan.nowhere
+    /// Why data could not be read.
+    private(set) var dataError: (any Error)?
+    private(set) var reads: RulesReadSet?
+    private var ruleSteps = 0
+    private var operationSteps = RulesLimits.operationStepsMax
+
+    init(_ situation: RulesSituation, keys: [TreeKey], recordsReads: Bool) {
+        auth = situation.auth
+        now = Double(situation.now)
+        query = situation.query
+        before = situation.before
+        after = situation.after ?? situation.before
+        self.keys = keys
+        reads = recordsReads ? RulesReadSet() : nil
+    }
+
+    // MARK: Steps
+
+    /// Begins a rule of so many expressions.
+    mutating func begin(_ count: Int) throws(RulesFailure) {
+        ruleSteps = min(RulesLimits.ruleStepsMax, operationSteps)
+        failed = .nowhere
+        try spend(count, .nowhere)
+    }
+
+    mutating func spend(_ steps: Int, _ span: RulesSpan) throws(RulesFailure) {
+        ruleSteps -= steps
+        operationSteps -= steps
+        guard ruleSteps < 0 else { return }
+        throw RulesFailure(reason: operationSteps < 0 ? .tooManyStepsOfOperation : .tooManySteps, span: span)
+    }
+
+    /// Runs a regular expression.
+    mutating func finds(_ program: RegexProgram, in text: String, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+        let allowed = ruleSteps
+        var left = allowed
+        let found = RegexMatcher.finds(program, in: text, steps: &left)
+        try spend(found == nil ? allowed + 1 : allowed - left, span)
+        return found ?? false
+    }
+
+    /// Notes what made the rule false, and says false.
+    mutating func fail(_ span: RulesSpan) -> Bool {
+        failed = span
+        return false
+    }
+
+    // MARK: Data
+
+    /// `data` or `newData` of the rule.
+    func here(isAfter: Bool) -> RulesPlace {
+        RulesPlace(isAfter: isAfter, keys: depth == keys.count ? keys : Array(keys[..<depth]))
+    }
+
+    mutating func leaf(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> TreeLeaf? {
+        if let node = place.node { return node.leaf }
+        return try look(place, .value, span) { data, path in try data.leaf(at: path) } ?? nil
+    }
+
+    mutating func exists(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+        if let node = place.node { return !node.isEmpty }
+        return try look(place, .existence, span) { data, path in try data.exists(at: path) } ?? false
+    }
+
+    mutating func hasChildren(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+        if let node = place.node { return node.children != nil }
+        return try look(place, .children, span) { data, path in try data.hasChildren(at: path) } ?? false
+    }
+
+    mutating func priority(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> TreePriority? {
+        if let node = place.node { return node.priority }
+        return try look(place, .priority, span) { data, path in try data.priority(at: path) } ?? nil
+    }
+
+    /// nil where nothing can be.
+    private mutating func look<Found>(
+        _ place: RulesPlace, _ aspect: RulesRead.Aspect, _ span: RulesSpan,
+        _ body: (any RulesData, TreePath) throws -> Found
+    ) throws(RulesFailure) -> Found? {
+        if place.isMissing { return nil }
+        try spend(RulesLimits.lookSteps, span)
+        let path = place.path
+        reads?.insert(RulesRead(path: path, aspect: aspect))
+        do { return try body(place.isAfter ? after : before, path) } catch {
+            dataError = error
+            throw RulesFailure(reason: .data, span: span)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/// Why the evaluation of a rule ended before its end; the rule then counts as false (spec §9.2).
+struct RulesFailure: Error {
+    enum Reason {
+        case receiverIsNoString
+        case argumentIsNoString
+        case notComparable
+        case notAddable
+        case notANumber
+        case parentOfRoot
+        case relativePath
+        case textTooLong
+        case tooManySteps
+        case tooManyStepsOfOperation
+        /// The data could not be read; the evaluation holds the error.
+        case data
+    }
+
+    var reason: Reason
+    var span: RulesSpan
+
+    var message: String {
+        switch reason {
+        case .receiverIsNoString: "Only a string has this method or property; the value is something else."
+        case .argumentIsNoString: "The argument is not a string."
+        case .notComparable: "Only two numbers or two strings have an order."
+        case .notAddable: "Only numbers and strings can be added."
+        case .notANumber: "The operand is not a number."
+        case .parentOfRoot: "The root has no parent."
+        case .relativePath: "A path must not contain '.' or '..'."
+        case .textTooLong: "The text is longer than \(RulesLimits.textBytesMax) bytes."
+        case .tooManySteps: "The rule takes more than \(RulesLimits.ruleStepsMax) steps."
+        case .tooManyStepsOfOperation:
+            "The rules of this operation take more than \(RulesLimits.operationStepsMax) steps."
+        case .data: "The data could not be read."
+        }
+    }
+}

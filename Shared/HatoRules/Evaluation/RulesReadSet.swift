@@ -1,0 +1,39 @@
+public import HatoModel
+
+/// One thing that rules looked at: an answer given before holds as long as none of these changed.
+public struct RulesRead: Sendable, Hashable {
+    public enum Aspect: Sendable, Hashable {
+        /// The primitive.
+        case value
+        /// Whether there is anything.
+        case existence
+        /// Whether there is an object.
+        case children
+        case priority
+    }
+
+    public var path: TreePath
+    public var aspect: Aspect
+
+    public init(path: TreePath, aspect: Aspect) {
+        self.path = path
+        self.aspect = aspect
+    }
+}
+
+/// All that an evaluation looked at in the data. What a write brings with it is not data.
+public struct RulesReadSet: Sendable {
+    public private(set) var reads: Set<RulesRead> = []
+    /// More was read than is named here (`RulesLimits.readsMax`): then every change may matter.
+    public private(set) var isOverflowing = false
+
+    public init() {}
+
+    public mutating func insert(_ read: RulesRead) {
+        guard !isOverflowing else { return }
+        reads.insert(read)
+        guard reads.count > RulesLimits.readsMax else { return }
+        reads = []
+        isOverflowing = true
+    }
+}

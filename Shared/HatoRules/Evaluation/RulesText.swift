@@ -1,0 +1,96 @@
+import HatoModel
+
+/// What the language does with texts: lengths and orders in UTF-16, searches byte by byte.
+enum RulesText {
+    /// As JavaScript would print it: integral numbers without a fraction.
+    static func text(of number: Double) -> String {
+        if number.isNaN { return "NaN" }
+        if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
+        if number == number.rounded(.towardZero), number.magnitude < 1e15 { return String(Int64(number)) }
+        var writer = JSONWriter()
+        writer.write(number)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// UTF-16 units.
+    static func length(_ text: String) -> Int {
+        var length = 0
+        let bytes = text.utf8.span
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte & 0xC0 != 0x80 { length += byte >= 0xF0 ? 2 : 1 }
+        }
+        return length
+    }
+
+    static func begins(_ text: String, with part: String) -> Bool {
+        let (bytes, wanted) = (text.utf8.span, part.utf8.span)
+        return wanted.count <= bytes.count && matches(bytes, at: 0, wanted)
+    }
+
+    static func ends(_ text: String, with part: String) -> Bool {
+        let (bytes, wanted) = (text.utf8.span, part.utf8.span)
+        return wanted.count <= bytes.count && matches(bytes, at: bytes.count - wanted.count, wanted)
+    }
+
+    private static func matches(_ bytes: Span<UInt8>, at start: Int, _ wanted: Span<UInt8>) -> Bool {
+        for index in wanted.indices where bytes[start + index] != wanted[index] { return false }
+        return true
+    }
+
+    /// Where `part` stands in `text` at or after `start`, as an offset of bytes. In at most as many steps as both have
+    /// bytes (Knuth, Morris and Pratt).
+    struct Search {
+        private let wanted: [UInt8]
+        /// For each length of a partial match, the length that remains when the next byte is another.
+        private let fallback: [Int]
+
+        init(_ part: String) {
+            wanted = Array(part.utf8)
+            var fallback = [Int](repeating: 0, count: wanted.count)
+            var length = 0
+            for index in wanted.indices.dropFirst() {
+                while length > 0, wanted[index] != wanted[length] { length = fallback[length - 1] }
+                if wanted[index] == wanted[length] { length += 1 }
+                fallback[index] = length
+            }
+            self.fallback = fallback
+        }
+
+        func first(in text: Span<UInt8>, from start: Int) -> Int? {
+            if wanted.isEmpty { return start }
+            var length = 0
+            var index = start
+            while index < text.count {
+                while length > 0, text[index] != wanted[length] { length = fallback[length - 1] }
+                if text[index] == wanted[length] { length += 1 }
+                index += 1
+                if length == wanted.count { return index - length }
+            }
+            return nil
+        }
+    }
+
+    static func contains(_ text: String, _ part: String) -> Bool {
+        part.utf8.count <= text.utf8.count && Search(part).first(in: text.utf8.span, from: 0) != nil
+    }
+
+    /// Every occurrence of `part` replaced, literally; nil when the result would be longer than texts may be.
+    static func replacing(_ part: String, in text: String, with other: String) -> String? {
+        if part.isEmpty { return text }
+        let search = Search(part)
+        let (bytes, insert) = (text.utf8.span, other.utf8.span)
+        let width = part.utf8.count
+        var result: [UInt8] = []
+        var start = 0
+        while let found = search.first(in: bytes, from: start) {
+            bytes.extracting(start..<found).withUnsafeBufferPointer { result.append(contentsOf: $0) }
+            insert.withUnsafeBufferPointer { result.append(contentsOf: $0) }
+            guard result.count <= RulesLimits.textBytesMax else { return nil }
+            start = found + width
+        }
+        if start == 0 { return text }
+        bytes.extracting(start..<bytes.count).withUnsafeBufferPointer { result.append(contentsOf: $0) }
+        return result.count <= RulesLimits.textBytesMax ? String(decoding: result, as: UTF8.self) : nil
+    }
+}

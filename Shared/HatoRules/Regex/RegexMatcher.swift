@@ -1,0 +1,68 @@
+/// Runs a program over a text: all places of the program where a match may stand are kept, each once, and go forward
+/// together one scalar at a time.
+struct RegexMatcher {
+    private let program: RegexProgram
+    /// Places that wait for the next scalar.
+    private var waiting: [Int] = []
+    private var following: [Int] = []
+    /// The last position of the text at which each place was entered: none is entered twice.
+    private var entered: [Int]
+    private var stack: [Int] = []
+    private var isMatched = false
+
+    private init(_ program: RegexProgram) {
+        self.program = program
+        entered = [Int](repeating: -1, count: program.instructions.count)
+    }
+
+    /// Whether the expression matches somewhere in the text. nil when that would take more than `steps`, from which
+    /// what it took is deducted: one for each scalar and each place of the program that looked at it.
+    static func finds(_ program: RegexProgram, in text: String, steps: inout Int) -> Bool? {
+        var matcher = RegexMatcher(program)
+        return matcher.finds(in: text, steps: &steps)
+    }
+
+    private mutating func finds(in text: String, steps: inout Int) -> Bool? {
+        let scalars = text.unicodeScalars
+        var index = scalars.startIndex
+        var position = 0
+        while true {
+            let isAtEnd = index == scalars.endIndex
+            if position == 0 || !program.isAnchored { enter(0, position, isAtEnd) }
+            steps -= 1 + waiting.count
+            if isMatched { return true }
+            if steps < 0 { return nil }
+            if isAtEnd || waiting.isEmpty && program.isAnchored { return false }
+            let scalar = scalars[index]
+            scalars.formIndex(after: &index)
+            position += 1
+            swap(&waiting, &following)
+            waiting.removeAll(keepingCapacity: true)
+            let isLast = index == scalars.endIndex
+            for place in following {
+                guard case .set(let set) = program.instructions[place], set.contains(scalar) else { continue }
+                enter(place + 1, position, isLast)
+                if isMatched { return true }
+            }
+        }
+    }
+
+    /// Enters a place and all that is reached from it without reading.
+    private mutating func enter(_ place: Int, _ position: Int, _ isAtEnd: Bool) {
+        stack.append(place)
+        while let place = stack.popLast() {
+            guard entered[place] != position else { continue }
+            entered[place] = position
+            switch program.instructions[place] {
+            case .set: waiting.append(place)
+            case .jump(let target): stack.append(target)
+            case .split(let first, let second):
+                stack.append(second)
+                stack.append(first)
+            case .start: if position == 0 { stack.append(place + 1) }
+            case .end: if isAtEnd { stack.append(place + 1) }
+            case .match: isMatched = true
+            }
+        }
+    }
+}

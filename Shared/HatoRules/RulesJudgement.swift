@@ -1,0 +1,136 @@
+import HatoModel
+
+/// Evaluates the rules of one operation, from the root down (spec §9.2).
+struct RulesJudgement {
+    private let root: RulesNode
+    private let text: String
+    private var evaluation: RulesEvaluation
+    /// Counts lines; made when a trace needs it.
+    private var source: RulesSource?
+    private(set) var recording: RulesRecording
+
+    init(_ rules: Rules, _ situation: RulesSituation, _ recording: RulesRecording) {
+        root = rules.root
+        text = rules.text
+        self.recording = recording
+        evaluation = RulesEvaluation(situation, keys: [], recordsReads: recording.reads != nil)
+    }
+
+    /// What was recorded, the reads with it.
+    var recorded: RulesRecording {
+        var recorded = recording
+        recorded.reads = evaluation.reads
+        return recorded
+    }
+
+    mutating func read(_ path: TreePath) throws -> RulesVerdict {
+        evaluation.keys = path.keys
+        return try grants(.read, RulesTarget(path: path, node: .empty)) ? .allowed : .denied(RulesDenial(path: path))
+    }
+
+    mutating func write(_ targets: [RulesTarget]) throws -> RulesVerdict {
+        for target in targets {
+            evaluation.keys = target.path.keys
+            guard try grants(.write, target) else { return .denied(RulesDenial(path: target.path)) }
+        }
+        guard root.hasValidation else { return .allowed }
+        for target in targets {
+            evaluation.keys = target.path.keys
+            if let validation = try invalidPlace(target) {
+                return .denied(RulesDenial(path: target.path, validation: validation))
+            }
+        }
+        return .allowed
+    }
+
+    // MARK: Grants
+
+    /// Whether some rule from the root down to the target is true.
+    private mutating func grants(_ kind: RulesRule.Kind, _ target: RulesTarget) throws -> Bool {
+        var node = root
+        let depth = target.path.depth
+        var level = 0
+        while true {
+            let rule = kind == .read ? node.rules.read : node.rules.write
+            if let rule {
+                evaluation.written = level == depth && !target.path.isPriority ? target.node : nil
+                if try holds(rule, at: level) { return true }
+            }
+            guard level < depth, let next = node.child(evaluation.keys[level]) else { return false }
+            node = next
+            level += 1
+        }
+    }
+
+    private mutating func holds(_ rule: RulesRule, at depth: Int) throws -> Bool {
+        evaluation.depth = depth
+        let (result, failure) = try rule.holds(&evaluation)
+        if recording.trace != nil { note(rule, result, failure) }
+        return result
+    }
+
+    // MARK: Validation
+
+    /// The first node, from the root through the target and all that is written there, whose `.validate` is not met;
+    /// nodes that will not be there are not asked.
+    private mutating func invalidPlace(_ target: RulesTarget) throws -> RulesDenial.Validation? {
+        var node = root
+        let depth = target.path.depth
+        for level in 0..<depth {
+            if let rule = node.rules.validate {
+                evaluation.written = nil
+                if try !isMet(rule, at: level) { return denial(rule, level) }
+            }
+            guard let next = node.child(evaluation.keys[level]), next.hasValidation else { return nil }
+            node = next
+        }
+        guard target.path.isPriority else { return try invalidPlace(target.node, node) }
+        guard let rule = node.rules.validate else { return nil }
+        evaluation.written = nil
+        return try isMet(rule, at: depth) ? nil : denial(rule, depth)
+    }
+
+    /// Whether the rule holds, or there will be nothing at its node.
+    private mutating func isMet(_ rule: RulesRule, at depth: Int) throws -> Bool {
+        let path = TreePath(uncheckedKeys: Array(evaluation.keys[..<depth]))
+        guard try evaluation.after.exists(at: path) else { return true }
+        return try holds(rule, at: depth)
+    }
+
+    /// Walks what is written beside the rules for it; `evaluation.keys` leads to the node.
+    private mutating func invalidPlace(_ written: TreeNode, _ node: RulesNode) throws -> RulesDenial.Validation? {
+        if written.isEmpty { return nil }
+        if let rule = node.rules.validate {
+            evaluation.written = written
+            let depth = evaluation.keys.count
+            if try !holds(rule, at: depth) { return denial(rule, depth) }
+        }
+        guard let children = written.children else { return nil }
+        for child in children {
+            guard let next = node.child(child.key), next.hasValidation else { continue }
+            evaluation.keys.append(child.key)
+            if let invalid = try invalidPlace(child.node, next) { return invalid }
+            evaluation.keys.removeLast()
+        }
+        return nil
+    }
+
+    private func denial(_ rule: RulesRule, _ depth: Int) -> RulesDenial.Validation {
+        RulesDenial.Validation(path: TreePath(uncheckedKeys: Array(evaluation.keys[..<depth])), rule: rule.id)
+    }
+
+    // MARK: Trace
+
+    private mutating func note(_ rule: RulesRule, _ result: Bool, _ failure: RulesFailure?) {
+        let path = TreePath(uncheckedKeys: Array(evaluation.keys[..<evaluation.depth]))
+        var entry = RulesTraceEntry(path: path, rule: rule.id, result: result, error: failure?.message)
+        if !result, evaluation.failed != .nowhere {
+            let source = self.source ?? RulesSource(text)
+            self.source = source
+            let place = source.problem(RulesFault(offset: Int(evaluation.failed.start), message: ""))
+            entry.failed = RulesTraceEntry.Excerpt(
+                text: rule.source.excerpt(evaluation.failed), line: place.line, column: place.column)
+        }
+        recording.trace?.append(entry)
+    }
+}

@@ -1,0 +1,117 @@
+public import HatoModel
+
+/// Who asks for what, and what the tree looks like before and after it.
+public struct RulesSituation {
+    public var auth: RulesAuth
+    /// Milliseconds since 1970: the one time of the operation.
+    public var now: Int64
+    /// The tree as it is.
+    public var before: any RulesData
+    /// The tree as the write leaves it; nil for a read.
+    public var after: (any RulesData)?
+    public var query: RulesQuery
+
+    public init(
+        auth: RulesAuth, now: Int64, before: any RulesData, after: (any RulesData)? = nil,
+        query: RulesQuery = RulesQuery()
+    ) {
+        self.auth = auth
+        self.now = now
+        self.before = before
+        self.after = after
+        self.query = query
+    }
+}
+
+/// One place of a write with the node that will stand there, server values resolved; at a path that ends in `.priority`
+/// the priority as a leaf.
+public struct RulesTarget: Sendable {
+    public var path: TreePath
+    public var node: TreeNode
+
+    public init(path: TreePath, node: TreeNode) {
+        self.path = path
+        self.node = node
+    }
+}
+
+extension TreeNode {
+    /// This tree after all targets were written in one step: a node that loses a child and gets another keeps its
+    /// priority.
+    public func setting(_ targets: [RulesTarget]) -> TreeNode {
+        let nodes = targets.filter { !$0.path.isPriority }
+        let ordered = nodes.filter { !$0.node.isEmpty } + nodes.filter(\.node.isEmpty)
+        return (ordered + targets.filter(\.path.isPriority)).reduce(self) { $0.setting($1.node, at: $1.path) }
+    }
+}
+
+/// What rules say to an operation.
+public enum RulesVerdict: Sendable, Hashable {
+    case allowed
+    case denied(RulesDenial)
+
+    public var isAllowed: Bool { self == .allowed }
+}
+
+/// Why rules refuse an operation.
+public struct RulesDenial: Error, Sendable, Hashable {
+    /// The path of the operation that is refused: of an update, the first that is.
+    public var path: TreePath
+    /// The `.validate` that is not met and the node it stands at; nil when nothing grants the operation.
+    public var validation: Validation?
+
+    public struct Validation: Sendable, Hashable {
+        public var path: TreePath
+        /// The number of the rule: its place in `Rules.rules`.
+        public var rule: Int
+
+        public init(path: TreePath, rule: Int) {
+            self.path = path
+            self.rule = rule
+        }
+    }
+
+    public init(path: TreePath, validation: Validation? = nil) {
+        self.path = path
+        self.validation = validation
+    }
+}
+
+/// What to remember of an evaluation beside its verdict.
+public struct RulesRecording: Sendable {
+    /// What was read of the data; nil: nobody asks.
+    public internal(set) var reads: RulesReadSet?
+    /// Every rule that was evaluated, in that order; nil: nobody asks.
+    public internal(set) var trace: [RulesTraceEntry]?
+
+    public init(reads: Bool = false, trace: Bool = false) {
+        self.reads = reads ? RulesReadSet() : nil
+        self.trace = trace ? [] : nil
+    }
+}
+
+/// One rule that was evaluated, and what came out.
+public struct RulesTraceEntry: Sendable, Hashable {
+    /// The node it was evaluated at.
+    public var path: TreePath
+    /// Its place in `Rules.rules`.
+    public var rule: Int
+    public var result: Bool
+    /// What went wrong in it, which made it false.
+    public var error: String?
+    /// The sub-expression that made it false.
+    public var failed: Excerpt?
+
+    public struct Excerpt: Sendable, Hashable {
+        public var text: String
+        /// Counted from 1, in the rules text.
+        public var line: Int
+        public var column: Int
+
+        public init(text: String, line: Int, column: Int) {
+            self.text = text
+            self.line = line
+            self.column = column
+        }
+    }
+}

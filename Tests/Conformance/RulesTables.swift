@@ -1,0 +1,50 @@
+import HatoModel
+import HatoRules
+import Testing
+
+/// The table of rule expressions: who asks, over which data, and whether the expression is refused, goes wrong, or is
+/// true or false. Its facts were checked against the live service by the authors of targaryen (ISC licence); the row
+/// that expects `query.orderByKey` says so in its query, as a plain read has no order any more.
+struct RulesTables {
+    @Test func everyExpressionOfTheTableHasItsOutcome() throws {
+        let table = try Table("rules-expressions")
+        let users = try table.json.required("users")
+        for row in try table.rows("expressions") {
+            let rule = try row.requiredString("rule")
+            let outcome = try row.required("outcome")
+            #expect(try found(rule, row, users) == outcome, "\(rule)")
+        }
+    }
+
+    private func found(_ rule: String, _ row: JSONValue, _ users: JSONValue) throws -> JSONValue {
+        let wildcards = row["wildcards"]?.object ?? [:]
+        var document: JSONValue = .object([".read": .string(rule)])
+        for wildcard in wildcards.members.reversed() { document = .object([wildcard.name: document]) }
+        guard let rules = try? Rules.compile(JSONValue.object(["rules": document]).text) else { return "invalid" }
+        let path = try TreePath(keys: wildcards.members.map { try TreeKey($0.value.string ?? "") })
+        let user = try users[row.requiredString("user")]?.object
+        let situation = RulesSituation(
+            auth: user.map { .members($0) } ?? .nobody, now: 1_700_000_000_000,
+            before: try TreeNode(json: row["data"] ?? .null), query: try query(row["query"]))
+        var recording = RulesRecording(trace: true)
+        let verdict = try rules.judgeRead(path, situation, recording: &recording)
+        #expect(recording.trace?.count == 1, "\(rule)")
+        return recording.trace?.first?.error == nil ? .bool(verdict.isAllowed) : "error"
+    }
+
+    private func query(_ json: JSONValue?) throws -> RulesQuery {
+        var query = RulesQuery()
+        query.orderByKey = json?["orderByKey"]?.bool ?? false
+        query.orderByValue = json?["orderByValue"]?.bool ?? false
+        query.orderByPriority = json?["orderByPriority"]?.bool ?? false
+        query.orderByChild = json?["orderByChild"]?.string
+        query.startAt = try leaf(json?["startAt"])
+        query.endAt = try leaf(json?["endAt"])
+        query.equalTo = try leaf(json?["equalTo"])
+        query.limitToFirst = json?["limitToFirst"]?.number.map { Int($0) }
+        query.limitToLast = json?["limitToLast"]?.number.map { Int($0) }
+        return query
+    }
+
+    private func leaf(_ json: JSONValue?) throws -> TreeLeaf? { try json.flatMap { try TreeNode(json: $0).leaf } }
+}

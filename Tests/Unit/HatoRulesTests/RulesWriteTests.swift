@@ -1,0 +1,200 @@
+import HatoModel
+import HatoRules
+import Testing
+
+/// Who may write what: grants cascade, validation does not (spec §9.2).
+@Suite struct RulesWriteTests {
+    static func rules(_ text: String) throws -> Rules { try Rules.compile("{\"rules\": \(text)}") }
+
+    struct Case: Sendable {
+        var rules: String
+        var data: JSONValue
+        var path: String
+        var value: JSONValue
+        var isAllowed: Bool
+
+        init(_ rules: String, _ data: JSONValue, _ path: String, _ value: JSONValue, _ isAllowed: Bool) {
+            self.rules = rules
+            self.data = data
+            self.path = path
+            self.value = value
+            self.isAllowed = isAllowed
+        }
+    }
+
+    static let needsX = #"{"p": {".write": true, ".validate": "newData.hasChildren(['x'])"}}"#
+    static let typed = """
+        {".write": true, "m": {"$id": {".validate": "newData.hasChildren(['text'])",
+          "text": {".validate": "newData.isString()"}, "$other": {".validate": false}}}}
+        """
+
+    @Test(arguments: [
+        // Ancestors are validated as they will be.
+        Case(needsX, nil, "/p/y", 1, false),
+        Case(needsX, ["p": ["x": 1]], "/p/y", 1, true),
+        Case(needsX, ["p": ["x": 1]], "/p/x", nil, true),
+        Case(needsX, ["p": ["x": 1, "y": 1]], "/p/x", nil, false),
+        Case(needsX, ["p": ["y": 1]], "/p", nil, true),
+        Case(needsX, ["p": ["y": 1]], "/p", ["x": 2], true),
+        Case(needsX, nil, "/p/y", nil, true),
+        // What is written is validated at every node of it.
+        Case(typed, nil, "/m/1", ["text": "a"], true),
+        Case(typed, nil, "/m/1", ["text": 5], false),
+        Case(typed, nil, "/m/1", ["text": "a", "more": 1], false),
+        Case(typed, nil, "/m", ["1": ["text": "a"], "2": ["text": "b"]], true),
+        Case(typed, nil, "/m", ["1": ["text": "a"], "2": ["no": "b"]], false),
+        Case(typed, nil, "/", ["m": ["1": ["text": 1]]], false),
+        Case(typed, nil, "/elsewhere", ["text": 1], true),
+        // Siblings that the write does not carry are not; what is written again is.
+        Case(typed, ["m": ["1": ["text": 5]]], "/m/2", ["text": "a"], true),
+        Case(typed, ["m": ["1": ["text": 5]]], "/m/1/text", 5, false),
+        Case(typed, ["m": ["1": ["text": "a", "more": 1]]], "/m/1/text", "b", true),
+        // What will not be there is not validated.
+        Case(typed, ["m": ["1": ["text": "a"]]], "/m/1", nil, true),
+        Case(typed, ["m": ["1": ["text": "a", "more": 1]]], "/m/1/more", nil, true),
+        Case(typed, ["m": ["1": ["text": "a", "more": 1]]], "/m/1/text", nil, false),
+        // A validation grants nothing, and a grant below one does not take it back.
+        Case(#"{"a": {".validate": true}}"#, nil, "/a", 1, false),
+        Case(#"{".write": true, ".validate": false}"#, nil, "/a/b", 1, false),
+        Case(#"{".write": true, ".validate": false}"#, ["a": ["b": 1]], "/a/b", nil, true),
+        Case(#"{".write": true, "a": {".write": false}}"#, nil, "/a", 1, true),
+        Case(#"{"a": {".write": true}}"#, nil, "/", ["a": 1], false),
+        // A literal key hides the wildcard beside it, its validation too, wherever it stands.
+        Case(#"{".write": true, "$x": {".validate": false}, "a": {}}"#, nil, "/a", 1, true),
+        Case(#"{".write": true, "a": {"b": {}}, "$x": {"c": {".validate": false}}}"#, nil, "/a/c", 1, true),
+        Case(#"{".write": true, "a": {"b": {}}, "$x": {"c": {".validate": false}}}"#, nil, "/z/c", 1, false),
+        Case(#"{"$x": {".write": true}, "a": {"b": {}}}"#, nil, "/a/c", 1, false),
+        // What goes wrong in a rule makes that rule false, and others are asked.
+        Case(#"{".write": "auth.uid.length > 1", "a": {".write": true}}"#, nil, "/a", 1, true),
+        Case(#"{".write": true, "a": {".validate": "newData.val().length < 9"}}"#, nil, "/a", 5, false),
+        Case(
+            #"{".write": true, "a": {".validate": "newData.isString() && newData.val().length < 9"}}"#, nil, "/a", 5,
+            false),
+        // `data` and `newData` are those of the rule's own node.
+        Case(#"{"$a": {".write": "!data.exists()"}}"#, ["a": ["b": 1]], "/a/c", 1, false),
+        Case(#"{"$a": {".write": "!data.exists()"}}"#, ["a": ["b": 1]], "/z/c", 1, true),
+        Case(
+            #"{"a": {".write": "newData.child('n').val() == data.child('n').val() + 1"}}"#, ["a": ["n": 1]], "/a/n", 2,
+            true),
+        Case(
+            #"{"a": {".write": "newData.child('n').val() == data.child('n').val() + 1"}}"#, ["a": ["n": 1]], "/a/n", 3,
+            false),
+        // Priorities.
+        Case(#"{"a": {".write": "newData.getPriority() == 3"}}"#, nil, "/a", [".value": 1, ".priority": 3], true),
+        Case(#"{"a": {".write": "newData.getPriority() == 3"}}"#, ["a": 1], "/a/.priority", 3, true),
+        Case(#"{"a": {".write": "newData.getPriority() == 3"}}"#, ["a": 1], "/a/.priority", 4, false),
+        Case(#"{"a": {".write": true, ".validate": "newData.val() == 1"}}"#, ["a": 1], "/a/.priority", 4, true),
+        Case(#"{"a": {".write": true, ".validate": "newData.val() == 2"}}"#, ["a": 1], "/a/.priority", 4, false),
+    ])
+    func writeIsJudged(row: Case) throws {
+        let allowed = try Asking(data: row.data).mayWrite(Self.rules(row.rules), row.path, row.value)
+        #expect(allowed == row.isAllowed, "\(row)")
+    }
+
+    @Test func everyPathOfAnUpdateSeesAllOfThem() throws {
+        let rules = try Self.rules(
+            """
+            {"a": {".write": "newData.parent().child('b').val() == 2"},
+             "b": {".write": "newData.parent().child('a').val() == 1 && !root.child('a').exists()"}}
+            """)
+        #expect(try Asking().judge(rules, [("/a", 1), ("/b", 2)]) == .allowed)
+        #expect(try Asking().judge(rules, [("/a", 1), ("/b", 3)]) == .denied(RulesDenial(path: try TreePath("/a"))))
+        #expect(try !Asking().judge(rules, [("/a", 1)]).isAllowed)
+    }
+
+    @Test func denialsTellTheValidationThatIsNotMet() throws {
+        let rules = try Self.rules(Self.typed)
+        let verdict = try Asking().judge(rules, [("/m/1/text", "a"), ("/m/2", ["text": "b", "z": 1])])
+        let validation = RulesDenial.Validation(path: try TreePath("/m/2/z"), rule: 3)
+        #expect(verdict == .denied(RulesDenial(path: try TreePath("/m/2"), validation: validation)))
+        #expect(rules.rules[3].pattern == "/m/$id/$other" && rules.rules[3].kind == .validate)
+        #expect(rules.rules[3].text == "false")
+    }
+
+    @Test func traceTellsEveryRuleAndThePartThatWasFalse() throws {
+        let text = """
+            {"rules": {
+              ".write": "auth != null && auth.token.admin === true",
+              "a": {
+                ".write": "true || data.exists()",
+                ".validate": "newData.isString() &&\\n  (newData.val().length < 3 || newData.val() == \\"long\\")",
+              },
+            }}
+            """
+        let rules = try Rules.compile(text)
+        var recording = RulesRecording(trace: true)
+        let verdict = try Asking(auth: .user("masuo")).judge(rules, [("/a", "abcd")], recording: &recording)
+        #expect(!verdict.isAllowed)
+        let trace = try #require(recording.trace)
+        #expect(trace.map(\.rule) == [0, 1, 2] && trace.map(\.result) == [false, true, false])
+        #expect(trace.map(\.path.text) == ["/", "/a", "/a"])
+        #expect(
+            trace[0].failed == RulesTraceEntry.Excerpt(text: "auth.token.admin === true", line: 2, column: 30))
+        #expect(trace[1].failed == nil)
+        #expect(
+            trace[2].failed
+                == RulesTraceEntry.Excerpt(
+                    text: "(newData.val().length < 3 || newData.val() == \"long\")", line: 5, column: 44))
+        recording = RulesRecording(trace: true)
+        _ = try Asking().judge(rules, [("/a", ["x": 1])], recording: &recording)
+        #expect(recording.trace?.last?.failed?.text == "newData.isString()")
+    }
+
+    @Test func traceTellsWhatWentWrong() throws {
+        let rules = try Self.rules(#"{".write": "1 < auth.token.level || true"}"#)
+        var recording = RulesRecording(trace: true)
+        _ = try Asking().judge(rules, [("/a", 1)], recording: &recording)
+        let entry = try #require(recording.trace?.first)
+        #expect(entry.error == "Only two numbers or two strings have an order.")
+        #expect(entry.failed?.text == "1 < auth.token.level" && entry.failed?.column == 23)
+    }
+
+    @Test func whatWasReadIsRecorded() throws {
+        let rules = try Self.rules(
+            """
+            {"c": {"$c": {".read": "root.child('m/' + $c + '/' + auth.uid).exists() && data.child('n').val() > 1
+                && data.hasChildren() && data.getPriority() == null || root.child('never').exists()"}}}
+            """)
+        let data: JSONValue = ["m": ["1": ["masuo": true]], "c": ["1": ["n": 2]]]
+        var recording = RulesRecording(reads: true)
+        let situation = RulesSituation(auth: .user("masuo"), now: 0, before: try TreeNode(json: data))
+        #expect(try rules.judgeRead(TreePath("/c/1/x"), situation, recording: &recording).isAllowed)
+        #expect(
+            recording.reads?.reads == [
+                RulesRead(path: try TreePath("/m/1/masuo"), aspect: .existence),
+                RulesRead(path: try TreePath("/c/1/n"), aspect: .value),
+                RulesRead(path: try TreePath("/c/1"), aspect: .children),
+                RulesRead(path: try TreePath("/c/1"), aspect: .priority),
+            ])
+    }
+
+    @Test func whatAWriteBringsIsNotReadFromData() throws {
+        let rules = try Self.rules(
+            #"{"$a": {".write": "newData.child('x').isString()", "x": {".validate": "newData.val() != ''"}}}"#)
+        var recording = RulesRecording(reads: true)
+        #expect(try Asking().judge(rules, [("/a", ["x": "b"])], recording: &recording).isAllowed)
+        #expect(recording.reads?.reads.isEmpty == true)
+    }
+
+    @Test func tooManyReadsStandForEverything() throws {
+        let rules = try Self.rules(#"{"$a": {".write": true, "$b": {".validate": "!root.child('x/' + $b).exists()"}}}"#)
+        var value = JSONObject()
+        for index in 0...RulesLimits.readsMax { value.append("k\(index)", 1) }
+        var recording = RulesRecording(reads: true)
+        #expect(try Asking().judge(rules, [("/a", .object(value))], recording: &recording).isAllowed)
+        #expect(recording.reads?.isOverflowing == true)
+    }
+
+    @Test func dataThatCannotBeReadIsNoAnswer() throws {
+        struct Broken: RulesData, Error {
+            func leaf(at _: TreePath) throws -> TreeLeaf? { throw self }
+            func exists(at _: TreePath) throws -> Bool { throw self }
+            func hasChildren(at _: TreePath) throws -> Bool { throw self }
+            func priority(at _: TreePath) throws -> TreePriority? { throw self }
+        }
+        let rules = try Self.rules(#"{".read": "root.child('a').exists() || true"}"#)
+        #expect(throws: Broken.self) {
+            try rules.judgeRead(.root, RulesSituation(auth: .nobody, now: 0, before: Broken()))
+        }
+    }
+}
