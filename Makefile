@@ -3,6 +3,9 @@
 SWIFT ?= swift
 DATA ?= ./hato-data
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
+# They start programs, hundreds of files open elsewhere in the process would be in their way: Foundation's Process reads
+# past the end of the list of open files where that is long.
+PROGRAM_TESTS = ^(Integration|Fault)\.
 DEBIAN_PACKAGES = librocksdb-dev libssl-dev zlib1g-dev
 # Release binaries for Linux carry the Swift runtime and RocksDB in them: scripts/static-libraries says why.
 ifeq ($(shell uname -s),Linux)
@@ -25,7 +28,8 @@ run: setup ## build everything and start the three services on the embedded stor
 
 test: setup ## run all tests
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
-	$(SWIFT) test --skip-build
+	$(SWIFT) test --skip-build --skip '$(PROGRAM_TESTS)'
+	$(SWIFT) test --skip-build --filter '$(PROGRAM_TESTS)'
 
 build: setup
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
