@@ -52,16 +52,6 @@ public struct NodeReader {
         return found
     }
 
-    /// How many leaves there are at and below `path`; stops counting at `limit`.
-    public func leafCount(at path: TreePath, limit: Int = .max) throws -> Int {
-        var count = 0
-        try scan(codec.key(of: path)) { key, _ in
-            if key[key.count - 1] != TreeKeyCodec.priorityMark { count += 1 }
-            return count < limit ? .next : .stop
-        }
-        return count
-    }
-
     /// Visits the keys of the children of `path` in order, after `key` if that is given, jumping over what is below
     /// them.
     public func forEachChildKey(

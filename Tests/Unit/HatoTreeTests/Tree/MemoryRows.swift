@@ -105,3 +105,11 @@ struct MemoryTree {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 }
+
+extension TreeNode {
+    /// How many primitives there are in it.
+    var leafCount: Int {
+        guard let children else { return leaf == nil ? 0 : 1 }
+        return children.reduce(0) { $0 + $1.node.leafCount }
+    }
+}

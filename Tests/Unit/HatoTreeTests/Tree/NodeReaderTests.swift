@@ -114,11 +114,9 @@ struct NodeReaderTests {
         #expect(try tree.text("/", bytesMax: 20_000).utf8.count < 20_000)
     }
 
-    @Test func leavesAreCounted() throws {
+    @Test func whatIsThereExists() throws {
         let tree = MemoryTree()
         try tree.set("/a", ["x": [".value": 1, ".priority": 2], "y": ["z": 3], ".priority": 1])
-        #expect(try tree.nodes.leafCount(at: .root) == 2)
-        #expect(try tree.nodes.leafCount(at: .root, limit: 1) == 1)
         #expect(try tree.nodes.exists(at: TreePath("/a/y")))
         #expect(try !tree.nodes.exists(at: TreePath("/a/w")))
     }

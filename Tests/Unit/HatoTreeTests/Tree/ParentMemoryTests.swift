@@ -19,7 +19,7 @@ struct ParentMemoryTests {
             if time == 3 { #expect(counting.scans + counting.gets == 0) }
             #expect(plan.changes[0].existedDepth == (time == 1 ? 0 : 2))
         }
-        #expect(try tree.nodes.leafCount(at: room) == 3)
+        #expect(try tree.nodes.node(at: room).leafCount == 3)
     }
 
     @Test func plansAreTheSameWithAMemoryAndWithout() throws {

@@ -308,7 +308,7 @@ struct WritePlannerTests {
             #expect(counting.scans + counting.gets < 10)
             plan.rows.apply(to: tree.rows)
         }
-        #expect(try tree.nodes.leafCount(at: .root) == 600)
+        #expect(try tree.nodes.node(at: .root).leafCount == 600)
         #expect(try tree.nodes.priority(at: TreePath("/a")) == .number(1))
     }
 
