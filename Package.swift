@@ -31,10 +31,12 @@ func room(_ name: String, in folder: String, _ dependencies: [Target.Dependency]
         swiftSettings: settings)
 }
 
-func command(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
+func command(
+    _ name: String, in folder: String, _ dependencies: [Target.Dependency], embedding: [String] = []
+) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies, path: "\(folder)/\(name)", exclude: excluded(name),
-        swiftSettings: settings)
+        resources: embedding.map { .embedInCode($0) }, swiftSettings: settings)
 }
 
 func unitTests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -49,7 +51,9 @@ func suite(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [S
 }
 
 /// Pages that lie beside the sources of a target.
-func excluded(_ name: String) -> [String] { ["HatoRPC": ["METHODS.md"], "hato-messages": ["Samples"]][name] ?? [] }
+func excluded(_ name: String) -> [String] {
+    ["HatoRPC": ["METHODS.md"], "hato-messages": ["Samples"], "hato-dev": ["Rules/chat.cases.json"]][name] ?? []
+}
 
 let package = Package(
     name: "hato",
@@ -137,7 +141,7 @@ let package = Package(
                 "HatoAuth", "HatoMessages", "HatoNotifier", "HatoPush", "HatoIdentity", "HatoModel", "HatoRPC",
                 "HatoStorage",
                 "HatoRocksDB", "HatoRuntime", argumentParser, logging,
-            ]),
+            ], embedding: ["Rules/chat.rules.json"]),
 
         // Tests.
         unitTests(of: "HatoModel", ["HatoTesting"]),

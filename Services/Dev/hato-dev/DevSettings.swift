@@ -13,7 +13,10 @@ enum DevSettings {
             port("auth", 7701),
             port("messages", 7702),
             port("notifier", 7703),
-            Setting("rules", .file, help: "security rules for the default database, set at every start"),
+            Setting(
+                "rules", .file,
+                help: "security rules for the default database, set at every start: a file, or chat for those of a chat"
+            ),
             Setting(
                 "allow-private-webhooks", .flag, default: "true",
                 help: "let webhooks go to this machine and private networks"),

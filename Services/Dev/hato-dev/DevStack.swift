@@ -140,7 +140,7 @@ struct MessagesPart: Sendable {
             try await link.call(Auth.Keys()).keys
         }
         var configuration = MessagesConfiguration(server: try parts.server("messages"))
-        configuration.firstRules = DefaultRules.chat
+        configuration.firstRules = DefaultRules.signedIn
         configuration.keys = { authenticator.health }
         configuration.metricsText = parts.start.metricsText
         configuration.backupFolder = parts.backupFolder("messages")
@@ -152,19 +152,11 @@ struct MessagesPart: Sendable {
         self.link = link
         // Lives as long as the service: `shutdown` cancels it.
         upkeep = Task { await authenticator.run() }
-        if let file = parts.start.settings.text("rules") { try await setRules(file, parts) }
+        if let rules = parts.start.settings.text("rules") { try await setRules(rules, parts) }
     }
 
     private func setRules(_ file: String, _ parts: DevStack.Parts) async throws {
-        let text: String
-        if let problem = FileProblem.ofReading(file) {
-            throw SettingsError("setting rules: \(file) cannot be read: \(problem)")
-        }
-        do {
-            text = try String(contentsOfFile: file, encoding: .utf8)
-        } catch {
-            throw SettingsError("setting rules: \(file) is not in UTF-8")
-        }
+        let text = try DevRules.text(of: file)
         let key = try parts.folder.administratorKey()
         let client = RPCClient(RPCClientConfiguration(host: address.host, port: address.port).with(credential: key))
         do {

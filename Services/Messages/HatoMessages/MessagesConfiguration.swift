@@ -37,7 +37,7 @@ public enum DefaultRules {
         """
 
     /// Signed-in users read and write everything; the messages of chats and users are indexed by date.
-    public static let chat = """
+    public static let signedIn = """
         {
           "rules": {
             ".read": "auth != null",

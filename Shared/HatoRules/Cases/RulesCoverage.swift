@@ -26,6 +26,15 @@ public struct RulesCoverage: Sendable {
         public fileprivate(set) var falseCount = 0
 
         public var isReached: Bool { trueCount + falseCount > 0 }
+
+        /// Whether the table saw both answers of the rule; of `true` or `false` alone there is only one.
+        public var isCovered: Bool { !lacksTrue && !lacksFalse && isReached }
+
+        /// Was reached and never true, although it could be.
+        public var lacksTrue: Bool { isReached && trueCount == 0 && rule.text != "false" }
+
+        /// Was reached and never false, although it could be.
+        public var lacksFalse: Bool { isReached && falseCount == 0 && rule.text != "true" }
     }
 
     /// All rules, in the order of the text.

@@ -106,7 +106,7 @@ import Testing
             let result = try await client.call(Messages.Rules.Set(rules: DefaultRules.deny, dryRun: true))
             #expect(result.version == version)
             let rules = try await client.call(Messages.Rules.Get()).rules
-            #expect(rules == DefaultRules.chat)
+            #expect(rules == DefaultRules.signedIn)
         }
     }
 

@@ -149,7 +149,7 @@ import Testing
         try await RunningMessages.with { running in
             let client = running.administrator
             let version = try await client.call(Messages.Set(path: "/chats/c/messages/m", value: 1)).version
-            for rules in [DefaultRules.deny, DefaultRules.chat] {
+            for rules in [DefaultRules.deny, DefaultRules.signedIn] {
                 _ = try await client.call(Messages.Rules.Set(rules: rules))
             }
             let epoch = running.store.epoch.description

@@ -61,7 +61,7 @@ import Testing
                 Call("messages.rules.set", ["rules": .string(closed)]),
                 Call("messages.rules.get"),
                 Call("messages.get", ["path": "/a", "as": ["uid": "masuo"]]),
-                Call("messages.rules.set", ["rules": .string(DefaultRules.chat)]),
+                Call("messages.rules.set", ["rules": .string(DefaultRules.signedIn)]),
                 Call("messages.get", ["path": "/a", "as": ["uid": "masuo"]]),
                 Call("messages.databases.create", ["database": "second"]),
                 Call("messages.databases.list"),

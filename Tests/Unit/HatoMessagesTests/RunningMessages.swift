@@ -15,7 +15,7 @@ struct RunningMessages {
 
     /// Starts a service, hands it to `body`, stops it.
     static func with(
-        rules: String = DefaultRules.chat, store: (any Store)? = nil,
+        rules: String = DefaultRules.signedIn, store: (any Store)? = nil,
         change: (inout MessagesConfiguration) -> Void = { _ in },
         _ body: (RunningMessages) async throws -> Void
     ) async throws {

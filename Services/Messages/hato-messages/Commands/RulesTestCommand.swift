@@ -31,7 +31,7 @@ struct RulesTestCommand: AsyncParsableCommand {
             } else {
                 try output.show(RulesReportPage(report: report).json)
             }
-            let isCovered = report.coverage.entries.allSatisfy { $0.trueCount > 0 && $0.falseCount > 0 }
+            let isCovered = report.coverage.entries.allSatisfy(\.isCovered)
             if !report.failures.isEmpty || coverage && !isCovered { throw ExitCode(1) }
         }
     }
@@ -73,8 +73,8 @@ struct RulesReportPage {
     private var gaps: [(name: String, title: String, entries: [RulesCoverage.Entry])] {
         [
             ("neverReached", "never reached", entries.filter { !$0.isReached }),
-            ("neverTrue", "never true", entries.filter { $0.isReached && $0.trueCount == 0 }),
-            ("neverFalse", "never false", entries.filter { $0.isReached && $0.falseCount == 0 }),
+            ("neverTrue", "never true", entries.filter(\.lacksTrue)),
+            ("neverFalse", "never false", entries.filter(\.lacksFalse)),
         ]
     }
 
@@ -92,7 +92,7 @@ struct RulesReportPage {
             }
         }
         lines.append("\(report.count) cases, \(report.count - report.failures.count) as expected")
-        let seen = entries.filter { $0.trueCount > 0 && $0.falseCount > 0 }
+        let seen = entries.filter(\.isCovered)
         lines.append("\(entries.count) rules, \(seen.count) seen both true and false")
         for gap in gaps {
             for entry in gap.entries {

@@ -11,7 +11,7 @@ enum MessagesSettings {
     private static let own = [
         Setting("auth", .address, required: true, help: "where the auth service listens: its keys verify ID tokens"),
         Setting(
-            "first-rules", .choice(["deny", "chat"]), default: "deny",
+            "first-rules", .choice(["deny", "signed-in"]), default: "deny",
             help: "rules of the first database of a new store: deny everything, or let signed-in users read and write"),
     ]
 

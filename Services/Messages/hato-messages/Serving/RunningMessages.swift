@@ -30,7 +30,8 @@ struct RunningMessages: RunningService {
         configuration.backupFolder = start.settings.text("backup-dir").map {
             BackupFolder($0, service: MessagesTarget.service)
         }
-        configuration.firstRules = start.settings["first-rules"] == "chat" ? DefaultRules.chat : DefaultRules.deny
+        configuration.firstRules =
+            start.settings["first-rules"] == "signed-in" ? DefaultRules.signedIn : DefaultRules.deny
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
