@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRules
+import HatoTesting
 import Testing
 
 @testable import HatoTree
