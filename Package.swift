@@ -90,7 +90,7 @@ let package = Package(
         .systemLibrary(
             name: "CRocksDB", path: "Shared/CRocksDB", pkgConfig: "rocksdb", providers: [.apt(["librocksdb-dev"])]),
         .systemLibrary(name: "CZlib", path: "Shared/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        room("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB"]),
+        room("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB", crypto]),
         room("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         room(
             "HatoRuntime", in: "Shared",

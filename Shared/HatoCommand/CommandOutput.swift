@@ -72,6 +72,11 @@ public struct CommandOutput: Sendable {
         try standardOutput(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 
+    /// Bytes that are a result themselves: a page of an export.
+    public func show(bytes: [UInt8]) throws {
+        try standardOutput(bytes)
+    }
+
     /// A line on stderr. That stderr is gone is nothing a command could tell anybody.
     public func complain(_ line: String) {
         try? standardError(Array((line + "\n").utf8))

@@ -36,6 +36,7 @@ public final class RocksDBStore: Store {
     }
 
     private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
+        if folder.isCopy, !folder.isNew { try folder.startOpeningCopy() }
         let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory)
         let version = try database.newestCommit() ?? 0
         let forgotten = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
@@ -165,13 +166,27 @@ public final class RocksDBStore: Store {
         return KeptCommits(oldest: compacted + 1, bytes: bytes ?? 0)
     }
 
-    public func backup(to folder: String) throws(StoreError) {
-        let answered = try writer.snapshot().version
-        try database.whileOpen { () throws(StoreError) in
-            try StoreFolder.writeBackup(to: folder, answered: answered) { path throws(StoreError) in
+    @discardableResult
+    public func backup(to folder: String) throws(StoreError) -> UInt64 {
+        let durable = try writer.snapshot().version
+        return try database.whileOpen { () throws(StoreError) in
+            try StoreFolder.writeBackup(to: folder) { path throws(StoreError) in
                 try database.copy(to: path)
+                let version = try Self.settle(path)
+                if version < durable { throw .lostCommits(answered: durable, found: version) }
+                return version
             }
         }
+    }
+
+    /// Makes one state of the copy in `folder` and tells its version. What others write while RocksDB copies stands in
+    /// logs, and how far they go is known only to who reads them. Opening the copy once puts all of it into tables,
+    /// without holding up the writer; no log with anything in it is left.
+    private static func settle(_ folder: String) throws(StoreError) -> UInt64 {
+        let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 32 << 20)
+        let copy = try RocksDatabase(folder: folder, memory: memory)
+        defer { copy.close() }
+        return try copy.newestCommit() ?? 0
     }
 
     public var statistics: [String: Double] {

@@ -63,8 +63,9 @@ public struct ServiceProcess: Sendable {
         do {
             let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
             guard let object = settings.shownAsJSON.object else { return 0 }
-            OutputLine.print(object)
-            return 0
+            if OutputLine.print(object) { return 0 }
+            complain("cannot write: \(String(cString: strerror(errno)))")
+            return 74
         } catch {
             complain("\(error)")
             return 78
@@ -216,11 +217,13 @@ public struct ServiceProcess: Sendable {
 
 /// One line of JSON on standard output.
 public enum OutputLine {
-    public static func print(_ object: JSONObject) {
+    /// False, and `errno` says why, when not all of it could be written.
+    @discardableResult
+    public static func print(_ object: JSONObject) -> Bool {
         var writer = JSONWriter()
         writer.write(.object(object))
         let line = writer.bytes + [UInt8(ascii: "\n")]
         // Straight to the descriptor: a pipe's buffer of the C library would keep the line from whoever waits for it.
-        _ = line.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+        return line.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) } == line.count
     }
 }

@@ -68,8 +68,10 @@ public protocol Store: AnyObject, Sendable {
     var keptCommits: KeptCommits { get }
 
     /// Writes a copy that can be opened as a store of its own, in a folder that does not exist yet. The copy holds
-    /// every commit that was durable when this was called, and opens with an epoch of its own.
-    func backup(to folder: String) throws(StoreError)
+    /// every commit that was durable when this was called, perhaps later ones, and opens with an epoch of its own.
+    /// Returns the version of the copy.
+    @discardableResult
+    func backup(to folder: String) throws(StoreError) -> UInt64
 
     /// Figures for metrics and `stats`: sizes and counts by name, e.g. `rocksdb.memtable_bytes`.
     var statistics: [String: Double] { get }

@@ -61,6 +61,35 @@ struct ChatImports {
         }
     }
 
+    @Test func lineBeyondTheTreesLimitsIsNamedAndSkipped() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            func line(_ text: String) -> String { #"{"room":"r","at":1700000000000,"sender":"a","text":"\#(text)"}"# }
+            let tooLong = [(10 << 20) + 1, 17 << 20].map { String(repeating: "x", count: $0) }
+            let texts = ["one"] + tooLong + ["two"]
+            let file = try folder.write("chats.jsonl", texts.map(line).joined(separator: "\n"))
+            let refused = try await command(["import-chats", file], on: stack)
+            #expect(refused.code == 74)
+            #expect(refused.error.contains("line 2"), "\(refused.error)")
+            let skipped = try await command(
+                ["import-chats", "-", "--skip-bad-lines", "--json"], on: stack, streams: .init(input: file))
+            #expect(skipped.code == 0, "\(skipped.error)")
+            #expect(skipped.error.contains("line 2 of stdin has a \"text\" that is longer"), "\(skipped.error)")
+            #expect(skipped.error.contains("line 3 of stdin is longer"), "\(skipped.error)")
+            #expect(skipped.output["messages"] == 2)
+            #expect(skipped.output["skippedLines"] == 2)
+        }
+    }
+
+    @Test func exportSaysWhenItsOutputTakesNoMore() async throws {
+        try await TestStack.run { stack in
+            #expect(try await command(["set", "/a", "1"], on: stack).code == 0)
+            let full = try await command(["export"], on: stack, streams: .init(output: "/dev/full"))
+            #expect(full.code == 74)
+            #expect(full.error.contains("cannot write: No space left on device"), "\(full.error)")
+        }
+    }
+
     @Test func sampleIsImportedGzippedToo() async throws {
         try await TestStack.run { stack in
             let folder = try TemporaryFolder()
@@ -85,8 +114,9 @@ struct ChatImports {
             #expect(exported.code == 0, "\(exported.error)")
             let rows = try folder.write("rows.jsonl", exported.text)
             let whole = try folder.write("tree.json", String(decoding: tree.encoded, as: UTF8.self))
-            for (file, path) in [(rows, "/rows"), (whole, "/tree")] {
-                let imported = try await command(["import", file, "--path", path], on: stack)
+            for (file, input, path) in [(rows, rows, "/rows"), ("-", rows, "/stdin"), (whole, whole, "/tree")] {
+                let imported = try await command(
+                    ["import", file, "--path", path], on: stack, streams: .init(input: input))
                 #expect(imported.code == 0, "\(imported.error)")
                 let copy = try await client.call(Messages.Get(path: try TreePath(path), form: .export)).value
                 #expect(copy == tree)
@@ -112,11 +142,12 @@ struct ChatImports {
     // MARK: Running commands
 
     private func command(
-        _ arguments: [String], on stack: TestStack, asNobody: Bool = false
+        _ arguments: [String], on stack: TestStack, asNobody: Bool = false,
+        streams: Executable.Streams = Executable.Streams()
     ) async throws -> Executable.Ended {
         var environment = ["HATO_MESSAGES_SERVER": stack.announcement["messages"]?.string ?? ""]
         if !asNobody { environment["HATO_ADMIN_KEY_FILE"] = stack.announcement["adminKeyFile"]?.string }
-        return try await Executable.run("hato-messages", arguments, environment)
+        return try await Executable.run("hato-messages", arguments, environment, streams: streams)
     }
 
     private func sample() throws -> URL {

@@ -3,6 +3,7 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 import Synchronization
+import Testing
 
 /// The project's built programs, run as people run them.
 enum Executable {
@@ -16,14 +17,21 @@ enum Executable {
     /// Longer than any machine needs; only what hangs gets there.
     private static let patience: Duration = .seconds(240)
 
-    /// Runs a program to its end, without input. Of the environment, only what is given here is Hato's.
+    /// The files a program reads and writes; without `output`, what it prints is kept.
+    struct Streams {
+        var input = "/dev/null"
+        var output: String?
+    }
+
+    /// Runs a program to its end. Of the environment, only what is given here is Hato's.
     static func run(
-        _ name: String, _ arguments: [String], _ environment: [String: String] = [:]
+        _ name: String, _ arguments: [String], _ environment: [String: String] = [:], streams: Streams = Streams()
     ) async throws -> Ended {
         let folder = try TemporaryFolder()
         let process = try process(name, arguments, environment)
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try folder.handle("output")
+        process.standardInput = try #require(FileHandle(forReadingAtPath: streams.input))
+        let captured = try folder.handle("output")
+        process.standardOutput = try streams.output.map { try #require(FileHandle(forWritingAtPath: $0)) } ?? captured
         process.standardError = try folder.handle("error")
         let ended = Latch()
         process.terminationHandler = { _ in ended.open() }

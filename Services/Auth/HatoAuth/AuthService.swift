@@ -66,6 +66,7 @@ public final class AuthService: Sendable {
         refreshKey = foundations.refreshKey
         passwords = PasswordHasher(configuration, environment)
         attempts = AttemptLedger(configuration, now: environment.now)
+        configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
     }
 

@@ -33,6 +33,7 @@ public final class MessagesService: Sendable {
     ) throws {
         self.store = store
         self.configuration = configuration
+        configuration.backupFolder?.removeLeftovers()
         self.logger = logger
         var limits = configuration.limits
         limits.responseBytesMax = configuration.server.limits.responseBytesMax

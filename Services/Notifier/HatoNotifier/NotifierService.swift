@@ -35,6 +35,7 @@ final class NotifierService: Sendable {
         feeds = messages.map { TriggerFeeds($0, outbox, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
+        configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] error in self?.storeEnd.withLock { $0 = "\(error)" } })
     }
 

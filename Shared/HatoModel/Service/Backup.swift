@@ -59,6 +59,12 @@ extension RPCError {
     public static let backupsOff = RPCError.failedPrecondition(
         reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
 
+    /// The copy could not be written, e.g. on a full disk; nothing of it is left. Only administrators make backups: they
+    /// may know which path it was.
+    public static func backupFailed(_ why: String) -> RPCError {
+        .unavailable(reason: "backup_failed", "The backup could not be written: \(why)")
+    }
+
     public static func backupExists(_ name: BackupName) -> RPCError {
         .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
     }

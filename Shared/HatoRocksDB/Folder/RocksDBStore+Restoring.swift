@@ -3,8 +3,8 @@ public import HatoStorage
 /// Restoring a backup, offline: the way from a folder that `BackupFolder` wrote to one that a service can be started on.
 ///
 /// Nothing is touched before the backup and the data folder have been looked at. Then the backup, which stays as it is,
-/// is copied to `store.restoring` in the data folder, opened there, which gives the copy an epoch of its own, and read
-/// to its end, which checks every block's checksum. Only then it gets the name `store`, in one step. So the data folder
+/// is copied to `store.restoring` in the data folder, compared with the list of what was written, opened there, which
+/// gives the copy an epoch of its own, and read to its end: every row, and every kept record of a commit, without a gap. Only then it gets the name `store`, in one step. So the data folder
 /// holds all of it or nothing; what a crash left is removed by the next try. The copy is made inside the data folder,
 /// not beside it: the folder is often a mounted volume, whose name cannot be given to something else.
 extension RocksDBStore {
@@ -41,6 +41,9 @@ extension RocksDBStore {
         guard names.contains("copy") else {
             throw .io("\(backup) is no backup but a store in use: it has been opened since it was written")
         }
+        if try BackupContents.isBeingOpened(backup) {
+            throw .io("\(backup) is no backup but a store: it has been opened since it was written")
+        }
         guard let owner = try BackupFolder.service(of: backup) else {
             throw .io("\(backup) is no backup of a service: it holds no file that names it")
         }
@@ -61,6 +64,8 @@ extension RocksDBStore {
         do throws(StoreError) {
             try Files.removeContents(of: draft)
             try Files.copyFolder(backup, to: draft, except: ["service", "lock"])
+            try BackupContents.check(draft, name: backup)
+            try BackupContents.noteOpening(draft)
             let restored = try verify(draft, options)
             guard try Files.renameFolder(draft, to: target) else { throw notEmpty(data, holds: "store") }
             return restored
@@ -97,7 +102,9 @@ extension RocksDBStore {
         }
         var position = (store.keptCommits.oldest ?? 1) - 1
         while position < store.version {
-            guard let newest = try store.commits(after: position, limit: 1_000).last else { break }
+            guard let newest = try store.commits(after: position, limit: 1_000).last else {
+                throw .corrupted("the records of the commits after \(position) are missing")
+            }
             position = newest.version
         }
         return Restored(version: store.version, epoch: store.epoch)

@@ -6,7 +6,7 @@ import Synchronization
 /// - `format`: which layout this is, as text; written last when a store is created, read first when it is opened.
 /// - `lock`: taken while the store is open.
 /// - `answered`: see `AnsweredFile`.
-/// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own.
+/// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
 final class StoreFolder: Sendable {
     static let format = 1
@@ -78,6 +78,12 @@ final class StoreFolder: Sendable {
 
     var isCopy: Bool { Files.exists(path + "/copy") }
 
+    /// Throws when the copy is not as it was written; after this its files may change.
+    func startOpeningCopy() throws(StoreError) {
+        try BackupContents.check(path, name: path)
+        try BackupContents.noteOpening(path)
+    }
+
     func forgetItIsACopy() throws(StoreError) { try Files.remove(path + "/copy") }
 
     /// Gives the folder free for whoever opens it next.
@@ -88,17 +94,19 @@ final class StoreFolder: Sendable {
         _ = lock
     }
 
-    /// Lays a backup out around the database that `copyDatabase` writes; it opens as a store only when all of it is
-    /// there.
+    /// Lays a backup out around the database that `copyDatabase` writes, which tells its version; it opens as a store
+    /// only when all of it is there.
     static func writeBackup(
-        to path: String, answered: UInt64, copyDatabase: (_ folder: String) throws(StoreError) -> Void
-    ) throws(StoreError) {
+        to path: String, copyDatabase: (_ folder: String) throws(StoreError) -> UInt64
+    ) throws(StoreError) -> UInt64 {
         try Files.createNewFolder(path)
         try Files.write([], to: path + "/copy")
-        try copyDatabase(path + "/rocksdb")
-        try AnsweredFile.create(path + "/answered", version: answered)
+        let version = try copyDatabase(path + "/rocksdb")
+        try AnsweredFile.create(path + "/answered", version: version)
+        try BackupContents.write(in: path)
         try writeFormat(in: path)
         try Files.syncFolder(of: path)
+        return version
     }
 
     private static func writeFormat(in folder: String) throws(StoreError) {

@@ -2,7 +2,7 @@
 ///
 /// A backup is what `Store.backup` writes, and beside it the file `service`, which says whose it is: one service's data
 /// must never be restored for another. It is written under a hidden name and renamed when it is whole, so that a folder
-/// with a backup's name is a finished backup; what a crash leaves behind is hidden and may be deleted.
+/// with a backup's name is a finished backup; what a crash leaves behind is hidden, and goes with `removeLeftovers`.
 public struct BackupFolder: Sendable, Hashable {
     public let path: String
     /// The service's name on the wire, e.g. `messages`.
@@ -13,34 +13,48 @@ public struct BackupFolder: Sendable, Hashable {
         self.service = service
     }
 
-    /// Writes a copy of `store` into a new folder `name`, which must be a plain file name, and tells the version up to
-    /// which it surely holds everything. Nil when there is something of that name already. Takes as long as there is
+    /// Writes a copy of `store` into a new folder `name`, which must be a plain file name, and tells the version it
+    /// holds. Nil when there is something of that name already. Takes as long as there is
     /// data: for a reader thread.
     public func write(_ name: String, of store: any Store) throws(StoreError) -> UInt64? {
         let target = "\(path)/\(name)"
         if Files.exists(target) { return nil }
         try Files.createFolder(path)
-        let draft = "\(path)/.\(name).\(UInt32.random(in: .min ... .max)).new"
-        do throws(StoreError) {
-            let version = store.version
-            try store.backup(to: draft)
-            try Files.write(Array("\(service)\n".utf8), to: Self.serviceFile(in: draft))
-            guard try Files.renameFolder(draft, to: target) else {
-                Files.removeFolder(draft)
-                return nil
-            }
-            return version
-        } catch {
-            Files.removeFolder(draft)
-            throw error
+        let desk = "\(path)/.\(name).\(UInt32.random(in: .min ... .max))\(Self.unfinished)"
+        defer { Files.removeFolder(desk) }
+        try Files.createNewFolder(desk)
+        let hold = try OpenFile(desk, access: .read)
+        // The lock, which tells it from a leftover, lasts as long as this value does.
+        defer { withExtendedLifetime(hold) {} }
+        guard try hold.lock() else { throw .locked("\(desk) is taken") }
+        let draft = desk + "/draft"
+        let version = try store.backup(to: draft)
+        try Files.write(Array("\(service)\n".utf8), to: Self.serviceFile(in: draft))
+        return try Files.renameFolder(draft, to: target) ? version : nil
+    }
+
+    /// Removes what backups that a crash ended have left behind; one that is being written stays. What cannot be
+    /// removed stays too: it is in nobody's way but the disk's.
+    public func removeLeftovers() {
+        guard let names = try? Files.names(in: path) else { return }
+        for name in names where name.hasPrefix(".") && name.hasSuffix(Self.unfinished) {
+            let desk = "\(path)/\(name)"
+            guard let hold = try? OpenFile(desk, access: .read), (try? hold.lock()) == true else { continue }
+            withExtendedLifetime(hold) { Files.removeFolder(desk) }
         }
     }
+
+    private static let unfinished = ".new"
 
     /// Whose backup lies in `folder`; nil when no backup of a service does.
     package static func service(of folder: String) throws(StoreError) -> String? {
         guard Files.exists(serviceFile(in: folder)) else { return nil }
         let text = String(decoding: try Files.read(serviceFile(in: folder)), as: UTF8.self)
-        return text.split(whereSeparator: \.isWhitespace).first.map(String.init)
+        let words = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard words.count == 2, words[1].isEmpty, !words[0].isEmpty else {
+            throw .corrupted("\(serviceFile(in: folder)) does not name a service")
+        }
+        return String(words[0])
     }
 
     private static func serviceFile(in folder: String) -> String { folder + "/service" }

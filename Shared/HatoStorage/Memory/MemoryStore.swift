@@ -65,10 +65,12 @@ public final class MemoryStore: Store {
 
     public var keptCommits: KeptCommits { rows.kept(durable: writer.version) }
 
-    public func backup(to folder: String) throws(StoreError) {
+    @discardableResult
+    public func backup(to folder: String) throws(StoreError) -> UInt64 {
         let snapshot = try writer.snapshot()
-        guard let snapshot = snapshot as? MemorySnapshot else { return }
+        guard let snapshot = snapshot as? MemorySnapshot else { throw .closed(cause: nil) }
         try rows.history(of: snapshot).save(to: folder)
+        return snapshot.version
     }
 
     public var statistics: [String: Double] {

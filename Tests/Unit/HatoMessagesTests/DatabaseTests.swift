@@ -236,6 +236,6 @@ final class KeptStore: Store {
         try store.commits(after: version, limit: limit)
     }
     func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
-    func backup(to folder: String) throws(StoreError) { try store.backup(to: folder) }
+    func backup(to folder: String) throws(StoreError) -> UInt64 { try store.backup(to: folder) }
     func close() {}
 }

@@ -289,7 +289,7 @@ import Testing
     // MARK: The service
 
     @Test func connectionThatLeftSomethingIsNotIdle() async throws {
-        try await RunningMessages.with(change: { $0.server.limits.idleSecondsMax = 1 }) { running in
+        try await RunningMessages.with(change: { $0.server.limits.idleSecondsMax = 5 }) { running in
             let line = try await RawLines.connect(running, as: "a")
             let done = try await RawLines.connect(running, as: "a")
             try await line.ask("set", #""path":"/a","value":1"#)

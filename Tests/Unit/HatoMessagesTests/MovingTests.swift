@@ -162,6 +162,18 @@ import Testing
         }
     }
 
+    @Test func backupThatCannotBeWrittenSaysWhy() async throws {
+        try await RunningMessages.with(change: { $0.backupFolder = BackupFolder("/dev/null/x", service: "messages") }) {
+            running in
+            let refused = await refusal {
+                try await running.administrator.call(Messages.Backup(name: BackupName("first")))
+            }
+            #expect(refused?.code == .unavailable)
+            #expect(refused?.reason == "backup_failed")
+            #expect(refused?.message.contains("/dev/null/x: Not a directory") == true, "\(refused as Any)")
+        }
+    }
+
     @Test func backupIsAStoreOfItsOwn() async throws {
         let folder = URL.temporaryDirectory.appending(path: "hato-messages-tests-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -129,6 +129,16 @@ import Testing
         }
     }
 
+    @Test func versionThatNeverWasGuardsNothing() async throws {
+        try await RunningMessages.with { running in
+            let set = Messages.Set(path: "/a", value: 5, ifVersion: 1_000_000_000)
+            let refused = await refusal { try await running.administrator.call(set) }
+            #expect(refused?.code == .failedPrecondition)
+            #expect(refused?.reason == "unknown_version")
+            #expect(try await running.administrator.call(Messages.Get(path: "/a")).value == .null)
+        }
+    }
+
     @Test func rulesDecideWhoWrites() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth != null", ".write": "auth.uid == $u"}}}}"#
         try await RunningMessages.with(rules: rules) { running in

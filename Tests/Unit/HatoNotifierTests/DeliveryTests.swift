@@ -136,7 +136,7 @@ final class StayingOpen: Store {
 
     func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
     var keptCommits: KeptCommits { store.keptCommits }
-    func backup(to folder: String) throws(StoreError) { try store.backup(to: folder) }
+    func backup(to folder: String) throws(StoreError) -> UInt64 { try store.backup(to: folder) }
     var statistics: [String: Double] { store.statistics }
     func close() {}
 }

@@ -10,9 +10,13 @@ extension AuthService {
     /// On a reader thread of the store: it takes as long as there are accounts.
     private func backup(_ name: BackupName) async throws -> BackupResult {
         guard let folder = configuration.backupFolder else { throw RPCError.backupsOff }
-        guard let version = try await store.read({ [store] _ in try folder.write(name.text, of: store) }) else {
-            throw RPCError.backupExists(name)
+        do {
+            guard let version = try await store.read({ [store] _ in try folder.write(name.text, of: store) }) else {
+                throw RPCError.backupExists(name)
+            }
+            return BackupResult(name: name, version: version)
+        } catch StoreError.io(let why) {
+            throw RPCError.backupFailed(why)
         }
-        return BackupResult(name: name, version: version)
     }
 }

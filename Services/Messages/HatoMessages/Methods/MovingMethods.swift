@@ -31,10 +31,14 @@ struct MovingMethods: Sendable {
 
     private func backup(_ name: BackupName) throws -> BackupResult {
         guard let backupFolder else { throw RPCError.backupsOff }
-        guard let version = try backupFolder.write(name.text, of: parts.store) else {
-            throw RPCError.backupExists(name)
+        do {
+            guard let version = try backupFolder.write(name.text, of: parts.store) else {
+                throw RPCError.backupExists(name)
+            }
+            return BackupResult(name: name, version: version)
+        } catch StoreError.io(let why) {
+            throw RPCError.backupFailed(why)
         }
-        return BackupResult(name: name, version: version)
     }
 
     private func statistics(_ view: ReadView) -> Messages.Stats.Result {

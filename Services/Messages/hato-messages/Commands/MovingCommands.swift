@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HatoCommand
 import HatoModel
 
@@ -21,7 +20,7 @@ struct ExportCommand: AsyncParsableCommand {
                 let page = try await client.call(request)
                 var lines: [UInt8] = []
                 for row in page.rows { lines += JSONValue.array(row).encoded + [UInt8(ascii: "\n")] }
-                FileHandle.standardOutput.write(Data(lines))
+                try output.show(bytes: lines)
                 bar.advance(by: page.rows.count)
                 request.snapshot = page.snapshot
                 request.after = page.after
@@ -37,12 +36,12 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import", abstract: "Writes what was exported, or a JSON tree, below a path.",
         discussion: """
             A file whose name ends in .json holds one tree, as Firebase exports it; any other file lines as `export` \
-            prints them, perhaps gzipped. What is there and not in the file stays. For administrators.
+            prints them, perhaps gzipped; - is stdin. What is there and not in the file stays. For administrators.
             """)
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var place: DatabaseOption
-    @Argument(help: "The file.") var file: String
+    @Argument(help: "The file; - is stdin.") var file: String
     @Option(help: "Where it goes.") var path = "/"
     @Flag(help: "Followers do not see it.") var disableTriggers = false
 
@@ -63,10 +62,13 @@ struct ImportCommand: AsyncParsableCommand {
                 var number = 0
                 while let line = try lines.next() {
                     number += 1
+                    guard let line else {
+                        throw CommandFailure(.inputOutput, "line \(number) of \(lines.name) is \(LineFile.tooLong)")
+                    }
                     guard !line.isEmpty else { continue }
                     guard let row = try? JSONParser.parse(line).array else {
                         throw CommandFailure(
-                            .inputOutput, "line \(number) of \(file) is no row, such as [\"/title\",\"磯野家\"]")
+                            .inputOutput, "line \(number) of \(lines.name) is no row, such as [\"/title\",\"磯野家\"]")
                     }
                     try await pages.add(row)
                     bar.advance()

@@ -9,7 +9,11 @@ struct ChatBatches: Sendable {
     /// Large enough that the sync of a commit does not matter, small enough for a smooth progress bar.
     static let messagesMax = 250
 
+    /// One request has room for a string as long as the tree takes, and this much before it.
+    static let textBytesMax = 1 << 20
+
     private var values = JSONObject()
+    private var textBytes = 0
     /// The names in `values`: a line that stands twice in the file is one message.
     private var names: Set<String> = []
     private(set) var messages = 0
@@ -20,7 +24,7 @@ struct ChatBatches: Sendable {
 
     var roomCount: Int { roomsSeen.count }
     var senderCount: Int { sendersSeen.count }
-    var isFull: Bool { messages >= Self.messagesMax }
+    var isFull: Bool { messages >= Self.messagesMax || textBytes >= Self.textBytesMax }
 
     mutating func add(_ line: ChatLine) {
         let room = KeyEscaping.escape(line.room)
@@ -37,6 +41,7 @@ struct ChatBatches: Sendable {
                 "text": .string(line.text),
             ])
         messages += 1
+        textBytes += line.text.utf8.count
     }
 
     /// The update gathered so far, below the root; a new one begins.
@@ -45,6 +50,7 @@ struct ChatBatches: Sendable {
             values = JSONObject()
             names.removeAll(keepingCapacity: true)
             messages = 0
+            textBytes = 0
         }
         return values
     }

@@ -15,6 +15,12 @@ struct ChatLine: Sendable, Hashable {
         room = try Self.name(object, "room")
         sender = try Self.name(object, "sender")
         guard let text = object["text"]?.string else { throw ChatLineProblem("has no string \"text\"") }
+        guard text.utf8.count <= TreeLimits.stringBytesMax else {
+            throw ChatLineProblem(
+                "has a \"text\" that is longer than a string may be (\(TreeLimits.stringBytesMax) bytes)")
+        }
+        guard text.utf8.count < Self.escapedBytesMax / 6 || JSONValue.string(text).encoded.count < Self.escapedBytesMax
+        else { throw ChatLineProblem("has a \"text\" that is longer, escaped, than a request may be") }
         self.text = text
         guard let at = object["at"]?.number, let milliseconds = Int64(exactly: at),
             (0..<Self.atEnd).contains(milliseconds)
@@ -22,18 +28,19 @@ struct ChatLine: Sendable, Hashable {
         self.at = milliseconds
     }
 
+    /// A request has at most 16 MiB, with what is beside its longest text. A byte is escaped in at most six.
+    private static let escapedBytesMax = 14 << 20
+
     /// A push id has 48 bits for the time.
     private static let atEnd: Int64 = 1 << 48
-
-    /// A key of the tree has at most 768 bytes.
-    private static let keyBytesMax = 768
 
     private static func name(_ object: JSONObject, _ member: String) throws(ChatLineProblem) -> String {
         guard let name = object[member]?.string, !name.isEmpty else {
             throw ChatLineProblem("has no string \"\(member)\"")
         }
-        guard KeyEscaping.escape(name).utf8.count <= keyBytesMax else {
-            throw ChatLineProblem("has a \"\(member)\" that is longer than a key may be (\(keyBytesMax) bytes)")
+        guard KeyEscaping.escape(name).utf8.count <= TreeLimits.keyBytesMax else {
+            throw ChatLineProblem(
+                "has a \"\(member)\" that is longer than a key may be (\(TreeLimits.keyBytesMax) bytes)")
         }
         return name
     }

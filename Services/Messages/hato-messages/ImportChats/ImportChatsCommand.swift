@@ -14,7 +14,7 @@ struct ImportChatsCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var place: DatabaseOption
-    @Argument(help: "The file.") var file: String
+    @Argument(help: "The file; - is stdin.") var file: String
     @Flag(help: "Tell what is wrong with a line and go on.") var skipBadLines = false
 
     func run() async throws {
@@ -56,9 +56,12 @@ struct ImportChatsCommand: AsyncParsableCommand {
     private func next(_ lines: LineFile, _ report: inout Report, _ output: CommandOutput) throws -> ChatLine? {
         while let bytes = try lines.next() {
             report.line += 1
-            guard !bytes.allSatisfy({ $0 == UInt8(ascii: " ") }) else { continue }
-            do { return try ChatLine(bytes) } catch {
-                let problem = "line \(report.line) of \(file) \(error)"
+            if let bytes, bytes.allSatisfy({ $0 == UInt8(ascii: " ") }) { continue }
+            do throws(ChatLineProblem) {
+                guard let bytes else { throw ChatLineProblem("is \(LineFile.tooLong)") }
+                return try ChatLine(bytes)
+            } catch {
+                let problem = "line \(report.line) of \(lines.name) \(error)"
                 guard skipBadLines else {
                     throw CommandFailure(.inputOutput, problem + "; --skip-bad-lines goes on after such lines")
                 }

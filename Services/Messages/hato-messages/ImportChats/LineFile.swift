@@ -2,10 +2,19 @@ import CZlib
 import HatoCommand
 import HatoRPC
 
-/// The lines of a file, gzipped or plain, a block at a time.
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The lines of a file or of stdin, gzipped or plain, a block at a time.
 final class LineFile {
     private let file: gzFile
-    private let path: String
+    /// What people call it: its path, or `stdin`.
+    let name: String
     private var block = [UInt8](repeating: 0, count: 1 << 18)
     private var filled = 0
     private var position = 0
@@ -13,14 +22,25 @@ final class LineFile {
 
     /// Lines longer than this are a mistake in the file, not a message.
     private static let lineBytesMax = 16 << 20
+    static let tooLong = "longer than 16 MiB"
 
+    /// `-` is stdin.
     init(path: String) throws(CommandFailure) {
+        if path == "-" {
+            let descriptor = dup(0)
+            guard descriptor >= 0, let file = gzdopen(descriptor, "rb") else {
+                throw CommandFailure(.inputOutput, "cannot read stdin")
+            }
+            self.file = file
+            name = "stdin"
+            return
+        }
         if let problem = FileProblem.ofReading(path) {
             throw CommandFailure(.inputOutput, "cannot read '\(path)': \(problem)")
         }
         guard let file = gzopen(path, "rb") else { throw CommandFailure(.inputOutput, "cannot read '\(path)'") }
         self.file = file
-        self.path = path
+        name = path
         gzbuffer(file, 1 << 17)
     }
 
@@ -29,22 +49,23 @@ final class LineFile {
     /// How far the file itself is read, for a progress bar.
     var bytesRead: Int { Int(gzoffset(file)) }
 
-    /// The next line without its end; nil after the last.
-    func next() throws(CommandFailure) -> [UInt8]? {
-        var line: [UInt8] = []
+    /// The next line without its end, `.some(nil)` for one that is too long to be looked at; nil after the last.
+    func next() throws(CommandFailure) -> [UInt8]?? {
+        var (line, isTooLong): ([UInt8], Bool) = ([], false)
         while true {
             if position == filled {
-                guard try fill() else { return line.isEmpty ? nil : line }
+                guard try fill() else { return isTooLong ? .some(nil) : line.isEmpty ? nil : .some(line) }
             }
             let start = position
             while position < filled, block[position] != UInt8(ascii: "\n") { position += 1 }
-            line.append(contentsOf: block[start..<position])
+            if !isTooLong { line.append(contentsOf: block[start..<position]) }
             if position < filled {
                 position += 1
+                if isTooLong { return .some(nil) }
                 if line.last == UInt8(ascii: "\r") { line.removeLast() }
-                return line
+                return .some(line)
             }
-            if line.count > Self.lineBytesMax { throw failure("holds a line of more than 16 MiB") }
+            if line.count > Self.lineBytesMax { (line, isTooLong) = ([], true) }
         }
     }
 
@@ -63,6 +84,6 @@ final class LineFile {
     }
 
     private func failure(_ problem: String) -> CommandFailure {
-        CommandFailure(.inputOutput, "'\(path)' \(problem)")
+        CommandFailure(.inputOutput, "'\(name)' \(problem)")
     }
 }

@@ -102,9 +102,13 @@ extension NotifierService {
 
     func backup(_ name: BackupName) async throws -> BackupResult {
         guard let folder = configuration.backupFolder else { throw RPCError.backupsOff }
-        guard let version = try await store.read({ [store] _ in try folder.write(name.text, of: store) }) else {
-            throw RPCError.backupExists(name)
+        do {
+            guard let version = try await store.read({ [store] _ in try folder.write(name.text, of: store) }) else {
+                throw RPCError.backupExists(name)
+            }
+            return BackupResult(name: name, version: version)
+        } catch StoreError.io(let why) {
+            throw RPCError.backupFailed(why)
         }
-        return BackupResult(name: name, version: version)
     }
 }
