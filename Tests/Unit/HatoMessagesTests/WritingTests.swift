@@ -135,7 +135,8 @@ import Testing
             let refused = await refusal { try await running.administrator.call(set) }
             #expect(refused?.code == .failedPrecondition)
             #expect(refused?.reason == "unknown_version")
-            #expect(try await running.administrator.call(Messages.Get(path: "/a")).value == .null)
+            let stored = try await running.administrator.call(Messages.Get(path: "/a"))
+            #expect(stored.value == .null)
         }
     }
 

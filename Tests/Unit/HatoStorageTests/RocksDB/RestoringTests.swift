@@ -1,6 +1,7 @@
 import Foundation
 import HatoRocksDB
 import HatoStorage
+import HatoTesting
 import Testing
 
 @Suite("Restoring a backup")
@@ -188,7 +189,7 @@ struct RestoringTests {
                 }
             }
             for name in ["a", "b", "c"] {
-                while store.version < 300 { try await Task.sleep(for: .milliseconds(2)) }
+                try await eventually("300 commits") { store.version >= 300 }
                 let (durable, answered) = (store.version, try #require(try backups.write(name, of: store)))
                 #expect(answered >= durable)
                 let logs = try #require(names("\(backups.path)/\(name)/rocksdb")).filter { $0.hasSuffix(".log") }
