@@ -144,7 +144,10 @@ private struct NameAuthenticator: Authenticator {
     @Test func anyMethodCanBeCalledWithJSON() async throws {
         try await withServer { address in
             let done = try await run(
-                CallCommand<ShopTarget>.self, ["shop.paint", #"{"name":"戸"}"#, "--server", address, "--token", "masuo"])
+                CallCommand<ShopTarget>.self,
+                [
+                    "shop.paint", #"{"name":"戸"}"#, "--server", address, "--token", "masuo", "--timeout", "240",
+                ])
             #expect(done.code == 0)
             #expect(done.json == ["name": "戸", "uid": "masuo"])
             #expect(done.out.hasSuffix("\n") && done.err.isEmpty)
