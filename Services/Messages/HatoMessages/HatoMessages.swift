@@ -89,7 +89,8 @@ public final class MessagesService: Sendable {
         return health
     }
 
-    /// Makes the first database in a new store, then listens; returns the address it got.
+    /// Makes the first database in a new store, writes what connections of the former run have left, then listens;
+    /// returns the address it got.
     public func start() async throws -> (host: String, port: Int) {
         let (queue, publisher) = (queue, publisher)
         store.observeCommits { group in
@@ -101,6 +102,7 @@ public final class MessagesService: Sendable {
             logger.critical("the store has failed", metadata: ["reason": "\(error)"])
         }
         if store.version == 0 { try await makeFirstDatabase() }
+        try await disconnects.finishFormerRun()
         for name in parts.catalogue.readable.keys { builds.resume(name) }
         let address = try await server.start()
         upkeep.withLock { $0 = Task { [self] in await keepUp() } }

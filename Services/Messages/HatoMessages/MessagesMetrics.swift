@@ -15,6 +15,7 @@ final class MessagesMetrics: Sendable {
     private let onDisconnectEntries = Gauge(label: "hato_messages_on_disconnect_entries")
     private let onDisconnectWritten = Counter(label: "hato_messages_on_disconnect_written_total")
     private let onDisconnectDropped = Counter(label: "hato_messages_on_disconnect_dropped_total")
+    private let onDisconnectFound = Counter(label: "hato_messages_on_disconnect_found_total")
     private let version = Gauge(label: "hato_messages_version")
 
     /// A write is durable; `latency` counts from its arrival.
@@ -45,6 +46,9 @@ final class MessagesMetrics: Sendable {
 
     /// So many places wait for the end of a connection.
     func keepsOnDisconnect(_ count: Int) { onDisconnectEntries.record(count) }
+
+    /// So many places were left by a run of the service that is gone.
+    func foundOnDisconnect(_ count: Int) { onDisconnectFound.increment(by: count) }
 
     /// So many places were written because a connection ended.
     func wroteOnDisconnect(_ count: Int) { onDisconnectWritten.increment(by: count) }

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoStorage
 import HatoTree
 import Synchronization
 
@@ -10,8 +11,11 @@ typealias OwnedTree = DisconnectTree<DisconnectOwner>
 /// Trees are changed in write closures only, which run in the order of the lines of the connection: what is registered,
 /// taken back and at last written is what a reader of those lines would expect, and it is judged by the rules that were
 /// set before it. Owners are looked up on the connection's event loop.
+///
+/// Every change is part of the commit of its closure (`DisconnectRecord`): a call is answered when what it left would
+/// survive the process, and what is written at the end is gone from here in the same commit.
 final class DisconnectEntries: Sendable {
-    private struct KeptTree {
+    struct KeptTree {
         var database: DatabaseID
         var tree: OwnedTree
     }
@@ -20,38 +24,78 @@ final class DisconnectEntries: Sendable {
         weak var owner: DisconnectOwner?
     }
 
+    /// Somebody the store knows.
+    private struct StoredOwner {
+        /// How many rows say that they are left in this name.
+        var rows = 0
+        /// Nil: not stored yet.
+        var caller: Caller?
+    }
+
     private struct State {
         var trees: [DatabaseName: KeptTree] = [:]
         /// Those that something refers to; few.
         var owners: [WeakOwner] = []
+        var lastOwner: UInt32 = 0
+        var stored: [DisconnectOwner: StoredOwner] = [:]
     }
 
-    private let state = Mutex(State())
+    private let connection: UInt64
+    private let state: Mutex<State>
     private let totals: DisconnectTotals
+    private let changed: @Sendable (DisconnectEntries, DisconnectOwner) -> Void
 
-    init(totals: DisconnectTotals) { self.totals = totals }
+    /// - Parameter changed: called on the connection's event loop when an owner's row may have to be written anew.
+    init(
+        of connection: UInt64, totals: DisconnectTotals,
+        changed: @escaping @Sendable (DisconnectEntries, DisconnectOwner) -> Void
+    ) {
+        self.connection = connection
+        self.totals = totals
+        self.changed = changed
+        state = Mutex(State())
+    }
+
+    /// What a connection of a process that is gone has left in the store.
+    init(of connection: UInt64, _ trees: [DatabaseName: KeptTree], totals: DisconnectTotals) {
+        self.connection = connection
+        self.totals = totals
+        changed = { _, _ in }
+        var state = State()
+        state.trees = trees
+        for entry in trees.values.flatMap(\.tree.entries) {
+            state.stored[entry.owner, default: StoredOwner(caller: entry.owner.caller)].rows += 1
+        }
+        for kept in trees.values { totals.keep(kept.tree) }
+        self.state = Mutex(state)
+    }
 
     /// In whose name a request is made.
     func owner(of context: RPCContext) -> DisconnectOwner {
-        let known = state.withLock { state in
+        let (known, number) = state.withLock { state in
             state.owners.removeAll { $0.owner == nil }
-            return state.owners.compactMap(\.owner)
+            state.lastOwner += 1
+            return (state.owners.compactMap(\.owner), state.lastOwner)
         }
         if let owner = known.first(where: { $0.adopt(context) }) { return owner }
-        let owner = DisconnectOwner(context)
+        let owner = DisconnectOwner(context, number: number) { [weak self] owner in
+            if let self { changed(self, owner) }
+        }
         state.withLock { $0.owners.append(WeakOwner(owner: owner)) }
         return owner
     }
 
-    /// In a write closure. When the tree would grow over a limit it stays as it was.
+    /// In a write closure, after its reads. When the tree would grow over a limit it stays as it was.
     func change(
-        of database: Database, within limits: MessagesLimits, _ body: (inout OwnedTree) -> Void
+        of database: Database, within limits: MessagesLimits, in transaction: any StoreTransaction,
+        _ body: (inout OwnedTree) -> [DisconnectStep<DisconnectOwner>]
     ) throws(MessagesError) {
         let kept = state.withLock { $0.trees[database.name] }
         // Under an old name a new database may stand.
-        let before = kept.flatMap { $0.database == database.id ? $0.tree : nil } ?? OwnedTree()
+        let isOld = kept.map { $0.database != database.id } ?? false
+        let before = isOld ? OwnedTree() : kept?.tree ?? OwnedTree()
         var tree = before
-        body(&tree)
+        let steps = body(&tree)
         let others = state.withLock { state in
             state.trees.filter { $0.key != database.name }.values.map(\.tree)
         }
@@ -66,9 +110,14 @@ final class DisconnectEntries: Sendable {
         try totals.replace(kept?.tree ?? OwnedTree(), by: tree, bytesMax: limits.onDisconnectServiceBytesMax)
         let changed = tree.isEmpty ? nil : KeptTree(database: database.id, tree: tree)
         state.withLock { $0.trees[database.name] = changed }
+        if let kept, isOld {
+            store(
+                kept.tree.entries.map { .removed($0.write.path, $0.owner) }, of: kept.database, in: transaction)
+        }
+        store(steps, of: database.id, in: transaction)
     }
 
-    /// In a write closure, once: takes everything.
+    /// In a write closure, once: takes everything. Its rows stay until `wrote`.
     func takeAll() -> [DisconnectWrite] {
         let trees = state.withLock { state in
             defer { state.trees = [:] }
@@ -77,6 +126,64 @@ final class DisconnectEntries: Sendable {
         return trees.flatMap { name, kept in
             totals.forget(kept.tree)
             return kept.tree.batches.map { DisconnectWrite(name: name, database: kept.database, batch: $0) }
+        }
+    }
+
+    // MARK: Rows
+
+    /// In the closure that writes what was taken, or drops it: its rows go.
+    func wrote(_ write: DisconnectWrite, in transaction: any StoreTransaction) {
+        store(
+            write.batch.writes.map { .removed($0.path, write.batch.owner) }, of: write.database, in: transaction)
+    }
+
+    /// In a write closure: who somebody is now.
+    func store(_ owner: DisconnectOwner, in transaction: any StoreTransaction) {
+        store([owner], in: transaction)
+    }
+
+    private func store(
+        _ steps: [DisconnectStep<DisconnectOwner>], of database: DatabaseID, in transaction: any StoreTransaction
+    ) {
+        var rows: [TreePath: DisconnectEntry<DisconnectOwner>?] = [:]
+        var owners: Set<DisconnectOwner> = []
+        state.withLock { state in
+            for step in steps {
+                switch step {
+                case .removed(let path, let owner):
+                    rows[path] = .some(nil)
+                    state.stored[owner]?.rows -= 1
+                    owners.insert(owner)
+                case .added(let entry):
+                    rows[entry.write.path] = entry
+                    state.stored[entry.owner, default: StoredOwner()].rows += 1
+                    owners.insert(entry.owner)
+                }
+            }
+        }
+        for (path, entry) in rows {
+            let key = DisconnectRecord.key(ofEntryAt: path, in: database, connection: connection)
+            if let entry {
+                transaction.put(key, DisconnectRecord.entry(entry.write.node, by: entry.owner.number))
+            } else {
+                transaction.delete(key.span)
+            }
+        }
+        store(owners, in: transaction)
+    }
+
+    private func store(_ owners: Set<DisconnectOwner>, in transaction: any StoreTransaction) {
+        for owner in owners {
+            let caller = owner.caller
+            guard let stored = state.withLock({ $0.stored[owner] }) else { continue }
+            let key = DisconnectRecord.key(ofCaller: owner.number, connection: connection)
+            if stored.rows == 0 {
+                if stored.caller != nil { transaction.delete(key.span) }
+                state.withLock { $0.stored[owner] = nil }
+            } else if stored.caller != caller {
+                transaction.put(key, DisconnectRecord.caller(caller))
+                state.withLock { $0.stored[owner]?.caller = caller }
+            }
         }
     }
 }
@@ -114,6 +221,16 @@ final class DisconnectTotals: Sendable {
             return state.entries
         }
         guard let entries else { throw .onDisconnectFull }
+        metrics.keepsOnDisconnect(entries)
+    }
+
+    /// What was kept already, whatever it takes.
+    func keep(_ tree: OwnedTree) {
+        let entries = state.withLock { state in
+            state.bytes += tree.byteCount
+            state.entries += tree.count
+            return state.entries
+        }
         metrics.keepsOnDisconnect(entries)
     }
 

@@ -7,20 +7,40 @@ import Synchronization
 /// The identity behaves as that of a listener does (protocol §2): the same user again extends it, another one takes its
 /// place, `session.end` leaves nobody (unless it came with the call). When its token ends, nobody is left until the
 /// connection authenticates again. It lives as long as something refers to it; the connection counts as busy that long.
+///
+/// Who it is stands in the store too, for the case that the process ends first: each change is written in its place
+/// among the writes of the connection, without anybody waiting for it.
 final class DisconnectOwner: Sendable {
     private struct State {
         var caller: Caller
         var watch: RPCWatch?
     }
 
+    /// Among those of its connection.
+    let number: UInt32
     private let isCallCredential: Bool
+    private let changed: @Sendable (DisconnectOwner) -> Void
     private let state: Mutex<State>
 
-    init(_ context: RPCContext) {
+    /// - Parameter changed: called on the connection's event loop when it has become somebody else, or has newer claims.
+    init(_ context: RPCContext, number: UInt32, changed: @escaping @Sendable (DisconnectOwner) -> Void) {
+        self.number = number
+        self.changed = changed
         isCallCredential = context.isCallCredential
         state = Mutex(State(caller: context.caller))
         watch(context)
     }
+
+    /// Somebody of a process that is gone.
+    init(_ caller: Caller, number: UInt32) {
+        self.number = number
+        changed = { _ in }
+        isCallCredential = true
+        state = Mutex(State(caller: caller))
+    }
+
+    /// Whom the store is told of.
+    var caller: Caller { state.withLock { $0.caller } }
 
     deinit { state.withLock { $0.watch }?.cancel() }
 
@@ -41,12 +61,13 @@ final class DisconnectOwner: Sendable {
         if caller != context.caller {
             state.withLock { $0.caller = context.caller }
             watch(context)
+            changed(self)
         }
         return true
     }
 
     private func watch(_ context: RPCContext) {
-        let watch = context.watchIdentity { [weak self] change in self?.changed(change, context) }
+        let watch = context.watchIdentity { [weak self] change in self?.identityChanged(change, context) }
         let earlier = state.withLock { state in
             let earlier = state.watch
             state.watch = watch
@@ -56,7 +77,7 @@ final class DisconnectOwner: Sendable {
     }
 
     /// On the connection's event loop.
-    private func changed(_ change: RPCIdentityChange, _ context: RPCContext) {
+    private func identityChanged(_ change: RPCIdentityChange, _ context: RPCContext) {
         switch change {
         case .extended(let caller), .replaced(let caller): state.withLock { $0.caller = caller }
         case .expired:
@@ -65,6 +86,7 @@ final class DisconnectOwner: Sendable {
             state.withLock { $0.caller = .nobody }
             watch(nobody)
         }
+        changed(self)
     }
 }
 

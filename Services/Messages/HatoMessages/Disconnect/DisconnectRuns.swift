@@ -13,6 +13,9 @@ import Synchronization
 /// nobody else waits longer than for an update of the same size.
 ///
 /// The first try goes into the queue when the connection has closed, so it comes after everything the connection sent.
+///
+/// A connection also ends with the process, when nobody is left to write: what is left stands in the store until it is
+/// written or taken back, and the next start writes what it finds (`finishFormerRun`), each place once.
 final class DisconnectRuns: Sendable {
     private struct State {
         var entries: [UInt64: DisconnectEntries] = [:]
@@ -37,10 +40,45 @@ final class DisconnectRuns: Sendable {
     func entries(of connection: RPCConnection, _ session: ConnectionSession) -> DisconnectEntries {
         let id = connection.id
         if let entries = state.withLock({ $0.entries[id] }) { return entries }
-        let entries = DisconnectEntries(totals: totals)
+        let entries = DisconnectEntries(of: id, totals: totals) { [weak self] entries, owner in
+            self?.queue.submit(from: session) {
+                entries.store(owner, in: $0)
+            } answer: { _ in
+            }
+        }
         state.withLock { $0.entries[id] = entries }
         connection.onClose { [weak self] in self?.ended(id, session) }
         return entries
+    }
+
+    /// Before there is a connection: writes what those of a process before have left, which ended with it; or, in a store
+    /// that was restored from a backup, with what came after the backup. Throws when that cannot be read.
+    func finishFormerRun() async throws {
+        let store = parts.store
+        let databases = Dictionary(
+            uniqueKeysWithValues: parts.catalogue.readable.map { ($0.value.id, $0.key) })
+        let remains: DisconnectRemains = try await withCheckedThrowingContinuation { [totals] continuation in
+            store.submitRead {
+                continuation.resume(
+                    with: Result { try DisconnectRemains(store.snapshot(), databases, totals: totals) })
+            }
+        }
+        let stale = remains.stale
+        if !stale.isEmpty {
+            _ = try await store.write { transaction in
+                for key in stale { transaction.delete(key.span) }
+            }
+        }
+        guard !remains.connections.isEmpty else { return }
+        parts.metrics.foundOnDisconnect(remains.count)
+        logger.info(
+            "writing what connections of the former run have left",
+            metadata: ["connections": "\(remains.connections.count)", "places": "\(remains.count)"])
+        for entries in remains.connections {
+            state.withLock { $0.underWay += 1 }
+            next(ConnectionSession(), entries) { entries.takeAll() }
+        }
+        await finish()
     }
 
     /// Returns when everything that closed connections have left is written or dropped.
@@ -61,20 +99,23 @@ final class DisconnectRuns: Sendable {
             return entries
         }
         guard let entries else { return }
-        next(session) { entries.takeAll() }
+        next(session, entries) { entries.takeAll() }
     }
 
     /// Tries the first of what is left, then goes on with the rest.
-    private func next(_ session: ConnectionSession, _ left: @escaping @Sendable () -> [DisconnectWrite]) {
+    private func next(
+        _ session: ConnectionSession, _ entries: DisconnectEntries,
+        _ left: @escaping @Sendable () -> [DisconnectWrite]
+    ) {
         queue.submit(from: session) { [self] transaction in
             var left = left()
             guard !left.isEmpty else { return left }
             let write = left.removeFirst()
-            left.insert(contentsOf: try again(write, in: transaction), at: 0)
+            left.insert(contentsOf: try again(write, entries, in: transaction), at: 0)
             return left
         } answer: { [self] result in
             switch result {
-            case .success(let done) where !done.outcome.isEmpty: next(session) { done.outcome }
+            case .success(let done) where !done.outcome.isEmpty: next(session, entries) { done.outcome }
             case .success: runEnded()
             case .failure(let error):
                 logger.error("what a connection left could not be written", metadata: ["error": "\(error)"])
@@ -85,7 +126,7 @@ final class DisconnectRuns: Sendable {
 
     /// Commits, or returns what to try instead. Throws when the store does.
     private func again(
-        _ write: DisconnectWrite, in transaction: any StoreTransaction
+        _ write: DisconnectWrite, _ entries: DisconnectEntries, in transaction: any StoreTransaction
     ) throws -> [DisconnectWrite] {
         do {
             guard try parts.catalogue.forWriting(write.name).id == write.database else {
@@ -94,6 +135,7 @@ final class DisconnectRuns: Sendable {
             let caller = write.batch.owner.caller(at: parts.now())
             _ = try queue.commit(
                 Write(database: write.name, mutation: write.batch.mutation, caller: caller), in: transaction)
+            entries.wrote(write, in: transaction)
             parts.metrics.wroteOnDisconnect(write.batch.writes.count)
             return []
         } catch let error as StoreError {
@@ -101,6 +143,7 @@ final class DisconnectRuns: Sendable {
         } catch {
             let halves = write.halves
             guard halves.isEmpty else { return halves }
+            entries.wrote(write, in: transaction)
             parts.metrics.droppedOnDisconnect()
             logger.debug(
                 "dropped what a connection left",

@@ -3,7 +3,7 @@ import HatoRPC
 import HatoTree
 
 /// `messages.onDisconnect.set`, `.update`, `.remove`, `.cancel`: judged and kept in the order of the connection's
-/// writes.
+/// writes; answered when what they left is durable.
 struct DisconnectMethods: Sendable {
     let parts: ServiceParts
     let queue: CommitQueue
@@ -36,8 +36,8 @@ struct DisconnectMethods: Sendable {
             let (reader, now) = (StoreTreeReader(transaction), parts.now())
             let resolved = try database.planner.resolve(mutation, reading: reader, at: now)
             try RulesJudge(database, reading: reader, now: now).authorise(resolved, by: context.caller)
-            try entries.change(of: database, within: parts.limits) { tree in
-                for write in writes { tree.set(write, by: owner) }
+            try entries.change(of: database, within: parts.limits, in: transaction) { tree in
+                writes.flatMap { tree.set($0, by: owner) }
             }
         } answer: { result in
             reply.answer(result) { _ in Empty() }
@@ -54,9 +54,11 @@ struct DisconnectMethods: Sendable {
         }
         let session = sessions.session(of: context.connection)
         let entries = runs.entries(of: context.connection, session)
-        queue.submit(from: session) { [parts] _ in
+        queue.submit(from: session) { [parts] transaction in
             let database = try parts.catalogue.forWriting(request.database ?? .default)
-            try entries.change(of: database, within: parts.limits) { tree in tree.cancel(at: request.path) }
+            try entries.change(of: database, within: parts.limits, in: transaction) { tree in
+                tree.cancel(at: request.path)
+            }
         } answer: { result in
             reply.answer(result) { _ in Empty() }
         }

@@ -48,6 +48,12 @@ struct ByteDecoder: Sendable {
         return bytes[position..<position + Int(count)]
     }
 
+    /// Everything that is left.
+    mutating func rest() -> ArraySlice<UInt8> {
+        defer { position = bytes.count }
+        return bytes[position...]
+    }
+
     private mutating func number(bytes count: Int) -> UInt64? {
         guard bytes.count - position >= count else { return nil }
         var value: UInt64 = 0

@@ -7,6 +7,7 @@ import HatoStorage
 /// 01 name            a database: `DatabaseRecord`
 /// 02                 the next database id
 /// 03 id              the indexes of a database: `IndexCatalog` as JSON
+/// 04 connection …    what a connection has left to be written when it ends: `DisconnectRecord`
 /// 10 id …            the tree of a database, as `TreeKeyCodec` writes it
 /// 20 id …            the index rows of a database, as `IndexKeyCodec` writes them
 /// ```
@@ -16,6 +17,7 @@ enum StoreKeys {
         case databases = 0x01
         case nextDatabase = 0x02
         case indexes = 0x03
+        case disconnects = 0x04
         case tree = 0x10
         case indexRows = 0x20
     }
@@ -30,6 +32,16 @@ enum StoreKeys {
     static func tree(of database: DatabaseID) -> [UInt8] { key(.tree, database) }
 
     static func indexRows(of database: DatabaseID) -> [UInt8] { key(.indexRows, database) }
+
+    static let disconnects = KeyRange(prefix: [Room.disconnects.rawValue])
+
+    /// Everything that one connection has left: what follows is `DisconnectRecord`'s.
+    static func disconnects(of connection: UInt64) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(Room.disconnects.rawValue)
+        encoder.append(connection)
+        return encoder.bytes
+    }
 
     private static func key(_ room: Room, _ database: DatabaseID) -> [UInt8] {
         var encoder = ByteEncoder()

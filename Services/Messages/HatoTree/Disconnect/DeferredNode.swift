@@ -138,6 +138,11 @@ public struct DeferredWrite: Sendable, Hashable {
         self.node = node
     }
 
+    /// What `path` and `node.json` of one were when it was kept.
+    public init(path: TreePath, kept json: JSONValue) {
+        self.init(path: path, node: DeferredNode(checked: json))
+    }
+
     /// What a mutation will write, once it is known to be well formed. A push or a condition has no later meaning: only
     /// a set and an update are asked for.
     ///

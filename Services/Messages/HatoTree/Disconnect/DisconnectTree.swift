@@ -21,27 +21,61 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     /// About what they take in memory.
     public var byteCount: Int { root.total.bytes }
 
-    public mutating func set(_ write: DeferredWrite, by owner: Owner) {
+    /// Returns what became of which entries, for whoever keeps them elsewhere too.
+    @discardableResult
+    public mutating func set(_ write: DeferredWrite, by owner: Owner) -> [DisconnectStep<Owner>] {
         let path = write.path
+        var steps: [DisconnectStep<Owner>] = []
         root.change(at: path.keys[...]) { place in
+            steps = place.entries(at: path).map { .removed($0.write.path, $0.owner) }
             if path.isPriority { place.priority = nil } else { place = Place() }
         }
-        if let cover = root.cover(of: path), cover.owner == owner {
-            let inner = TreePath(uncheckedKeys: Array(path.keys.dropFirst(cover.depth)), isPriority: path.isPriority)
-            root.change(at: path.keys.prefix(cover.depth)) { place in
-                place.entry?.node = cover.node.setting(write.node, at: inner)
-            }
-            return
+        guard let cover = root.cover(of: path), cover.owner == owner else {
+            let entry = DisconnectEntry(write: write, owner: owner)
+            insert(entry)
+            return steps + [.added(entry)]
         }
+        let inner = TreePath(uncheckedKeys: Array(path.keys.dropFirst(cover.depth)), isPriority: path.isPriority)
+        let node = cover.node.setting(write.node, at: inner)
+        root.change(at: path.keys.prefix(cover.depth)) { place in place.entry?.node = node }
+        let place = path.prefix(cover.depth)
+        let entry = DisconnectEntry(write: DeferredWrite(path: place, node: node), owner: owner)
+        return steps + [.removed(place, owner), .added(entry)]
+    }
+
+    /// - Parameter path: of a node.
+    @discardableResult
+    public mutating func cancel(at path: TreePath) -> [DisconnectStep<Owner>] {
+        // Taking an entry apart changes nothing outside of it; where one stays, it stays as it is.
+        let scope = path.prefix(root.depthOfFirstEntry(on: path) ?? path.depth)
+        let before = entries(atOrBelow: scope)
+        root.cancel(at: path.keys[...])
+        let after = entries(atOrBelow: scope)
+        let (old, new) = (Set(before.map(\.write.path)), Set(after.map(\.write.path)))
+        return before.filter { !new.contains($0.write.path) }.map { .removed($0.write.path, $0.owner) }
+            + after.filter { !old.contains($0.write.path) }.map { .added($0) }
+    }
+
+    /// Every entry, as `init(entries:)` takes it.
+    public var entries: [DisconnectEntry<Owner>] { entries(atOrBelow: .root) }
+
+    /// The tree that had these entries.
+    public init(entries: [DisconnectEntry<Owner>]) {
+        for entry in entries { insert(entry) }
+    }
+
+    private func entries(atOrBelow path: TreePath) -> [DisconnectEntry<Owner>] {
+        root.place(at: path.keys[...])?.entries(at: path) ?? []
+    }
+
+    private mutating func insert(_ new: DisconnectEntry<Owner>) {
+        let path = new.write.path
         let pathBytes = path.keys.reduce(0) { $0 + $1.text.utf8.count }
-        let entry = Entry(node: write.node, owner: owner, pathBytes: pathBytes)
+        let entry = Entry(node: new.write.node, owner: new.owner, pathBytes: pathBytes)
         root.change(at: path.keys[...]) { place in
             if path.isPriority { place.priority = entry } else { place.entry = entry }
         }
     }
-
-    /// - Parameter path: of a node.
-    public mutating func cancel(at path: TreePath) { root.cancel(at: path.keys[...]) }
 
     /// What to write, batch after batch: places of one batch do not lie above each other, and a batch comes before what
     /// is written into its places by others. One batch, as a rule.
@@ -50,6 +84,23 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
         root.gather(into: &gathered, keys: [], layer: 0)
         return gathered.batches.sorted { $0.layer < $1.layer }.map(\.batch)
     }
+}
+
+/// One place that somebody has left something for.
+public struct DisconnectEntry<Owner: Hashable & Sendable>: Sendable {
+    public var write: DeferredWrite
+    public var owner: Owner
+
+    public init(write: DeferredWrite, owner: Owner) {
+        self.write = write
+        self.owner = owner
+    }
+}
+
+/// What a call did to one entry. One that changes is removed and added.
+public enum DisconnectStep<Owner: Hashable & Sendable>: Sendable {
+    case removed(TreePath, Owner)
+    case added(DisconnectEntry<Owner>)
 }
 
 /// Places that are written together, as one owner.
@@ -97,6 +148,10 @@ extension DisconnectTree {
         var pathBytes: Int
 
         var total: Total { Total(entries: 1, bytes: pathBytes + node.byteCount) }
+
+        func kept(at path: TreePath) -> DisconnectEntry<Owner> {
+            DisconnectEntry(write: DeferredWrite(path: path, node: node), owner: owner)
+        }
     }
 
     private struct Cover {
@@ -145,6 +200,36 @@ extension DisconnectTree {
                 place = child
             }
             return cover
+        }
+
+        /// How deep the first node on the way to `path` lies that an entry is for.
+        func depthOfFirstEntry(on path: TreePath) -> Int? {
+            var place = self
+            for depth in 0...path.depth {
+                if place.entry != nil { return depth }
+                guard depth < path.depth, let child = place.children[path.keys[depth]] else { return nil }
+                place = child
+            }
+            return nil
+        }
+
+        func place(at keys: ArraySlice<TreeKey>) -> Place? {
+            guard let key = keys.first else { return self }
+            return children[key]?.place(at: keys.dropFirst())
+        }
+
+        /// The entries here and below; at the path of a priority, that of the priority only.
+        func entries(at path: TreePath) -> [DisconnectEntry<Owner>] {
+            var entries: [DisconnectEntry<Owner>] = []
+            if let entry, !path.isPriority { entries.append(entry.kept(at: path)) }
+            if let priority {
+                entries.append(priority.kept(at: TreePath(uncheckedKeys: path.keys, isPriority: true)))
+            }
+            guard !path.isPriority else { return entries }
+            for (key, child) in children {
+                entries += child.entries(at: TreePath(uncheckedKeys: path.keys + [key]))
+            }
+            return entries
         }
 
         mutating func change(at keys: ArraySlice<TreeKey>, _ body: (inout Place) -> Void) {

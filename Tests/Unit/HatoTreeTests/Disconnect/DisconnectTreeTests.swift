@@ -151,6 +151,44 @@ import Testing
         }
     }
 
+    @Test func stepsOfRandomCallsLeadToTheSameEntries() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        print("seed of the random steps: \(seed)")
+        var random = RandomCalls(random: SeededRandom(seed: seed))
+        for _ in 0..<300 {
+            var tree = DisconnectTree<String>()
+            var kept: [TreePath: DisconnectEntry<String>] = [:]
+            for _ in 0..<Int.random(in: 1...12, using: &random.random) {
+                for step in try Self.apply(random.next(owners: ["a", "b", "c"], cancels: true), to: &tree) {
+                    switch step {
+                    case .removed(let path, let owner):
+                        #expect(kept.removeValue(forKey: path)?.owner == owner, "seed \(seed)")
+                    case .added(let entry):
+                        #expect(kept.updateValue(entry, forKey: entry.write.path) == nil, "seed \(seed)")
+                    }
+                }
+                // As they come back from where they were kept.
+                let entries = kept.values.map { entry in
+                    DisconnectEntry(
+                        write: DeferredWrite(path: entry.write.path, kept: entry.write.node.json), owner: entry.owner)
+                }
+                let again = DisconnectTree(entries: entries)
+                #expect(again.count == tree.count && again.byteCount == tree.byteCount, "seed \(seed)")
+                #expect(Self.sorted(again.batches) == Self.sorted(tree.batches), "seed \(seed)")
+            }
+        }
+    }
+
+    private static func json(_ value: JSONValue) -> String {
+        var writer = JSONWriter()
+        writer.write(value)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    private static func sorted(_ batches: [DisconnectBatch<String>]) -> [String] {
+        batches.map { batch in "\(batch.owner): \(batch.writes.map { "\($0.path) \(json($0.node.json))" }.sorted())" }
+    }
+
     /// Without removals: those would also take back what an earlier call did to the nodes above, had it been written.
     @Test func randomCallsOfSeveralOwnersWriteWhatTheyWouldOneByOne() throws {
         let seed = UInt64.random(in: 0 ... .max)
@@ -184,12 +222,15 @@ import Testing
         return tree
     }
 
-    static func apply(_ call: Call, to tree: inout DisconnectTree<String>) throws {
+    @discardableResult
+    static func apply(
+        _ call: Call, to tree: inout DisconnectTree<String>
+    ) throws -> [DisconnectStep<String>] {
         switch call {
         case .set(let path, let value, let owner):
-            for write in try DeferredWrite.all(of: .set(value, at: TreePath(path))) { tree.set(write, by: owner) }
+            try DeferredWrite.all(of: .set(value, at: TreePath(path))).flatMap { tree.set($0, by: owner) }
         case .update(let path, let values):
-            for write in try DeferredWrite.all(of: .update(values, at: TreePath(path))) { tree.set(write, by: "a") }
+            try DeferredWrite.all(of: .update(values, at: TreePath(path))).flatMap { tree.set($0, by: "a") }
         case .cancel(let path): tree.cancel(at: try TreePath(path))
         }
     }

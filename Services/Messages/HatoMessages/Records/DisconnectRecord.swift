@@ -1,0 +1,110 @@
+import HatoModel
+import HatoStorage
+import HatoTree
+
+/// What is stored of what connections have left: a row for each place, and one for each person in whose name something
+/// was left.
+///
+/// ```
+/// 04 connection 01 number            who it is: `caller`
+/// 04 connection 02 id path           what is to be written at a path of a database: `entry`
+/// ```
+/// All of it is gone when the connection has ended and its places are written. What a start finds is therefore of
+/// connections that ended with the process before it, whose numbers mean nothing any more; it is written and gone before
+/// the first connection of this process comes.
+enum DisconnectRecord {
+    private static let callers: UInt8 = 0x01
+    private static let entries: UInt8 = 0x02
+    private static let format: UInt8 = 1
+
+    // MARK: Keys
+
+    static func key(ofCaller number: UInt32, connection: UInt64) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(raw: StoreKeys.disconnects(of: connection))
+        encoder.append(callers)
+        encoder.append(number)
+        return encoder.bytes
+    }
+
+    static func key(ofEntryAt path: TreePath, in database: DatabaseID, connection: UInt64) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(raw: StoreKeys.disconnects(of: connection))
+        encoder.append(entries)
+        encoder.append(database.rawValue)
+        encoder.append(raw: path.text.utf8)
+        return encoder.bytes
+    }
+
+    enum Key: Hashable {
+        case caller(connection: UInt64, number: UInt32)
+        case entry(connection: UInt64, database: DatabaseID, path: TreePath)
+
+        init(_ bytes: [UInt8]) throws {
+            var decoder = ByteDecoder(bytes)
+            guard decoder.byte() != nil, let connection = decoder.uint64(), let kind = decoder.byte(),
+                let number = decoder.uint32()
+            else { throw RecordError(record: "on disconnect") }
+            switch kind {
+            case DisconnectRecord.callers: self = .caller(connection: connection, number: number)
+            case DisconnectRecord.entries:
+                let path = try TreePath(String(decoding: decoder.rest(), as: UTF8.self))
+                self = .entry(connection: connection, database: DatabaseID(rawValue: number), path: path)
+            default: throw RecordError(record: "on disconnect")
+            }
+        }
+    }
+
+    // MARK: Values
+
+    static func entry(_ node: DeferredNode, by number: UInt32) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(format)
+        encoder.append(number)
+        var writer = JSONWriter()
+        writer.write(node.json)
+        encoder.append(raw: writer.bytes)
+        return encoder.bytes
+    }
+
+    static func decodeEntry(_ bytes: [UInt8], at path: TreePath) throws -> (write: DeferredWrite, number: UInt32) {
+        var decoder = ByteDecoder(bytes)
+        guard decoder.byte() == format, let number = decoder.uint32() else {
+            throw RecordError(record: "on disconnect")
+        }
+        let json = try JSONParser.parse(Array(decoder.rest()))
+        return (DeferredWrite(path: path, kept: json), number)
+    }
+
+    /// The end of a token is not kept: whose token ended while the service lived is stored as nobody.
+    static func caller(_ caller: Caller) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(format)
+        switch caller {
+        case .nobody: encoder.append(UInt8(0))
+        case .administrator: encoder.append(UInt8(1))
+        case .user(let user):
+            encoder.append(UInt8(2))
+            encoder.append(counted: user.uid.utf8)
+            var writer = JSONWriter()
+            writer.write(.object(user.claims))
+            encoder.append(raw: writer.bytes)
+        }
+        return encoder.bytes
+    }
+
+    static func decodeCaller(_ bytes: [UInt8]) throws -> Caller {
+        var decoder = ByteDecoder(bytes)
+        guard decoder.byte() == format else { throw RecordError(record: "on disconnect") }
+        switch decoder.byte() {
+        case 0: return .nobody
+        case 1: return .administrator
+        case 2:
+            guard let uid = decoder.counted(), let claims = try JSONParser.parse(Array(decoder.rest())).object else {
+                throw RecordError(record: "on disconnect")
+            }
+            return .user(Caller.User(uid: String(decoding: uid, as: UTF8.self), claims: claims))
+        default: throw RecordError(record: "on disconnect")
+        }
+    }
+}

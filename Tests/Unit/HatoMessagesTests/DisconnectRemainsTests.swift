@@ -1,0 +1,170 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+/// What connections have left when the process ends before they do: the next one writes it.
+@Suite struct DisconnectRemainsTests {
+    private static let rules = """
+        {"rules": {
+          "users": {"$u": {".write": "auth.uid == $u", ".read": true}},
+          "claims": {".write": "auth.token.admin == true"},
+          "public": {".write": true}
+        }}
+        """
+
+    @Test func nextStartWritesWhatTheFormerRunWasLeft() async throws {
+        let time = TestClock(1_000_000)
+        let change: (inout MessagesConfiguration) -> Void = { $0.now = { time.now } }
+        try await RunningMessages.with(rules: Self.rules, change: change) { running in
+            let line = try await RawLines.connect(running, as: "a")
+            try await line.ask("set", #""path":"/users/a/status","value":{"state":"online"}"#, of: "messages")
+            try await line.ask(
+                "set", #""path":"/users/a/status","value":{"state":"offline","since":{".sv":"timestamp"}}"#)
+            try await line.ask("set", #""path":"/users/a/typing","value":true"#, of: "messages")
+            try await line.ask("remove", #""path":"/users/a/typing""#)
+            try await line.ask("set", #""path":"/users/a/taken/back","value":1"#)
+            try await line.ask("cancel", #""path":"/users/a/taken""#)
+            let other = try await RawLines.connect(running, as: "b")
+            try await other.ask("update", #""path":"/","values":{"users/b/x":1,"public/x":{"y":[1,null,"磯"]}}"#)
+            try await other.ask("set", #""path":"/public/x/.priority","value":2"#)
+            time.advance(by: 5_000)
+            let former = try await running.killed()
+            try await RunningMessages.with(store: former, change: change) { next in
+                let client = next.administrator
+                let users: JSONValue = ["a": ["status": ["since": 1_005_000, "state": "offline"]], "b": ["x": 1]]
+                let value = try await client.call(Messages.Get(path: "/users")).value
+                #expect(value == users)
+                let exported = try await client.call(Messages.Get(path: "/public", form: .export)).value
+                #expect(exported == ["x": [".priority": 2, "y": ["0": 1, "2": "磯"]]])
+                #expect(try next.keptRows().isEmpty)
+                await client.close()
+            }
+        }
+    }
+
+    @Test func eachIsJudgedAsWhoeverItWasLeftBy() async throws {
+        try await RunningMessages.with(rules: Self.rules) { running in
+            let first = try await RawLines.connect(running, as: "a")
+            try await first.ask("set", #""path":"/users/a/x","value":1"#)
+            try await first.ask("set", #""path":"/users/c/x","value":1,"auth":"user:c""#)
+            try await first.ask("set", #""path":"/public/x","value":1"#)
+            // From here on only what came with a credential of its own is somebody's.
+            try await first.ask("end", "", of: "session")
+            let second = try await RawLines.connect(running, as: "a")
+            try await second.ask("set", #""path":"/users/a/y","value":1"#)
+            try await second.ask("set", #""path":"/public/y","value":1"#)
+            try await second.ask("authenticate", #""auth":"user:b""#, of: "session")
+            try await second.ask("set", #""path":"/users/b/y","value":1"#)
+            let third = try await RawLines.connect(running, as: nil)
+            let claims = #""auth":"admin","as":{"uid":"d","token":{"admin":true}}"#
+            try await third.ask("authenticate", claims, of: "session")
+            try await third.ask("set", #""path":"/claims/x","value":1"#)
+            let former = try await running.killed()
+            try await RunningMessages.with(store: former) { next in
+                let client = next.administrator
+                let users: JSONValue = ["b": ["y": 1], "c": ["x": 1]]
+                let value = try await client.call(Messages.Get(path: "/")).value
+                #expect(value == ["claims": ["x": 1], "public": ["x": 1, "y": 1], "users": users])
+                #expect(try next.keptRows().isEmpty)
+                await client.close()
+            }
+        }
+    }
+
+    @Test func whatIsWrittenOrTakenBackLeavesNoRow() async throws {
+        try await RunningMessages.with(rules: Self.rules) { running in
+            let line = try await RawLines.connect(running, as: "a")
+            try await line.ask("update", #""path":"/","values":{"users/a/x":1,"users/a/y":2,"public/x":{"y":1,"z":2}}"#)
+            try await line.ask("set", #""path":"/public/x","value":3,"auth":"user:b""#)
+            #expect(try running.keptRows().count == 5)
+            try await line.ask("cancel", #""path":"/public""#)
+            #expect(try running.keptRows().count == 3)
+            try await line.ask("cancel", #""path":"/users""#)
+            #expect(try running.keptRows().isEmpty)
+            try await line.ask("set", #""path":"/users/a/x","value":1"#)
+            try await line.ask("set", #""path":"/public/end","value":1"#)
+            // The rules refuse one of them: that is gone too.
+            _ = try await running.administrator.call(
+                Messages.Rules.Set(rules: #"{"rules": {"public": {".write": true}}}"#))
+            line.end(.closed)
+            try await running.waitFor(["public": ["end": 1]])
+            #expect(try running.keptRows().isEmpty)
+        }
+    }
+
+    @Test func remainsOfADroppedDatabaseAreForgotten() async throws {
+        try await RunningMessages.with(rules: Self.rules) { running in
+            let client = running.administrator
+            let name = try DatabaseName("b")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            let line = try await RawLines.connect(running, as: "admin")
+            try await line.ask("set", #""database":"b","path":"/x","value":1"#)
+            _ = try await client.call(Messages.Databases.Drop(database: name))
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            let former = try await running.killed()
+            try await RunningMessages.with(store: former) { next in
+                let client = next.administrator
+                let value = try await client.call(Messages.Get(database: name, path: "/x")).value
+                #expect(value == .null)
+                #expect(try next.keptRows().isEmpty)
+                await client.close()
+            }
+            // In the same run, what is left anew takes the place of what was left for the old one.
+            try await line.ask("set", #""database":"b","path":"/y","value":1"#)
+            #expect(try running.keptRows().count == 2)
+            await client.close()
+        }
+    }
+
+    @Test func registrationsAreNoChangesOfTheTree() async throws {
+        try await RunningMessages.with(rules: Self.rules) { running in
+            let client = running.administrator
+            let etag = try await client.call(Messages.Get(path: "/", etag: true)).etag
+            let before = running.store.version
+            let line = try await RawLines.connect(running, as: "a")
+            try await line.ask("set", #""path":"/users/a/x","value":1"#)
+            #expect(running.store.version == before + 1)
+            #expect(try running.store.commits(after: before, limit: 10).allSatisfy { $0.record.isEmpty })
+            #expect(try await client.call(Messages.Get(path: "/", etag: true)).etag == etag)
+            #expect(try await client.call(Messages.Export(path: "/")).rows.isEmpty)
+            try await line.ask("cancel", #""path":"/""#)
+            await client.close()
+        }
+    }
+
+    @Test func damagedRemainsStopTheStart() async throws {
+        let store = try MemoryStore()
+        try await RunningMessages.with(store: store) { running in
+            let key = DisconnectRecord.key(ofEntryAt: "/a", in: DatabaseID(rawValue: 1), connection: 7)
+            _ = try await running.store.write { $0.put(key, [9]) }
+            await #expect(throws: RecordError.self) {
+                try await RunningMessages.with(store: running.killed()) { _ in }
+            }
+        }
+    }
+}
+
+extension RunningMessages {
+    /// The store as it would be found if the process were killed now.
+    fileprivate func killed() async throws -> MemoryStore {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try store.backup(to: folder)
+        return try MemoryStore(restoring: folder)
+    }
+
+    /// Keys of what connections have left in the store.
+    fileprivate func keptRows() throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        try store.snapshot().scan(StoreKeys.disconnects, reverse: false) { key, _ in
+            keys.append(key.withUnsafeBufferPointer { Array($0) })
+            return .next
+        }
+        return keys
+    }
+}
