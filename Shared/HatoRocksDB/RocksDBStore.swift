@@ -192,6 +192,7 @@ public final class RocksDBStore: Store {
     public var statistics: [String: Double] {
         var figures = writer.statistics
         figures["store.waiting_reads"] = Double(readers.count)
+        figures.merge(keptCommits.statistics(newest: version), uniquingKeysWith: { $1 })
         let native = try? database.whileOpen { () throws(StoreError) in database.statistics }
         return figures.merging(native ?? [:], uniquingKeysWith: { $1 })
     }

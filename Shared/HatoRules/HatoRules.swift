@@ -6,8 +6,8 @@
 /// time, the query, and the tree before and after the write as any `RulesData`. `RulesPredicate` is one expression that
 /// stands outside of a document and asks about values instead of a tree.
 ///
-/// Evaluation is pure and bounded (`RulesLimits`): regular expressions run in linear time (`Regex/`), and a rule that
-/// takes too many steps fails like one that goes wrong.
+/// Evaluation is pure and bounded (`RulesLimits`, `RulesStepLimits`): regular expressions run in linear time (`Regex/`),
+/// and a rule that takes too many steps fails like one that goes wrong.
 public import HatoModel
 
 /// The compiled rules of one database.

@@ -20,6 +20,7 @@ struct RulesJudgement {
     var recorded: RulesRecording {
         var recorded = recording
         recorded.reads = evaluation.reads
+        if evaluation.hasReachedStepLimit { recorded.hasReachedStepLimit = true }
         return recorded
     }
 

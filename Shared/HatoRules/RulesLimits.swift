@@ -6,11 +6,6 @@ public enum RulesLimits {
     public static let predicateBytesMax = 4_096
     /// UTF-8 of a text that a condition puts together; with a longer one it does not hold.
     static let predicateTextBytesMax = 1 << 20
-    /// Steps that one rule may take. A step is some 10 to 20 ns: one operator, one character of a regular expression at
-    /// one place of it, 16 bytes of a text; a look at the data counts `lookSteps`. A rule that would take more fails.
-    public static let ruleStepsMax = 1_000_000
-    /// Steps that all rules of one operation may take together; when they are used up, every further rule fails.
-    public static let operationStepsMax = 50_000_000
     /// What one look at stored data counts.
     static let lookSteps = 50
     /// Bytes of a text that an expression makes.
@@ -27,4 +22,18 @@ public enum RulesLimits {
     static let regexInstructionsMax = 5_000
     /// Places that a read set names one by one; beyond them it stands for everything.
     public static let readsMax = 10_000
+}
+
+/// How many steps rules may take. A step is some 10 to 20 ns: one operator, one character of a regular expression at one
+/// place of it, 16 bytes of a text; a look at the data counts `RulesLimits.lookSteps`.
+public struct RulesStepLimits: Sendable, Hashable {
+    /// Of one rule; one that would take more fails.
+    public var ruleStepsMax: Int
+    /// Of all rules of one operation together; when they are used up, every further rule fails.
+    public var operationStepsMax: Int
+
+    public init(ruleStepsMax: Int = 1_000_000, operationStepsMax: Int = 50_000_000) {
+        self.ruleStepsMax = ruleStepsMax
+        self.operationStepsMax = operationStepsMax
+    }
 }

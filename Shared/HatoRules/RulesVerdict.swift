@@ -10,6 +10,8 @@ public struct RulesSituation {
     /// The tree as the write leaves it; nil for a read.
     public var after: (any RulesData)?
     public var query: RulesQuery
+    /// What judging may cost.
+    public var steps = RulesStepLimits()
 
     public init(
         auth: RulesAuth, now: Int64, before: any RulesData, after: (any RulesData)? = nil,
@@ -83,6 +85,8 @@ public struct RulesRecording: Sendable {
     public internal(set) var reads: RulesReadSet?
     /// Every rule that was evaluated, in that order; nil: nobody asks.
     public internal(set) var trace: [RulesTraceEntry]?
+    /// Whether a rule failed because it would have taken too many steps.
+    public internal(set) var hasReachedStepLimit = false
 
     public init(reads: Bool = false, trace: Bool = false) {
         self.reads = reads ? RulesReadSet() : nil

@@ -44,7 +44,15 @@ public struct ServiceProcess: Sendable {
         public var settings: Settings
         public var logger: Logger
         /// The metrics of the process in Prometheus text format, for `service.metrics`.
-        public var metricsText: @Sendable () -> String
+        public var metricsText: @Sendable () async -> String
+        /// Runs its argument before each answer to a scraper.
+        public var beforeScrape: @Sendable (@escaping @Sendable () async -> Void) -> Void
+
+        /// Shows what the store of a service says of itself.
+        public func show(storeOf service: String, _ statistics: @escaping @Sendable () -> [String: Double]) {
+            let figures = StoreFigures(of: service, statistics)
+            beforeScrape { figures.refresh() }
+        }
     }
 
     /// Name on the wire, e.g. `messages`.
@@ -112,7 +120,9 @@ public struct ServiceProcess: Sendable {
         MetricsSystem.bootstrap(registry)
         let stop = await Self.stopSignal()
         let running = try await start(
-            Start(service: service, settings: settings, logger: logger, metricsText: { registry.text() }))
+            Start(
+                service: service, settings: settings, logger: logger, metricsText: { await registry.scrape() },
+                beforeScrape: { registry.beforeScrape($0) }))
         let metrics: MetricsEndpoint?
         do { metrics = try await endpoint(settings, registry) } catch {
             await running.shutdown(grace: .zero)
@@ -132,7 +142,7 @@ public struct ServiceProcess: Sendable {
     private func endpoint(_ settings: Settings, _ registry: PrometheusRegistry) async throws -> MetricsEndpoint? {
         guard settings.text("metrics-port") != nil else { return nil }
         return try await MetricsEndpoint(host: settings["host"], port: settings.integer("metrics-port")) {
-            registry.text()
+            await registry.scrape()
         }
     }
 

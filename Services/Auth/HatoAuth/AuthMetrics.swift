@@ -1,43 +1,95 @@
 import Metrics
 
-/// What operators watch. Labels never say who.
+/// What operators watch; names are those of Prometheus, each explained in the service's README. Labels have few values
+/// and never say who.
 struct AuthMetrics: Sendable {
     enum Event: Sendable {
         case signedUp
-        case signedIn
-        case signInRefused
+        case signIn(SignInResult)
         case refreshed
         case refreshRepeated
         case refreshRefused
         /// A session ended because a used refresh token came again: somebody may have stolen it.
         case refreshTokenReused
-        case attemptRefused
+        case issuedToken
+        /// Somebody asked for the public keys.
+        case servedKeys
         case keysRotated
+        /// No thread was free to hash a password, and too many wait already.
+        case passwordQueueFull
+    }
+
+    enum SignInResult: String, Sendable, CaseIterable {
+        case ok
+        /// A name or a password that is wrong; or not even well formed.
+        case wrong
+        /// The right password of an account that is disabled.
+        case disabled
+        /// Too many attempts from an address or for an account.
+        case limited
+        /// Too many passwords wait to be hashed.
+        case busy
+        /// What is not the caller's fault.
+        case failed
+
+        init(_ error: any Error) {
+            switch error as? AuthError {
+            case .userDisabled?: self = .disabled
+            case .tooManyAttempts?: self = .busy
+            case .some: self = .wrong
+            case nil: self = .failed
+            }
+        }
     }
 
     private let signUps = Counter(label: "hato_auth_sign_ups_total")
-    private let signIns = Counter(label: "hato_auth_sign_ins_total", dimensions: [("result", "ok")])
-    private let signInsRefused = Counter(label: "hato_auth_sign_ins_total", dimensions: [("result", "refused")])
+    private let signIns = SignInResult.allCases.map {
+        Counter(label: "hato_auth_sign_ins_total", dimensions: [("result", $0.rawValue)])
+    }
+    private let signInTime = Timer(label: "hato_auth_sign_in_seconds")
     private let refreshes = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "ok")])
     private let refreshesRepeated = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "repeated")])
     private let refreshesRefused = Counter(label: "hato_auth_refreshes_total", dimensions: [("result", "refused")])
     private let tokensReused = Counter(label: "hato_auth_refresh_tokens_reused_total")
-    private let attemptsRefused = Counter(label: "hato_auth_attempts_refused_total")
+    private let tokensIssued = Counter(label: "hato_auth_tokens_issued_total")
+    private let sessionsExpired = Counter(label: "hato_auth_sessions_expired_total")
+    private let keyFetches = Counter(label: "hato_auth_key_fetches_total")
     private let keyRotations = Counter(label: "hato_auth_key_rotations_total")
+    private let hashTime = Timer(label: "hato_auth_password_hash_seconds")
+    private let hashesRefused = Counter(label: "hato_auth_password_queue_full_total")
+    private let passwordsWaiting = Gauge(label: "hato_auth_passwords_waiting")
+    private let passwordsHashing = Gauge(label: "hato_auth_passwords_hashing")
 
-    func count(_ event: Event) {
-        let counter =
-            switch event {
-            case .signedUp: signUps
-            case .signedIn: signIns
-            case .signInRefused: signInsRefused
-            case .refreshed: refreshes
-            case .refreshRepeated: refreshesRepeated
-            case .refreshRefused: refreshesRefused
-            case .refreshTokenReused: tokensReused
-            case .attemptRefused: attemptsRefused
-            case .keysRotated: keyRotations
-            }
-        counter.increment()
+    func count(_ event: Event) { counter(of: event).increment() }
+
+    private func counter(of event: Event) -> Counter {
+        switch event {
+        case .signedUp: signUps
+        case .signIn(let result): signIns[SignInResult.allCases.firstIndex(of: result) ?? 0]
+        case .refreshed: refreshes
+        case .refreshRepeated: refreshesRepeated
+        case .refreshRefused: refreshesRefused
+        case .refreshTokenReused: tokensReused
+        case .issuedToken: tokensIssued
+        case .servedKeys: keyFetches
+        case .keysRotated: keyRotations
+        case .passwordQueueFull: hashesRefused
+        }
+    }
+
+    func signInEnded(_ result: SignInResult, in duration: Duration) {
+        count(.signIn(result))
+        signInTime.record(duration: duration)
+    }
+
+    /// A thread was busy with a password for so long.
+    func hashed(in duration: Duration) { hashTime.record(duration: duration) }
+
+    func forgotSessions(_ count: Int) { sessionsExpired.increment(by: count) }
+
+    /// Passwords that wait for a thread, and those that have one.
+    func passwords(waiting: Int, hashing: Int) {
+        passwordsWaiting.record(waiting)
+        passwordsHashing.record(hashing)
     }
 }

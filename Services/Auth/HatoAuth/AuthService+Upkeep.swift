@@ -50,12 +50,14 @@ extension AuthService {
 
     private func forget(_ ids: [[UInt8]], now: Int64) async throws -> Int {
         let policy = configuration.refresh
-        return try await store.write { rows in
+        let count = try await store.write { rows in
             // Read again: one of them may have been refreshed a moment ago.
             let sessions = try ids.compactMap { try SessionRows.find($0, in: rows) }
             let expired = sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }
             for session in expired { SessionRows.delete(session.id, of: session.uid, in: rows) }
             return expired.count
         }.outcome
+        metrics.forgotSessions(count)
+        return count
     }
 }

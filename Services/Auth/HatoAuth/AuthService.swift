@@ -64,7 +64,7 @@ public final class AuthService: Sendable {
         store = foundations.store
         keys = foundations.keys
         refreshKey = foundations.refreshKey
-        passwords = PasswordHasher(configuration, environment)
+        passwords = PasswordHasher(configuration, environment, metrics)
         attempts = AttemptLedger(configuration, now: environment.now)
         configuration.backupFolder?.removeLeftovers()
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
@@ -107,6 +107,11 @@ public final class AuthService: Sendable {
                 "store": .string(end ?? "open"), "signingKey": .string(ring.current.kid),
                 "passwordsWaiting": .number(Double(passwords.waitingCount)),
             ])
+    }
+
+    /// Shows what is not counted as it happens: for a scraper that asks.
+    public func refreshFigures() {
+        metrics.passwords(waiting: passwords.waitingCount, hashing: passwords.hashingCount)
     }
 
     private func storeEnded(_ error: StoreError) {
@@ -169,6 +174,7 @@ public final class AuthService: Sendable {
 
     func sign(_ claims: IDTokenClaims) throws -> String {
         guard let key = ring.current.key else { throw SigningKeyRing.Problem.incomplete }
+        metrics.count(.issuedToken)
         return try key.sign(claims.object(project: configuration.project))
     }
 }

@@ -24,6 +24,9 @@ struct DevStack: RunningService {
         do {
             let keys = try folder.administratorKeys()
             let stores = try Stores(folder)
+            start.show(storeOf: "auth") { stores.auth.statistics }
+            start.show(storeOf: "messages") { stores.messages.statistics }
+            start.show(storeOf: "notifier") { stores.notifier.statistics }
             let parts = Parts(start: start, folder: folder, keys: keys, stores: stores)
             let auth = try await parts.startAuth()
             let authAddress = ServiceAddress(host: auth.host, port: auth.port)
@@ -107,6 +110,7 @@ struct DevStack: RunningService {
             let service = try await AuthService.open(
                 configuration, store: stores.auth, administratorKeys: keys,
                 environment: AuthEnvironment(logger: logger("auth")))
+            start.beforeScrape { service.refreshFigures() }
             return try await AuthServer.start(service, try server("auth"))
         }
 
@@ -119,8 +123,10 @@ struct DevStack: RunningService {
             configuration.administratorKey = try folder.administratorKey()
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
             configuration.backupFolder = backupFolder("notifier")
-            return try await NotifierServer.start(
+            let notifier = try await NotifierServer.start(
                 configuration, store: stores.notifier, logger: logger("notifier"))
+            start.beforeScrape { await notifier.refreshFigures() }
+            return notifier
         }
     }
 }
@@ -147,6 +153,7 @@ struct MessagesPart: Sendable {
         service = try MessagesService(
             store: parts.stores.messages, configuration: configuration, authenticator: authenticator,
             logger: parts.logger("messages"))
+        parts.start.beforeScrape { [service] in await service.refreshFigures() }
         let (host, port) = try await service.start()
         address = ServiceAddress(host: host, port: port)
         self.link = link

@@ -37,9 +37,11 @@ public final class MessagesService: Sendable {
         self.logger = logger
         var limits = configuration.limits
         limits.responseBytesMax = configuration.server.limits.responseBytesMax
+        let metrics = MessagesMetrics()
+        let meter = RulesMeter(limits, metrics)
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store.snapshot()), limits: limits,
-            metrics: MessagesMetrics(), now: configuration.now)
+            store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
+            rulesMeter: meter, now: configuration.now)
         self.parts = parts
         let publisher = try Publisher { post, setActive in
             ListenerRegistry(parts, logger: logger, post: post, setActive: setActive)
@@ -66,8 +68,7 @@ public final class MessagesService: Sendable {
         server.health = { [keys = configuration.keys, ended] in
             Self.health(of: store, hasEnded: ended.hasEnded, keys: keys())
         }
-        let metricsText = configuration.metricsText
-        server.metrics = { metricsText() }
+        server.metrics = configuration.metricsText
         self.server = RPCServer(server, router: router, authenticator: authenticator, logger: logger)
     }
 
@@ -130,6 +131,17 @@ public final class MessagesService: Sendable {
                 done.resume()
             }
         }
+    }
+
+    /// Shows what is not counted as it happens: for a scraper that asks.
+    public func refreshFigures() async {
+        var figures = MessagesMetrics.Figures()
+        figures.databases = parts.catalogue.readable.count
+        figures.indexBuilds = builds.runningCount
+        figures.exports = exports.count
+        figures.areKeysReady = if case .ready = configuration.keys() { true } else { false }
+        parts.metrics.show(figures)
+        await publisher.showFigures()
     }
 
     private func makeFirstDatabase() async throws {

@@ -16,7 +16,7 @@ public struct MessagesConfiguration: Sendable {
     /// store.
     public var keys: @Sendable () -> ServiceAuthenticator.Health = { .ready }
     /// Metrics of the process in Prometheus' text format, for `service.metrics`.
-    public var metricsText: @Sendable () -> String = { "" }
+    public var metricsText: @Sendable () async -> String = { "" }
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { WallClock.milliseconds() }
 

@@ -20,6 +20,10 @@ public struct MessagesLimits: Sendable, Hashable {
     /// takes a little more).
     public var rulesBytesMax = RulesLimits.documentBytesMax
     public var indexesPerDatabaseMax = 200
+    /// Steps that one rule may take; a step is some 10 to 20 ns. One that would take more is false.
+    public var rulesStepsMax = RulesStepLimits().ruleStepsMax
+    /// Steps that all rules of one operation may take together; when they are used up, every further rule is false.
+    public var rulesOperationStepsMax = RulesStepLimits().operationStepsMax
     /// Children that one commit of the background index build reads and writes.
     public var indexBuildPageRows = 500
     /// Places an `update` may name.
@@ -79,6 +83,10 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "rules-bytes-max", field: \.rulesBytesMax, range: 1...RulesLimits.documentBytesMax,
             help: "bytes of a rules text"),
+        Named(name: "rules-steps-max", field: \.rulesStepsMax, help: "steps one rule may take"),
+        Named(
+            name: "rules-operation-steps-max", field: \.rulesOperationStepsMax,
+            help: "steps all rules of one operation may take"),
         Named(name: "indexes-per-database-max", field: \.indexesPerDatabaseMax, help: "indexes of one database"),
         Named(
             name: "index-build-page-rows", field: \.indexBuildPageRows,

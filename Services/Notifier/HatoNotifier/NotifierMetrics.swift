@@ -1,14 +1,43 @@
 import HatoModel
+import HatoPush
 import Metrics
 import Synchronization
 
-/// What the notifier counts.
+/// What the notifier counts; names are those of Prometheus, each explained in the service's README. Labels have few
+/// values and never say who.
 final class NotifierMetrics: Sendable {
     private let accepted = Counter(label: "hato_notifier_notifications_accepted_total")
     private let delivered = Counter(label: "hato_notifier_deliveries_total", dimensions: [("outcome", "delivered")])
     private let dead = Counter(label: "hato_notifier_deliveries_total", dimensions: [("outcome", "dead")])
     private let dropped = Counter(label: "hato_notifier_deliveries_total", dimensions: [("outcome", "dropped")])
-    private let failures = Counter(label: "hato_notifier_attempts_failed_total")
+    /// What became of an attempt.
+    enum AttemptResult: String, CaseIterable {
+        case delivered, failed, gone
+
+        init(_ outcome: DeliveryOutcome) {
+            switch outcome {
+            case .delivered: self = .delivered
+            case .failed: self = .failed
+            case .deviceGone: self = .gone
+            }
+        }
+    }
+
+    private let attemptCounts = Notifier.Platform.allCases.flatMap { platform in
+        AttemptResult.allCases.map { result in
+            Counter(
+                label: "hato_notifier_attempts_total",
+                dimensions: [("platform", platform.rawValue), ("result", result.rawValue)])
+        }
+    }
+    private let retries = Counter(label: "hato_notifier_retries_total")
+    private let inFlight = Gauge(label: "hato_notifier_attempts_in_flight")
+    private let deadLetters = Gauge(label: "hato_notifier_dead_letters")
+    private let followers = Gauge(label: "hato_notifier_followers")
+    private let feeds = Gauge(label: "hato_notifier_feeds")
+    private let feedsBroken = Gauge(label: "hato_notifier_feeds_broken")
+    private let feedLag = Gauge(label: "hato_notifier_feed_lag_seconds")
+    private let keysReady = Gauge(label: "hato_notifier_keys_ready")
     private let attempts = Timer(label: "hato_notifier_attempt_seconds")
     private let pending = Gauge(label: "hato_notifier_deliveries_pending")
     private let changes = Counter(label: "hato_notifier_changes_total")
@@ -38,9 +67,36 @@ final class NotifierMetrics: Sendable {
         }
     }
 
-    func attemptEnded(in duration: Duration, isFailure: Bool) {
-        attempts.recordNanoseconds(duration.milliseconds * 1_000_000)
-        if isFailure { failures.increment() }
+    func attemptEnded(_ result: AttemptResult, of lease: Lease, in duration: Duration) {
+        attempts.record(duration: duration)
+        if lease.attempt > 1 { retries.increment() }
+        guard let platform = Notifier.Platform.allCases.firstIndex(of: lease.platform),
+            let place = AttemptResult.allCases.firstIndex(of: result)
+        else { return }
+        attemptCounts[platform * AttemptResult.allCases.count + place].increment()
+    }
+
+    func attempting(_ count: Int) { inFlight.record(count) }
+
+    /// The newest change that was handled had happened so long before.
+    func handledChanges(after lag: Int64) { feedLag.record(Double(lag) / 1_000) }
+
+    struct Figures {
+        /// Nil: could not be read.
+        var deadLetters: Int?
+        var followers = 0
+        var feeds = 0
+        /// Of them, those that are not followed now.
+        var feedsBroken = 0
+        var areKeysReady = false
+    }
+
+    func show(_ figures: Figures) {
+        if let count = figures.deadLetters { deadLetters.record(count) }
+        followers.record(figures.followers)
+        feeds.record(figures.feeds)
+        feedsBroken.record(figures.feedsBroken)
+        keysReady.record(figures.areKeysReady ? 1 : 0)
     }
 
     func pendingIs(_ count: Int) { pending.record(count) }

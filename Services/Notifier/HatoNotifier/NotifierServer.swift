@@ -12,6 +12,7 @@ public final class NotifierServer: Sendable {
     private let service: NotifierService
     private let server: RPCServer
     private let auth: RPCClient
+    private let authenticator: ServiceAuthenticator
     private let dispatcher: Dispatcher
     private let dispatching: Task<Void, Never>
     private let upkeep: [Task<Void, Never>]
@@ -63,6 +64,7 @@ public final class NotifierServer: Sendable {
         service = parts.service
         server = parts.server
         auth = parts.auth
+        authenticator = parts.authenticator
         let dispatcher = Dispatcher(service.outbox, channels: service.channels, logger: service.logger)
         let sweeper = Sweeper(service.outbox, logger: service.logger)
         self.dispatcher = dispatcher
@@ -72,6 +74,9 @@ public final class NotifierServer: Sendable {
             Task { [authenticator = parts.authenticator] in await authenticator.run() }, Task { await sweeper.run() },
         ]
     }
+
+    /// Shows what is not counted as it happens: for a scraper that asks.
+    public func refreshFigures() async { await service.refreshFigures(authenticator) }
 
     /// Stops accepting, finishes what was accepted and what is being attempted, closes the store. Attempts that are not
     /// done after `grace` are cut off; they are made again at the next start.

@@ -61,6 +61,18 @@ final class NotifierService: Sendable {
         }
     }
 
+    /// Shows what is not counted as it happens.
+    func refreshFigures(_ authenticator: ServiceAuthenticator) async {
+        var figures = NotifierMetrics.Figures()
+        figures.deadLetters = try? await outbox.deadCount()
+        figures.followers = followers.count
+        let statuses = (try? await feeds?.statuses()) ?? []
+        figures.feeds = statuses.count
+        figures.feedsBroken = statuses.count { !$0.following }
+        figures.areKeysReady = if case .ready = authenticator.health { true } else { false }
+        outbox.metrics.show(figures)
+    }
+
     /// Ready when tokens can be verified and every feed with triggers is followed; not up any more once the store has
     /// ended: whoever watches must start the service anew.
     func health(_ authenticator: ServiceAuthenticator) async -> RPCHealth {

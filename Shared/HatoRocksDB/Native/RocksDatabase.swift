@@ -264,6 +264,7 @@ final class RocksDatabase: @unchecked Sendable {
         var figures = ["rocksdb.block_cache_bytes": Double(cache.usedBytes)]
         let sums = [
             "rocksdb.memtable_bytes": "rocksdb.cur-size-all-mem-tables",
+            "rocksdb.live_bytes": "rocksdb.estimate-live-data-size",
             "rocksdb.files_bytes": "rocksdb.total-sst-files-size",
             "rocksdb.table_reader_bytes": "rocksdb.estimate-table-readers-mem",
             "rocksdb.pending_compaction_bytes": "rocksdb.estimate-pending-compaction-bytes",

@@ -24,8 +24,12 @@ struct RulesEvaluation {
     /// Why data could not be read.
     private(set) var dataError: (any Error)?
     private(set) var reads: RulesReadSet?
+    private let limits: RulesStepLimits
+    /// What is left of them.
     private var ruleSteps = 0
-    private var operationSteps = RulesLimits.operationStepsMax
+    private var operationSteps: Int
+    /// Whether some rule failed because it took too many.
+    private(set) var hasReachedStepLimit = false
 
     init(_ situation: RulesSituation, keys: [TreeKey], recordsReads: Bool) {
         auth = situation.auth
@@ -35,13 +39,15 @@ struct RulesEvaluation {
         after = situation.after ?? situation.before
         self.keys = keys
         reads = recordsReads ? RulesReadSet() : nil
+        limits = situation.steps
+        operationSteps = situation.steps.operationStepsMax
     }
 
     // MARK: Steps
 
     /// Begins a rule of so many expressions.
     mutating func begin(_ count: Int) throws(RulesFailure) {
-        ruleSteps = min(RulesLimits.ruleStepsMax, operationSteps)
+        ruleSteps = min(limits.ruleStepsMax, operationSteps)
         failed = .nowhere
         try spend(count, .nowhere)
     }
@@ -50,7 +56,11 @@ struct RulesEvaluation {
         ruleSteps -= steps
         operationSteps -= steps
         guard ruleSteps < 0 else { return }
-        throw RulesFailure(reason: operationSteps < 0 ? .tooManyStepsOfOperation : .tooManySteps, span: span)
+        hasReachedStepLimit = true
+        throw RulesFailure(
+            reason: operationSteps < 0
+                ? .tooManyStepsOfOperation(max: limits.operationStepsMax) : .tooManySteps(max: limits.ruleStepsMax),
+            span: span)
     }
 
     /// Runs a regular expression.

@@ -1,6 +1,6 @@
 /// Why the evaluation of a rule ended before its end; the rule then counts as false (spec §9.2).
 struct RulesFailure: Error {
-    enum Reason {
+    enum Reason: Equatable {
         case receiverIsNoString
         case argumentIsNoString
         case notComparable
@@ -9,8 +9,8 @@ struct RulesFailure: Error {
         case parentOfRoot
         case relativePath
         case textTooLong
-        case tooManySteps
-        case tooManyStepsOfOperation
+        case tooManySteps(max: Int)
+        case tooManyStepsOfOperation(max: Int)
         /// The data could not be read; the evaluation holds the error.
         case data
     }
@@ -28,9 +28,8 @@ struct RulesFailure: Error {
         case .parentOfRoot: "The root has no parent."
         case .relativePath: "A path must not contain '.' or '..'."
         case .textTooLong: "The text is longer than \(RulesLimits.textBytesMax) bytes."
-        case .tooManySteps: "The rule takes more than \(RulesLimits.ruleStepsMax) steps."
-        case .tooManyStepsOfOperation:
-            "The rules of this operation take more than \(RulesLimits.operationStepsMax) steps."
+        case .tooManySteps(let max): "The rule takes more than \(max) steps."
+        case .tooManyStepsOfOperation(let max): "The rules of this operation take more than \(max) steps."
         case .data: "The data could not be read."
         }
     }

@@ -5,15 +5,15 @@ final class MetricsEndpoint: Sendable {
     var port: Int { listener.port }
 
     /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
-    init(host: String, port: Int, text: @escaping @Sendable () -> String) async throws {
+    init(host: String, port: Int, text: @escaping @Sendable () async -> String) async throws {
         var limits = HTTPLimits()
         limits.bodyBytesMax = 64 << 10
         listener = try await HTTPListener(host: host, port: port, limits: limits) { request in
             let isFound = request.method == "GET" && request.target.prefix { $0 != "?" } == "/metrics"
+            let body = isFound ? await text() : "GET /metrics\n"
             return HTTPResponse(
                 status: isFound ? 200 : 404,
-                headers: [("content-type", "text/plain; version=0.0.4; charset=utf-8")],
-                body: Array((isFound ? text() : "GET /metrics\n").utf8))
+                headers: [("content-type", "text/plain; version=0.0.4; charset=utf-8")], body: Array(body.utf8))
         }
     }
 

@@ -16,8 +16,18 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
     }
 
     private let metrics = Mutex<[Identity: any PrometheusMetric]>([:])
+    private let figures = Mutex<[@Sendable () async -> Void]>([])
 
     public init() {}
+
+    /// Runs `body` before each answer to a scraper: for gauges of what is not counted as it happens.
+    public func beforeScrape(_ body: @escaping @Sendable () async -> Void) { figures.withLock { $0.append(body) } }
+
+    /// Every metric as it is now.
+    public func scrape() async -> String {
+        for body in figures.withLock({ $0 }) { await body() }
+        return text()
+    }
 
     /// Every metric, sorted by name and labels.
     public func text() -> String {

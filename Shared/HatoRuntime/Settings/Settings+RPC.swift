@@ -119,7 +119,7 @@ extension ServiceProcess.Start {
         configuration.port = settings.integer("port")
         configuration.limits = ServeSettings.limits(settings)
         configuration.loops = max(1, settings.integer("event-loops"))
-        configuration.metrics = { [metricsText] in metricsText() }
+        configuration.metrics = metricsText
         configuration.settings = { [settings] in settings.shownAsJSON }
         switch (settings.text("tls-certificate"), settings.text("tls-key")) {
         case (let certificate?, let key?):

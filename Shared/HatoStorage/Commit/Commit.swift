@@ -18,10 +18,13 @@ public struct Commit: Sendable {
 public struct CommitGroup: Sendable {
     public var commits: [Commit]
     public var snapshot: any StoreSnapshot
+    /// How long it took to make them durable.
+    public var syncTime: Duration
 
-    public init(commits: [Commit], snapshot: any StoreSnapshot) {
+    public init(commits: [Commit], snapshot: any StoreSnapshot, syncTime: Duration = .zero) {
         self.commits = commits
         self.snapshot = snapshot
+        self.syncTime = syncTime
     }
 }
 
@@ -44,5 +47,11 @@ public struct KeptCommits: Sendable, Hashable {
     public init(oldest: UInt64?, bytes: UInt64) {
         self.oldest = oldest
         self.bytes = bytes
+    }
+
+    /// For `Store.statistics`.
+    package func statistics(newest: UInt64) -> [String: Double] {
+        let count = oldest.map { newest >= $0 ? newest - $0 + 1 : 0 } ?? 0
+        return ["store.kept_changes": Double(count), "store.kept_change_bytes": Double(bytes)]
     }
 }

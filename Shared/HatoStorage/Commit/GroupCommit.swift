@@ -148,7 +148,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
         group.reachSnapshot(backend.snapshot(at:))
         if group.version > version {
+            let start = ContinuousClock.now
             try backend.makeDurable(through: group.version)
+            group.syncTime = ContinuousClock.now - start
             version = group.version
             publish(group.snapshot)
         }

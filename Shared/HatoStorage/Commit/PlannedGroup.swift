@@ -19,6 +19,8 @@ struct PlannedGroup {
     private(set) var snapshot: any StoreSnapshot
     /// Bytes of keys, values and records.
     private(set) var bytes = 0
+    /// How long the sync took, once it is done.
+    var syncTime = Duration.zero
     private var parts: [Part] = []
     private var commits: [Commit] = []
     private var answers: [Answer] = []
@@ -51,7 +53,9 @@ struct PlannedGroup {
     /// When everything is durable and published.
     func handOut(to observers: CommitObservers) {
         for part in parts {
-            if !part.commits.isEmpty { observers.tell(CommitGroup(commits: part.commits, snapshot: part.snapshot)) }
+            if !part.commits.isEmpty {
+                observers.tell(CommitGroup(commits: part.commits, snapshot: part.snapshot, syncTime: syncTime))
+            }
             for answer in part.answers {
                 switch answer {
                 case .write(let write, let version): write.answer(at: version)

@@ -74,8 +74,10 @@ public final class MemoryStore: Store {
     }
 
     public var statistics: [String: Double] {
-        writer.statistics.merging(
-            ["memory.rows": Double(rows.count), "store.waiting_reads": Double(readers.count)], uniquingKeysWith: { $1 })
+        var figures = writer.statistics
+        figures["memory.rows"] = Double(rows.count)
+        figures["store.waiting_reads"] = Double(readers.count)
+        return figures.merging(keptCommits.statistics(newest: version), uniquingKeysWith: { $1 })
     }
 
     public func close() {

@@ -154,4 +154,27 @@ import Testing
             #"{"rules": {".write": "root.child('s').val().matches(/(a|b)*c/)", "x": {".write": true}}}"#)
         #expect(try asking.mayWrite(rules, "/x", 1))
     }
+
+    @Test func stepsOfARuleAndOfAnOperationAreLimited() throws {
+        let rules = try Rules.compile(
+            #"{"rules": {".write": "root.child('s').val().matches(/(a|b)*c/)", "x": {".write": "data.val() == null"}}}"#
+        )
+        func judge(_ steps: RulesStepLimits) throws -> (isAllowed: Bool, errors: [String?], isReached: Bool) {
+            let before = try TreeNode(json: ["s": .string(String(repeating: "a", count: 100))])
+            var situation = RulesSituation(auth: .nobody, now: 0, before: before, after: before)
+            situation.steps = steps
+            var recording = RulesRecording(trace: true)
+            let target = RulesTarget(path: try TreePath("/x"), node: try TreeNode(json: 1))
+            let verdict = try rules.judgeWrite([target], situation, recording: &recording)
+            return (verdict.isAllowed, recording.trace?.map(\.error) ?? [], recording.hasReachedStepLimit)
+        }
+        #expect(try judge(RulesStepLimits()) == (true, [nil, nil], false))
+        // One that takes too many fails alone.
+        #expect(
+            try judge(RulesStepLimits(ruleStepsMax: 200))
+                == (true, ["The rule takes more than 200 steps.", nil], true))
+        // When those of the operation are used up, everything after them fails.
+        let all = "The rules of this operation take more than 200 steps."
+        #expect(try judge(RulesStepLimits(operationStepsMax: 200)) == (false, [all, all], true))
+    }
 }

@@ -5,7 +5,10 @@ import Logging
 
 extension AuthService {
     func addKeysMethods(to router: inout RPCRouter) {
-        handle(Auth.Keys.self, in: &router) { service, _, _ in Auth.Keys.Result(keys: service.publishedKeys) }
+        handle(Auth.Keys.self, in: &router) { service, _, _ in
+            service.metrics.count(.servedKeys)
+            return Auth.Keys.Result(keys: service.publishedKeys)
+        }
         handle(Auth.Keys.Rotate.self, in: &router) { service, _, _ in try await service.rotateKeys() }
     }
 

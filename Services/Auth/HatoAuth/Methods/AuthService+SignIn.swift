@@ -8,21 +8,22 @@ extension AuthService {
         guard !request.password.isEmpty else {
             throw AuthError.invalidFields([FieldProblem("password", "MISSING_PASSWORD", "The password is missing")])
         }
+        let start = ContinuousClock.now
         do {
             try attempts.admit(.signIn, from: origin.address)
             try attempts.begin(account: name.attemptKey)
         } catch {
-            metrics.count(.attemptRefused)
+            metrics.signInEnded(.limited, in: ContinuousClock.now - start)
             throw error
         }
         do {
             let session = try await signIn(name, request.password)
             attempts.end(account: name.attemptKey, isRight: true)
-            metrics.count(.signedIn)
+            metrics.signInEnded(.ok, in: ContinuousClock.now - start)
             return session
         } catch {
             attempts.end(account: name.attemptKey, isRight: Self.isRight(after: error))
-            metrics.count(.signInRefused)
+            metrics.signInEnded(AuthMetrics.SignInResult(error), in: ContinuousClock.now - start)
             throw error
         }
     }

@@ -44,6 +44,7 @@ final class HashingPool: Sendable {
     }
 
     var waitingCount: Int { state.withLock { $0.waitingCount } }
+    var runningCount: Int { state.withLock { $0.running } }
 
     /// Runs `work` on a thread of the pool. Throws `Full` at once when the queue is full, else what `work` throws.
     func run<Outcome: Sendable>(_ work: @escaping @Sendable () throws -> Outcome) async throws -> Outcome {

@@ -19,10 +19,12 @@ final class PasswordHasher: Sendable {
     private let pool: HashingPool
     private let randomBytes: @Sendable (Int) -> [UInt8]
     private let derive: Derivation
+    private let metrics: AuthMetrics
     /// What is checked when there is no account.
     private let dummy: PasswordHash
 
-    init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment) {
+    init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment, _ metrics: AuthMetrics) {
+        self.metrics = metrics
         cost = configuration.scrypt
         pool = HashingPool(threads: configuration.hashingThreads, queueMax: configuration.limits.passwordQueueMax)
         randomBytes = environment.randomBytes
@@ -34,6 +36,9 @@ final class PasswordHasher: Sendable {
 
     /// Passwords waiting for a thread now.
     var waitingCount: Int { pool.waitingCount }
+
+    /// Passwords that have one.
+    var hashingCount: Int { pool.runningCount }
 
     func hash(_ password: Password) async throws -> PasswordHash {
         let salt = randomBytes(PasswordHash.saltBytes)
@@ -53,8 +58,13 @@ final class PasswordHasher: Sendable {
 
     private func run<Outcome: Sendable>(_ work: @escaping @Sendable () throws -> Outcome) async throws -> Outcome {
         do {
-            return try await pool.run(work)
+            return try await pool.run { [metrics] in
+                let start = ContinuousClock.now
+                defer { metrics.hashed(in: ContinuousClock.now - start) }
+                return try work()
+            }
         } catch is HashingPool.Full {
+            metrics.count(.passwordQueueFull)
             throw AuthError.tooManyAttempts(retryAfterMilliseconds: 1000)
         }
     }

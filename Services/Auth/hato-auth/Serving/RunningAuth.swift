@@ -24,6 +24,8 @@ struct RunningAuth: RunningService {
             let service = try await AuthService.open(
                 configuration, store: store, administratorKeys: keys,
                 environment: AuthEnvironment(logger: start.logger))
+            start.show(storeOf: AuthTarget.service) { store.statistics }
+            start.beforeScrape { service.refreshFigures() }
             return RunningAuth(
                 server: try await AuthServer.start(service, try start.serverConfiguration(version: Service.version)),
                 store: store)

@@ -13,7 +13,7 @@ final class Catalogue: Sendable {
     private let durable: Mutex<[DatabaseName: Database]>
 
     /// Reads every database record. Throws when one of them cannot be read or holds rules that do not compile.
-    init(_ snapshot: any StoreSnapshot) throws {
+    init(_ snapshot: any StoreSnapshot, _ meter: RulesMeter) throws {
         var databases: [DatabaseName: Database] = [:]
         let prefix = StoreKeys.databases.lower.count
         try snapshot.scan(StoreKeys.databases, reverse: false) { key, value in
@@ -22,7 +22,7 @@ final class Catalogue: Sendable {
             }
             let record = try DatabaseRecord(value.withUnsafeBufferPointer { Array($0) })
             guard let name = DatabaseName(rawValue: text) else { throw RecordError(record: "database name") }
-            databases[name] = try Database(name: name, record: record, reading: snapshot)
+            databases[name] = try Database(name: name, record: record, reading: snapshot, meter)
             return .next
         }
         written = Mutex(databases)

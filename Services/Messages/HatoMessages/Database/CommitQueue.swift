@@ -87,7 +87,8 @@ final class CommitQueue: Sendable {
     /// On the writer's thread, for every group.
     func groupBecameDurable(_ group: CommitGroup) {
         pending.becameDurable(through: group.snapshot.version)
-        parts.metrics.committed(group: group.commits.count, through: group.snapshot.version)
+        parts.metrics.committed(
+            group: group.commits.count, through: group.snapshot.version, in: group.syncTime)
     }
 
     /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
@@ -131,6 +132,7 @@ struct ServiceParts: Sendable {
     var catalogue: Catalogue
     var limits: MessagesLimits
     var metrics: MessagesMetrics
+    var rulesMeter: RulesMeter
     /// Milliseconds since 1970.
     var now: @Sendable () -> Int64
 }

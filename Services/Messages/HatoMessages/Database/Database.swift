@@ -8,6 +8,7 @@ final class Database: Sendable {
     let name: DatabaseName
     let record: DatabaseRecord
     let rules: Rules
+    let meter: RulesMeter
     /// The indexes that the rules declare, and how far they are built.
     let indexes: IndexCatalog
     let codec: TreeKeyCodec
@@ -18,10 +19,11 @@ final class Database: Sendable {
 
     var id: DatabaseID { record.id }
 
-    init(name: DatabaseName, record: DatabaseRecord, rules: Rules, indexes: IndexCatalog) {
+    init(name: DatabaseName, record: DatabaseRecord, rules: Rules, meter: RulesMeter, indexes: IndexCatalog) {
         self.name = name
         self.record = record
         self.rules = rules
+        self.meter = meter
         self.indexes = indexes
         codec = TreeKeyCodec(prefix: StoreKeys.tree(of: record.id))
         indexCodec = IndexKeyCodec(prefix: StoreKeys.indexRows(of: record.id))
@@ -34,11 +36,13 @@ final class Database: Sendable {
     }
 
     /// As stored: the record and, under a key of its own because a build changes it often, the indexes.
-    convenience init(name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreSnapshot) throws {
+    convenience init(
+        name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreSnapshot, _ meter: RulesMeter
+    ) throws {
         let rules: Rules
         do { rules = try Rules.compile(record.rules) } catch { throw MessagesError.wrongRules(error) }
         let indexes = try snapshot.get(StoreKeys.indexes(of: record.id).span).map(Self.indexes)
-        self.init(name: name, record: record, rules: rules, indexes: indexes ?? IndexCatalog())
+        self.init(name: name, record: record, rules: rules, meter: meter, indexes: indexes ?? IndexCatalog())
     }
 
     private static func indexes(_ bytes: [UInt8]) throws -> IndexCatalog {
@@ -57,7 +61,7 @@ final class Database: Sendable {
 
     /// The same with other indexes, or the same indexes built further.
     func with(_ indexes: IndexCatalog) -> Database {
-        Database(name: name, record: record, rules: rules, indexes: indexes)
+        Database(name: name, record: record, rules: rules, meter: meter, indexes: indexes)
     }
 
     /// Puts both records.

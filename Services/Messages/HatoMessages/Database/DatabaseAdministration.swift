@@ -16,11 +16,13 @@ struct DatabaseChange: Sendable {
 struct DatabaseAdministration: Sendable {
     let catalogue: Catalogue
     let limits: MessagesLimits
+    let meter: RulesMeter
     let now: @Sendable () -> Int64
 
     init(_ parts: ServiceParts) {
         catalogue = parts.catalogue
         limits = parts.limits
+        meter = parts.rulesMeter
         now = parts.now
     }
 
@@ -45,8 +47,8 @@ struct DatabaseAdministration: Sendable {
         var indexes = IndexCatalog()
         _ = indexes.adopt(rules.indexes)
         let database = Database(
-            name: name, record: DatabaseRecord(id: id, createdAt: now(), rules: rules.text), rules: rules,
-            indexes: indexes)
+            name: name, record: DatabaseRecord(id: id, createdAt: now(), rules: rules.text),
+            rules: rules, meter: meter, indexes: indexes)
         var encoder = ByteEncoder()
         encoder.append(id.rawValue + 1)
         let key = StoreKeys.nextDatabase
@@ -65,7 +67,8 @@ struct DatabaseAdministration: Sendable {
         let dropped = indexes.adopt(rules.indexes)
         var record = old.record
         record.rules = rules.text
-        let database = Database(name: name, record: record, rules: rules, indexes: indexes)
+        let database = Database(
+            name: name, record: record, rules: rules, meter: meter, indexes: indexes)
         var rows = RowBatch()
         for definition in dropped { old.indexCodec.dropRows(of: definition, from: &rows) }
         rows.apply(to: TransactionRows(transaction))

@@ -22,6 +22,9 @@ final class ExportSnapshots: Sendable {
         idleMs = Int64(limits.exportIdleMs)
     }
 
+    /// Exports under way.
+    var count: Int { state.withLock { $0.entries.count } }
+
     /// A handle for `snapshot`, which nobody can guess.
     func open(_ snapshot: any StoreSnapshot, now: Int64) throws(MessagesError) -> String {
         let handle: String? = state.withLock { state in

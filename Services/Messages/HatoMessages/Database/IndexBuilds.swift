@@ -24,6 +24,9 @@ final class IndexBuilds: Sendable {
         step(name)
     }
 
+    /// Databases that build an index now.
+    var runningCount: Int { running.withLock { $0.count } }
+
     private func isBuilding(_ name: DatabaseName) -> Bool {
         (try? parts.catalogue.forWriting(name))?.indexes.building != nil
     }
@@ -35,6 +38,7 @@ final class IndexBuilds: Sendable {
             switch result {
             case .success(let committed):
                 if let database = committed.outcome {
+                    parts.metrics.builtIndexPage()
                     parts.catalogue.publish(name, database)
                     return step(name)
                 }

@@ -29,7 +29,9 @@ struct RulesJudge {
 
     func mayRead(_ path: TreePath, _ query: TreeQuery? = nil, as caller: Caller) throws -> Bool {
         if caller.isAdministrator { return true }
-        return try rules.judgeRead(path, situation(caller, query)).isAllowed
+        return try database.meter.judge {
+            try rules.judgeRead(path, situation(caller, query), recording: &$0)
+        }.isAllowed
     }
 
     /// Throws `MessagesError.denied` when the rules do not let `caller` read the node.
@@ -39,8 +41,10 @@ struct RulesJudge {
     }
 
     private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesSituation {
-        RulesSituation(
+        var situation = RulesSituation(
             auth: RulesAuth(caller), now: now, before: stored, query: query.map { RulesQuery($0) } ?? RulesQuery())
+        situation.steps = database.meter.steps
+        return situation
     }
 
     // MARK: Writes
@@ -58,9 +62,10 @@ struct RulesJudge {
         if caller.isAdministrator { return nil }
         let targets = resolved.rulesTargets
         let situation = situation(caller, writing: targets)
-        guard case .denied(let denial) = try rules.judgeWrite(targets, situation, recording: &recording) else {
-            return nil
+        let verdict = try database.meter.judge(recording: &recording) {
+            try rules.judgeWrite(targets, situation, recording: &$0)
         }
+        guard case .denied(let denial) = verdict else { return nil }
         var retried = resolved
         retried.hidesStored = try !mayRead(targets[0].path.node, as: caller)
         if try isAllowedRetry(retried, situation) { return nil }
@@ -68,8 +73,10 @@ struct RulesJudge {
     }
 
     private func situation(_ caller: Caller, writing targets: [RulesTarget]) -> RulesSituation {
-        RulesSituation(
+        var situation = RulesSituation(
             auth: RulesAuth(caller), now: now, before: stored, after: WrittenData(targets, over: stored))
+        situation.steps = database.meter.steps
+        return situation
     }
 
     /// A push that comes again is judged as the first time, when its key was free: a rule like `!data.exists()` must

@@ -73,7 +73,7 @@ extension ListenerRegistry {
                 Messages.Change.method, subscription: follower.subscription, members: members)
         else { return false }
         follower.toldVersion = version
-        parts.metrics.sentChanges(1)
+        parts.metrics.sentChange(bytes: members.count)
         return true
     }
 

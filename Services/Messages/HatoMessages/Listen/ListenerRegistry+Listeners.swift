@@ -152,6 +152,7 @@ extension ListenerRegistry {
                 listener.missed.addWhole()
                 return waitForDrain(listener)
             }
+            parts.metrics.sentEvents(1, bytes: members.count)
             parts.metrics.caughtUp()
         }
         if listener.gathers {
@@ -167,7 +168,10 @@ extension ListenerRegistry {
         guard topic.isTold, let sent = topic.sent(after: version) else {
             return load(listener, .missed(listener.missed))
         }
-        for next in sent where !notify(listener, next.members) { return waitForDrain(listener) }
+        for next in sent {
+            guard notify(listener, next.members) else { return waitForDrain(listener) }
+            parts.metrics.sentEvents(1, bytes: next.members.count)
+        }
         listener.missed = MissedChanges(of: topic.key.path)
         topic.addLive(listener)
     }
@@ -206,6 +210,7 @@ extension ListenerRegistry {
 
     /// Waits until the socket has room; then what it has missed is read.
     func waitForDrain(_ listener: Listener) {
+        parts.metrics.fellBehind()
         listener.topic.addOther(listener, .waiting)
         let (post, id) = (post, listener.id)
         listener.connection.onDrain { post { $0.readMissed(of: id) } }

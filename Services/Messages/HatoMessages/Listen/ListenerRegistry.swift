@@ -131,7 +131,7 @@ final class ListenerRegistry {
         topic.keep(sent)
         var full: [Listener] = []
         for listener in topic.live where !notify(listener, sent.members) { full.append(listener) }
-        parts.metrics.sentEvents(topic.live.count - full.count)
+        parts.metrics.sentEvents(topic.live.count - full.count, bytes: sent.members.count)
         return full
     }
 

@@ -77,6 +77,18 @@ final class Publisher: Sendable {
         if !isQueued { activity.openingEnded() }
     }
 
+    /// Returns when the registry has shown its figures.
+    func showFigures() async {
+        await withCheckedContinuation { continuation in
+            let isQueued = jobs.append(
+                .run { registry in
+                    registry.showFigures()
+                    continuation.resume()
+                })
+            if !isQueued { continuation.resume() }
+        }
+    }
+
     func close() { jobs.close() }
 }
 

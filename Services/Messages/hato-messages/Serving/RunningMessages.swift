@@ -43,6 +43,8 @@ struct RunningMessages: RunningService {
             store.close()
             throw error
         }
+        start.show(storeOf: MessagesTarget.service) { store.statistics }
+        start.beforeScrape { await service.refreshFigures() }
         let (host, port): (String, Int)
         do { (host, port) = try await service.start() } catch {
             await service.shutdown(grace: .zero)

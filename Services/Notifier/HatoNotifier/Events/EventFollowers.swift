@@ -34,6 +34,8 @@ final class EventFollowers: Sendable {
         self.followersMax = followersMax
     }
 
+    var count: Int { followers.withLock { $0.count } }
+
     func follow(_ request: Notifier.Follow, _ context: RPCContext) async throws -> Notifier.Follow.Result {
         guard followers.withLock({ $0.count }) < followersMax else {
             throw NotifierError.tooManyFollowers(followersMax)

@@ -52,6 +52,7 @@ actor Dispatcher {
         do {
             let round = try await outbox.lease(limit: free)
             inFlight += round.leases.count
+            outbox.metrics.attempting(inFlight)
             for lease in round.leases {
                 group.addTask { await self.attempt(lease) }
             }
@@ -83,7 +84,8 @@ actor Dispatcher {
                 .failed(DeliveryAnswer(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
             }
         let isFailure = if case .delivered = outcome { false } else { true }
-        outbox.metrics.attemptEnded(in: ContinuousClock.now - began, isFailure: isFailure)
+        outbox.metrics.attemptEnded(
+            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began)
         // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
         do { try await outbox.record(outcome, of: lease) } catch {
@@ -97,6 +99,7 @@ actor Dispatcher {
 
     private func attemptEnded() {
         inFlight -= 1
+        outbox.metrics.attempting(inFlight)
         wake()
     }
 }

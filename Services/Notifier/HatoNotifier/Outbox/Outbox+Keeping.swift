@@ -68,6 +68,9 @@ extension Outbox {
         var nextDueAt: Int64?
     }
 
+    /// Deliveries that were given up.
+    func deadCount() async throws -> Int { try await store.read { try $0.count(.dead) } }
+
     func counts() async throws -> Counts {
         try await store.read { snapshot in
             let leased = try snapshot.rows(RecordKey(.leased)).map { RecordKey(.delivery).with($0.key.tail) }

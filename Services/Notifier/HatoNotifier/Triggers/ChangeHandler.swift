@@ -52,6 +52,7 @@ struct ChangeHandler: Sendable {
         guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
         let accepted = try await outbox.accept(
             new, moving: CursorMove(database: database.rawValue, from: cursor, to: next))
+        outbox.metrics.handledChanges(after: max(0, outbox.time.now() - next.time))
         tellOfIncomplete(firings)
         for notification in accepted where notification.leftOut > 0 {
             outbox.metrics.recipientsLeftOut(notification.leftOut)

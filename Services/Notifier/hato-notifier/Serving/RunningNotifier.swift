@@ -29,8 +29,10 @@ struct RunningNotifier: RunningService {
         try DataFolder.make(folder)
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
         do {
-            return RunningNotifier(
-                server: try await NotifierServer.start(configuration, store: store, logger: start.logger), store: store)
+            start.show(storeOf: NotifierTarget.service) { store.statistics }
+            let server = try await NotifierServer.start(configuration, store: store, logger: start.logger)
+            start.beforeScrape { await server.refreshFigures() }
+            return RunningNotifier(server: server, store: store)
         } catch {
             store.close()
             throw error

@@ -1,0 +1,32 @@
+import HatoModel
+import HatoRules
+
+/// What judging by rules may cost, and what it has cost; one for all databases.
+final class RulesMeter: Sendable {
+    let steps: RulesStepLimits
+    private let metrics: MessagesMetrics
+
+    init(_ limits: MessagesLimits, _ metrics: MessagesMetrics) {
+        steps = RulesStepLimits(
+            ruleStepsMax: limits.rulesStepsMax, operationStepsMax: limits.rulesOperationStepsMax)
+        self.metrics = metrics
+    }
+
+    /// Counts the judgement that `body` makes.
+    func judge(
+        recording: inout RulesRecording, _ body: (inout RulesRecording) throws -> RulesVerdict
+    ) rethrows -> RulesVerdict {
+        let start = ContinuousClock.now
+        let verdict = try body(&recording)
+        metrics.judged(
+            isAllowed: verdict.isAllowed, hasReachedStepLimit: recording.hasReachedStepLimit,
+            in: ContinuousClock.now - start)
+        return verdict
+    }
+
+    /// The same when nobody asks what it depended on.
+    func judge(_ body: (inout RulesRecording) throws -> RulesVerdict) rethrows -> RulesVerdict {
+        var recording = RulesRecording()
+        return try judge(recording: &recording, body)
+    }
+}
