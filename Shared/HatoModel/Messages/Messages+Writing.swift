@@ -2,14 +2,16 @@ extension Messages {
     /// Replaces the node at `path`, its priority included.
     public struct Set: RPCRequest {
         public static let method = "messages.set"
-        public static let summary = "Replaces a node; null removes it"
+        public static let summary =
+            "Replaces a node; null removes it; with a condition it needs the right to read the node too"
         public static let access = Access.rules
         public static let effect = Effect.write
 
         public var database: DatabaseName?
         public var path: TreePath
         public var value: JSONValue
-        /// Write only if the node still has this etag; `null_etag`: only if nothing is there.
+        /// Write only if the node still has this etag; `null_etag`: only if nothing is there. Whether it has tells what is
+        /// stored: who may not read the node is denied, whatever the etag.
         public var ifMatch: String?
         /// Write only if nothing under the path has changed since this version.
         public var ifVersion: UInt64?
@@ -104,7 +106,8 @@ extension Messages {
     /// Removes the node at `path`.
     public struct Remove: RPCRequest {
         public static let method = "messages.remove"
-        public static let summary = "Removes a node with everything below it"
+        public static let summary =
+            "Removes a node with everything below it; with a condition it needs the right to read the node too"
         public static let access = Access.rules
         public static let effect = Effect.write
 

@@ -72,20 +72,45 @@ import Testing
         }
     }
 
+    /// A condition that holds tells as much as one that does not: neither is looked at for who may not read the place.
     @Test func whoMayNotReadLearnsNothingFromACondition() async throws {
-        try await RunningMessages.with { running in
-            let administrator = running.administrator
-            _ = try await administrator.call(Messages.Rules.Set(rules: #"{"rules": {"a": {".write": true}}}"#))
-            _ = try await administrator.call(Messages.Set(path: "/a", value: "secret"))
-            let refused = await refusal {
-                try await running.user("masuo").call(Messages.Set(path: "/a", value: 1, ifMatch: "guess"))
+        let rules = #"{"rules": {"a": {".write": true, "open": {".read": true}}}}"#
+        try await RunningMessages.with(rules: rules) { running in
+            let (administrator, writer) = (running.administrator, running.user("masuo"))
+            _ = try await administrator.call(Messages.Set(path: "/a", value: ["secret": 5, "open": 6]))
+            let stored = try await administrator.call(Messages.Get(path: "/a/secret", etag: true))
+            func tries(_ path: TreePath) -> [Messages.Set] {
+                [
+                    Messages.Set(path: path, value: 1, ifMatch: stored.etag),
+                    Messages.Set(path: path, value: 1, ifMatch: "null_etag"),
+                    Messages.Set(path: path, value: 1, ifMatch: "aaaaaaaaaaaaaaaaaaaaaaaaaaA="),
+                    Messages.Set(path: path, value: 1, ifVersion: 0),
+                    Messages.Set(path: path, value: 1, ifVersion: stored.version),
+                    Messages.Set(path: path, value: 1, ifVersion: 1_000_000_000),
+                ]
             }
-            #expect(refused?.reason == "etag_mismatch")
-            #expect(refused?.data["value"] == nil)
-            #expect(refused?.data["etag"] == nil)
+            for path: TreePath in ["/a/secret", "/a/secret/.priority", "/a/nothing", "/a"] {
+                for set in tries(path) {
+                    let refused = await refusal { try await writer.call(set) }
+                    #expect(refused == .permissionDenied(path: path.node.text), "\(set)")
+                }
+                let removal = Messages.Remove(path: path, ifMatch: stored.etag)
+                #expect(await refusal { try await writer.call(removal) } == .permissionDenied(path: path.node.text))
+            }
+            // An administrator who speaks as somebody is told which rule was asked.
+            let spoken = await refusal {
+                var params = try Messages.Remove(path: "/a/secret", ifMatch: stored.etag).encodedParams()
+                params["as"] = ["uid": "masuo"]
+                return try await administrator.call(method: "messages.remove", params: params)
+            }
+            #expect(spoken?.code == .permissionDenied)
+            #expect(spoken?.data["trace"]?.array?.isEmpty == true, "no rule grants to read it: none was asked")
+            let wrong = await refusal { try await writer.call(tries("/a/open")[1]) }
+            #expect(wrong?.reason == "etag_mismatch")
+            #expect(wrong?.data["value"] == 6)
+            #expect(try await administrator.call(Messages.Get(path: "/a")).value == ["open": 6, "secret": 5])
         }
     }
-
     @Test func whoMayNotReadLearnsNothingFromAPush() async throws {
         try await RunningMessages.with(rules: #"{"rules": {"inbox": {".write": "auth != null"}}}"#) { running in
             let (administrator, writer) = (running.administrator, running.user("masuo"))

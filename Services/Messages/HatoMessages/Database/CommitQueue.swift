@@ -112,6 +112,7 @@ final class CommitQueue: Sendable {
             resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
             try judge.authorise(resolved, by: write.caller)
         }
+        try judge.authorise(conditionOf: write.mutation, by: write.caller)
         resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
         let plan = try database.planner.plan(resolved, reading: reader, history: history)
         guard !plan.isEmpty else { return plan.etag }

@@ -89,13 +89,17 @@ struct RulesJudge {
         return try rules.judgeWrite(targets, situation).isAllowed
     }
 
-    /// Whether the answer to a write could tell `caller` of a node that he may not read.
+    /// A condition tells what is stored, by holding or not: only who may read the place may have one. Nothing is compared
+    /// before this is known.
+    func authorise(conditionOf mutation: Mutation, by caller: Caller) throws {
+        guard mutation.condition != nil else { return }
+        try authorise(reading: mutation.path.node, by: caller)
+    }
+
+    /// Whether the answer to a push with the client's key could tell `caller` of a node that he may not read.
     func hidesStored(_ mutation: Mutation, from caller: Caller) throws -> Bool {
-        if case .push(_, let key, isClientKey: true) = mutation.operation {
-            let path = try mutation.path.child(TreeKey(key))
-            return try !mayRead(path, as: caller)
-        }
-        return try mutation.condition != nil && !mayRead(mutation.path.node, as: caller)
+        guard case .push(_, let key, isClientKey: true) = mutation.operation else { return false }
+        return try !mayRead(mutation.path.child(TreeKey(key)), as: caller)
     }
 
     // MARK: Reasons
@@ -113,7 +117,9 @@ struct RulesJudge {
         var recording = RulesRecording(trace: true)
         let verdict: RulesVerdict
         if let mutation = try request.mutation(at: now) {
-            let targets = try database.planner.resolve(mutation, reading: reader, at: now).rulesTargets
+            let targets = try request.naming {
+                try database.planner.resolve(mutation, reading: reader, at: now).rulesTargets
+            }
             verdict = try rules.judgeWrite(targets, situation(caller, writing: targets), recording: &recording)
         } else {
             verdict = try rules.judgeRead(
@@ -137,6 +143,13 @@ struct RulesJudge {
 }
 
 extension Messages.Rules.Check {
+    /// What an update calls `values` is the `value` here.
+    fileprivate func naming<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
+        do { return try body() } catch TreeError.invalid(parameter: "values", let reason) {
+            throw TreeError.invalid(parameter: "value", reason)
+        }
+    }
+
     /// The write that is asked about; nil for a read.
     fileprivate func mutation(at now: Int64) throws -> Mutation? {
         switch operation {

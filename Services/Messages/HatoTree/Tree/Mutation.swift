@@ -11,7 +11,8 @@ public struct Mutation: Sendable {
         case push(JSONValue, key: PushKey, isClientKey: Bool)
     }
 
-    /// What must hold for the write to happen.
+    /// What must hold for the write to happen. Whether it does tells what is stored: who plans the write has made sure that
+    /// the writer may read the place.
     public enum Condition: Sendable, Hashable {
         /// The node's etag: `SimpleHash.etag`.
         case etag(String)
@@ -24,7 +25,7 @@ public struct Mutation: Sendable {
     public var condition: Condition?
     /// Whether the writer may not read the place: then no answer may depend on what is stored there. A push with the
     /// client's key is then a repetition when it is the same as what the history says he pushed before, instead of the
-    /// same as what is stored; an etag that does not match is said without the right one.
+    /// same as what is stored. (Who may not read a place may not have a condition on it.)
     public var hidesStored = false
 
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {

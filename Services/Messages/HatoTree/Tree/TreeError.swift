@@ -8,8 +8,6 @@ public enum TreeError: Error, Sendable {
     case tooBig(bytesMax: Int)
     /// `ifMatch` named another etag than the node has; `value` nil: too large to tell.
     case etagMismatch(etag: String, value: TreeNode?)
-    /// The same, and the writer may not read the node.
-    case hiddenMismatch
     /// `ifVersion` is older than the newest change of the node.
     case versionMismatch
     /// The client's push key is taken, by another value as far as the writer may know.
@@ -29,8 +27,6 @@ extension TreeError: RPCErrorConvertible {
                 "The node is larger than \(bytesMax) bytes; page it, query it, read it shallow or export it")
         case .etagMismatch(let etag, let value):
             Self.mismatch(etag, value)
-        case .hiddenMismatch:
-            .failedPrecondition(reason: "etag_mismatch", "The node has changed")
         case .versionMismatch:
             .failedPrecondition(reason: "version_mismatch", "The node has changed since that version")
         case .keyExists(let path):

@@ -109,7 +109,8 @@ public struct WritePlanner: Sendable {
             guard !relative.isRoot else {
                 throw ArgumentError(
                     reason: "invalid_path",
-                    "The name \(member.name.debugDescription) is no path below the updated node; use set")
+                    "The name \(member.name.debugDescription) is no path below the updated node, e.g. \"members/masuo\"; use set"
+                )
             }
             let place = try path.appending(relative)
             targets.append(try WriteTarget(member.value, at: place, source.at(place)))
@@ -127,7 +128,7 @@ public struct WritePlanner: Sendable {
             throw ArgumentError(
                 reason: "conflicting_paths",
                 "The path \(targets[upper.offset].path) is at or above \(targets[lower.offset].path); "
-                    + "one update may set each place only once")
+                    + "one update may set each place only once, e.g. {\"a/b\": 1, \"a/c\": 2}")
         }
     }
 
@@ -148,8 +149,7 @@ public struct WritePlanner: Sendable {
         case .etag(let wanted)?:
             let stored = try storedEtag(mutation.path, reader)
             guard stored.etag == wanted else {
-                throw mutation.hidesStored
-                    ? .hiddenMismatch : TreeError.etagMismatch(etag: stored.etag, value: stored.value)
+                throw TreeError.etagMismatch(etag: stored.etag, value: stored.value)
             }
         case .version(let version)?:
             guard let history, try !history.wasWritten(mutation.path, after: version) else {
