@@ -165,7 +165,9 @@ let package = Package(
             ]),
         unitTests(of: "HatoRuntime", ["HatoModel", "HatoRPC", logging, metrics, nioCore, nioPosix]),
         unitTests(of: "HatoCommand", ["HatoModel", "HatoRPC", argumentParser, logging]),
-        suite("Conformance", ["HatoModel", "HatoTree", "HatoRules"], exclude: ["Tables"]),
+        suite(
+            "Conformance", ["HatoModel", "HatoTree", "HatoRules", "HatoStorage", "HatoRPC", "HatoMessages", logging],
+            exclude: ["Tables", "README.md"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", crypto]),
         suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"]),
         suite("Tidy", ["HatoModel"]),

@@ -4,6 +4,17 @@ public struct StoreEpoch: Sendable, Hashable, CustomStringConvertible {
 
     public init(_ description: String) { self.description = description }
 
+    /// Whether a text has the form of an epoch.
+    public static func isEpoch(_ text: String) -> Bool {
+        text.utf8.count == 32
+            && text.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
+                default: false
+                }
+            }
+    }
+
     public static func random(using generator: inout some RandomNumberGenerator) -> StoreEpoch {
         let digits = Array("0123456789abcdef")
         return StoreEpoch(String((0..<32).map { _ in digits[Int.random(in: 0..<16, using: &generator)] }))

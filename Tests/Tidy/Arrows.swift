@@ -62,7 +62,7 @@ import Testing
         ],
         "Tests/Unit/HatoRuntimeTests": ["HatoModel", "HatoRPC"],
         "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
-        "Tests/Conformance": ["HatoModel", "HatoRules", "HatoTree"],
+        "Tests/Conformance": ["HatoMessages", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree"],
         // What runs the built programs links nothing of the services.
         "Tests/Integration": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
         "Tests/Fault": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],

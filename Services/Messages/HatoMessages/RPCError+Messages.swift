@@ -20,7 +20,8 @@ enum MessagesError: Error, Sendable {
     case tooManyFollowers(max: Int)
     case tooManyPatterns(max: Int)
     case subscriptionNotFound(String)
-    case unknownVersion(newest: UInt64)
+    /// `parameter` nil: who asked for the version knows.
+    case unknownVersion(newest: UInt64, parameter: String? = nil)
     case compacted(oldest: UInt64)
     case tooManyOnDisconnect(max: Int)
     case onDisconnectTooBig(bytesMax: Int)
@@ -59,14 +60,19 @@ extension MessagesError: RPCErrorConvertible {
     private var databaseError: RPCError {
         switch self {
         case .databaseNotFound(let name):
-            .notFound(
-                reason: "database_not_found", "There is no database \"\(name)\"; messages.databases.create makes one")
-        case .databaseExists(let name): .alreadyExists(reason: "database_exists", "The database \"\(name)\" exists")
+            RPCError(
+                .notFound, reason: "database_not_found",
+                "There is no database \"\(name)\"; messages.databases.create makes one", data: ["parameter": "database"]
+            )
+        case .databaseExists(let name):
+            RPCError(
+                .alreadyExists, reason: "database_exists", "The database \"\(name)\" exists",
+                data: ["parameter": "database"])
         case .tooManyDatabases(let max):
             .resourceExhausted(reason: "too_many_databases", "There are \(max) databases, which is the limit")
         case .wrongRules(let problems):
             RPCError(
-                .invalidArgument, reason: "invalid_rules", "\(problems)",
+                .invalidArgument, reason: "invalid_rules", "\(problems)e.g. {\"rules\": {\".read\": \"auth != null\"}}",
                 data: [
                     "parameter": "rules",
                     "problems": .array(
@@ -94,17 +100,25 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyPatterns(let max):
             .invalidArgument("patterns", reason: "too_many_patterns", "A follower has at most \(max) patterns")
         case .subscriptionNotFound(let name):
-            .notFound(reason: "subscription_not_found", "This connection has no subscription \"\(name)\"")
-        case .unknownVersion(let newest):
-            .failedPrecondition(
-                reason: "unknown_version", "This store never had that version in that epoch; its newest is \(newest)",
-                data: ["newest": .number(Double(newest))])
+            RPCError(
+                .notFound, reason: "subscription_not_found",
+                "This connection has no subscription \"\(name)\"; its own are named by what opened them",
+                data: ["parameter": "subscription"])
+        case .unknownVersion(let newest, let parameter): Self.unknownVersion(newest, parameter)
         case .compacted(let oldest):
             .failedPrecondition(
                 reason: "compacted", "Changes before version \(oldest) are no longer kept",
                 data: ["oldest": .number(Double(oldest))])
         default: .internalError
         }
+    }
+
+    private static func unknownVersion(_ newest: UInt64, _ parameter: String?) -> RPCError {
+        var data: JSONObject = ["newest": .number(Double(newest))]
+        data["parameter"] = parameter.map { .string($0) }
+        return .failedPrecondition(
+            reason: "unknown_version", "This store never had that version in that epoch; its newest is \(newest)",
+            data: data)
     }
 
     private var disconnectError: RPCError {
@@ -131,7 +145,10 @@ extension MessagesError: RPCErrorConvertible {
             .resourceExhausted(
                 reason: "too_many_exports", "\(max) exports are under way, which is the limit", retryAfterMs: 10_000)
         case .exportNotFound(let handle):
-            .notFound(reason: "export_not_found", "The export \"\(handle)\" has ended; begin anew without snapshot")
+            RPCError(
+                .notFound, reason: "export_not_found",
+                "The export \"\(handle)\" has ended; begin anew without snapshot",
+                data: ["parameter": "snapshot"])
         case .wrongRow(let index, let problem):
             .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
         case .stopping: .unavailable(reason: "stopping", "The service is stopping")

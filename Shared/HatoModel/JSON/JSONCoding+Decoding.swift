@@ -69,16 +69,21 @@ enum JSONScalar {
     }
 
     static func wrongType(_ expected: String, _ value: JSONValue, _ path: JSONCodingPath) -> JSONCodingError {
-        let found =
-            switch value {
-            case .null: "null"
-            case .bool: "a boolean"
-            case .number: "a number"
-            case .string: "a string"
-            case .array: "an array"
-            case .object: "an object"
-            }
-        return JSONCodingError(.wrongType, at: path, "\(path.quoted) must be \(expected), not \(found)")
+        JSONCodingError(.wrongType, at: path, "\(path.quoted) must be \(expected), not \(value.kind)")
+    }
+}
+
+extension JSONValue {
+    /// What it is, in the words of errors.
+    var kind: String {
+        switch self {
+        case .null: "null"
+        case .bool: "a boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
     }
 }
 

@@ -26,11 +26,11 @@ private struct ParamsReader {
     }
 
     static func unknown(_ member: JSONObject.Member) -> RPCError {
-        .invalidParams(member.name, "There is no parameter '\(member.name)'", reason: "unknown_parameter")
+        .invalidParams(member.name, "'\(member.name)' is no known parameter", reason: "unknown_parameter")
     }
 
     static func mismatch(_ member: JSONObject.Member, _ expected: String) -> RPCError {
-        .invalidParams(member.name, "'\(member.name)' must be \(expected)")
+        .invalidParams(member.name, "'\(member.name)' must be \(expected), not \(member.value.kind)")
     }
 
     static func optional<T>(
@@ -58,9 +58,11 @@ private struct ParamsReader {
     }
 
     static func version(_ member: JSONObject.Member) throws(RPCError) -> UInt64 {
-        guard case .number(let number) = member.value, let version = UInt64(exactly: number),
-            number < 9_007_199_254_740_992
-        else { throw mismatch(member, "a version: an integer from 0") }
+        guard case .number(let number) = member.value else { throw mismatch(member, "an integer") }
+        guard let version = UInt64(exactly: number), number < 9_007_199_254_740_992 else {
+            throw .invalidParams(
+                member.name, "'\(member.name)' must be a version: an integer from 0 to 9007199254740991")
+        }
         return version
     }
 

@@ -19,6 +19,8 @@ public protocol RPCRequest: Codable, Sendable {
     /// What the documents say about parameters whose names do not say it all, by name (`query.orderBy` for nested
     /// ones).
     static var parameterNotes: [String: String] { get }
+    /// A right value of each parameter that the example leaves out, by name: what errors about it show.
+    static var parameterExamples: JSONObject { get }
 
     /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the
     /// parameter.
@@ -30,6 +32,7 @@ public protocol RPCRequest: Codable, Sendable {
 extension RPCRequest {
     public static var isSlow: Bool { false }
     public static var parameterNotes: [String: String] { [:] }
+    public static var parameterExamples: JSONObject { [:] }
 }
 
 /// What a server sends unasked: a JSON-RPC notification from server to client.

@@ -12,7 +12,7 @@ public struct PushKey: Sendable, Hashable {
         guard text.utf8.count == 20, text.utf8.allSatisfy({ PushKey.digit($0) != nil }) else {
             throw ArgumentError(
                 reason: "invalid_key",
-                "\(TreeKey.quoted(text)) is no push key; one is 20 characters of - 0-9 A-Z _ a-z, such as \"-NjEtLV-0Ab_cdEfGhIj\""
+                "\(TreeKey.quoted(text)) is no push key; one is 20 characters of - 0-9 A-Z _ a-z, e.g. \"-NjEtLV-0Ab_cdEfGhIj\""
             )
         }
         self.text = text

@@ -16,7 +16,8 @@ public enum ServerValue: Sendable, Hashable {
         default:
             throw ArgumentError(
                 reason: "invalid_server_value",
-                "A server value is {\".sv\": \"timestamp\"} or {\".sv\": {\"increment\": <number>}}")
+                "A server value is a timestamp or an increment by a number, e.g. {\".sv\": \"timestamp\"} or "
+                    + "{\".sv\": {\"increment\": 1}}")
         }
     }
 

@@ -11,7 +11,7 @@ public struct TreeKey: Sendable {
             throw ArgumentError(
                 reason: "invalid_key",
                 "The key \(TreeKey.quoted(text)) \(problem); a key is 1 to \(TreeLimits.keyBytesMax) bytes of UTF-8 "
-                    + "without . # $ / [ ] and control characters, such as \"message-1\"")
+                    + "without . # $ / [ ] and control characters, e.g. \"message-1\"")
         }
         self.text = text
     }

@@ -90,7 +90,10 @@ private struct NodeNormalizer<Source: ServerValueSource> {
         }
         guard let value else { return .object(unsorted: children, priority: priority) }
         guard !hasChildren else {
-            throw failure("invalid_value", "an object with \".value\" or \".sv\" may hold only \".priority\" beside it")
+            throw failure(
+                "invalid_value",
+                "an object with \".value\" or \".sv\" may hold only \".priority\" beside it, "
+                    + "e.g. {\".value\": 5, \".priority\": 1}")
         }
         return .leaf(value, priority: priority)
     }
@@ -99,7 +102,9 @@ private struct NodeNormalizer<Source: ServerValueSource> {
         _ key: TreeKey, _ json: JSONValue, to children: inout [TreeChild]
     ) throws {
         guard path.depth + keys.count < TreeLimits.depthMax else {
-            throw failure("too_deep", "\(TreeLimits.depthMax) keys are the deepest a tree may be")
+            throw failure(
+                "too_deep",
+                "\(TreeLimits.depthMax) keys are the deepest a tree may be, e.g. \"/chats/c1/messages\" has 3")
         }
         keys.append(key)
         let node = try node(json)
@@ -125,7 +130,9 @@ private struct NodeNormalizer<Source: ServerValueSource> {
             guard let server = object[".sv"] else { fallthrough }
             return .number(try resolved(server, isPriority: false))
         case .null, .array, .object:
-            throw failure("invalid_value", "\".value\" must be a boolean, a number or a string")
+            throw failure(
+                "invalid_value",
+                "\".value\" must be a boolean, a number or a string, e.g. {\".value\": 5, \".priority\": 1}")
         }
     }
 
@@ -138,7 +145,9 @@ private struct NodeNormalizer<Source: ServerValueSource> {
             guard let server = object[".sv"] else { fallthrough }
             return .number(try resolved(server, isPriority: true))
         case .bool, .array, .object:
-            throw failure("invalid_priority", "a priority must be a number, a string or null")
+            throw failure(
+                "invalid_priority",
+                "a priority must be a number, a string or null, e.g. {\".value\": \"text\", \".priority\": 1}")
         }
     }
 
@@ -154,7 +163,10 @@ private struct NodeNormalizer<Source: ServerValueSource> {
 
     /// Stores -0 as 0; a sum may have left the range of doubles.
     private func finite(_ value: Double) throws(ArgumentError) -> Double {
-        guard value.isFinite else { throw failure("invalid_value", "a number must be finite") }
+        guard value.isFinite else {
+            throw failure(
+                "invalid_value", "a number must be finite: what is added to may be too great already, e.g. 1e308")
+        }
         return value == 0 ? 0 : value
     }
 
@@ -162,7 +174,8 @@ private struct NodeNormalizer<Source: ServerValueSource> {
         guard value.utf8.count <= TreeLimits.stringBytesMax else {
             throw failure(
                 "string_too_long",
-                "a string has \(value.utf8.count) bytes; \(TreeLimits.stringBytesMax) are allowed")
+                "a string has \(value.utf8.count) bytes; \(TreeLimits.stringBytesMax) are allowed: "
+                    + "write what is longer as several children, e.g. {\"1\": …, \"2\": …}")
         }
         return value
     }
@@ -170,7 +183,8 @@ private struct NodeNormalizer<Source: ServerValueSource> {
     private func reserved(_ name: String) -> ArgumentError {
         failure(
             "invalid_key",
-            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and one of \".value\" and \".sv\" may"
+            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and one of \".value\" and \".sv\" may, "
+                + "e.g. {\".value\": 5, \".priority\": 1}"
         )
     }
 

@@ -46,7 +46,8 @@ public struct TreePath: Sendable, Hashable {
         guard keys.count <= TreeLimits.depthMax else {
             throw ArgumentError(
                 reason: "too_deep",
-                "The path has \(keys.count) keys; \(TreeLimits.depthMax) is the deepest a tree may be")
+                "The path has \(keys.count) keys; \(TreeLimits.depthMax) is the deepest a tree may be, e.g. \"/chats/c1/messages\""
+            )
         }
         self.init(uncheckedKeys: keys, isPriority: isPriority)
     }
@@ -64,13 +65,13 @@ public struct TreePath: Sendable, Hashable {
     private static func tooLong() -> ArgumentError {
         ArgumentError(
             reason: "invalid_path",
-            "A path is at most \(TreeLimits.pathBytesMax) bytes of UTF-8, such as \"/chats/c1/messages\"")
+            "A path is at most \(TreeLimits.pathBytesMax) bytes of UTF-8, e.g. \"/chats/c1/messages\"")
     }
 
     private static func misplacedPriority(_ text: String) -> ArgumentError {
         ArgumentError(
             reason: "invalid_path",
-            "\".priority\" may only stand at the end of a path, such as \"/a/.priority\"; the path is \(TreeKey.quoted(text))"
+            "\".priority\" may only stand at the end of a path, e.g. \"/a/.priority\"; the path is \(TreeKey.quoted(text))"
         )
     }
 }
@@ -142,7 +143,8 @@ extension TreePath {
         guard isPriority else { return }
         throw ArgumentError(
             reason: "invalid_path",
-            "The path \(TreeKey.quoted(text)) means a priority; only set, update, remove and get may name one")
+            "The path \(TreeKey.quoted(text)) means a priority; only set, update, remove and get may name one; "
+                + "name its node, e.g. \(TreeKey.quoted(node.text))")
     }
 }
 

@@ -25,7 +25,9 @@ extension ConnectionHandler {
         }
         guard let credential = auth.string else {
             return .refused(
-                RPCError.invalidParams("auth", "auth must be a string: an ID token or the administrator key"))
+                RPCError.invalidParams(
+                    "auth",
+                    "auth must be a string, an ID token or the administrator key, e.g. \"eyJhbGciOiJFUzI1NiJ9.…\""))
         }
         request.isCallCredential = true
         guard let caller = server.authenticator.remembered(credential) else {
@@ -65,7 +67,8 @@ extension ConnectionHandler {
         default: break
         }
         return .refused(
-            RPCError.invalidParams("as", "as must be null or like {\"uid\": \"alice\", \"token\": {\"email\": \"…\"}}"))
+            RPCError.invalidParams(
+                "as", "as must be null or a user, e.g. {\"uid\": \"alice\", \"token\": {\"email\": \"…\"}}"))
     }
 
     /// Verifies the credential of the request that waits; what is behind it waits too.

@@ -14,5 +14,6 @@ public struct RPCReply<Request: RPCRequest>: Sendable {
     public func succeed(encoded result: EncodedJSON) { pending.succeed(result) }
 
     /// Answers with an error: `RPCError`, `RPCErrorConvertible`, or anything else, which is logged and answers -32603.
-    public func fail(_ error: any Error) { pending.fail(error) }
+    /// One about a parameter shows what would be right.
+    public func fail(_ error: any Error) { pending.fail(Request.showingWhatIsRight(error)) }
 }

@@ -16,7 +16,7 @@ public struct RPCRouter: Sendable {
                 let result = try await body(try Request.decode(params), context)
                 pending.succeed { writer throws in try Request.encode(result, into: &writer) }
             } catch {
-                pending.fail(error)
+                pending.fail(Request.showingWhatIsRight(error))
             }
         }
         add(Request.self, .cold(start))
@@ -31,7 +31,7 @@ public struct RPCRouter: Sendable {
             do {
                 body(try Request.decode(params), context, RPCReply(pending: pending))
             } catch {
-                pending.fail(error)
+                pending.fail(Request.showingWhatIsRight(error))
             }
         }
         add(Request.self, .hot(start))

@@ -93,7 +93,9 @@ import Testing
             let epoch = running.store.epoch.description
             let future = await refusal { try await client.subscribe(try follow(after: 1_000, epoch: epoch)) }
             #expect(future?.reason == "unknown_version")
-            let foreign = await refusal { try await client.subscribe(try follow(after: 2, epoch: "foreign")) }
+            let foreign = await refusal {
+                try await client.subscribe(try follow(after: 2, epoch: String(repeating: "0", count: 32)))
+            }
             #expect(foreign?.reason == "unknown_version")
             try running.store.compactCommits(through: 5)
             let old = await refusal { try await client.subscribe(try follow(after: 2, epoch: epoch)) }

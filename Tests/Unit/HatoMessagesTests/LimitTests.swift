@@ -101,7 +101,7 @@ import Testing
             get.shallow = nil
             get.etag = true
             #expect(await refusal { try await client.call(get) }?.reason == "etag_of_query")
-            var set = Messages.Set(path: "/a", value: 1, ifMatch: "x")
+            var set = Messages.Set(path: "/a", value: 1, ifMatch: "null_etag")
             set.ifVersion = 1
             #expect(await refusal { try await client.call(set) }?.reason == "two_conditions")
             let deep = await refusal { try await client.subscribe(Messages.Listen(path: "/a/.priority")) }

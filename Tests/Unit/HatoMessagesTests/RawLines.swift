@@ -60,8 +60,14 @@ final class RawLines: Sendable {
     }
 
     func send(_ line: String) async throws {
-        let bytes = Array((line + "\n").utf8)
-        guard write(descriptor, bytes, bytes.count) == bytes.count else { throw EndOfEvents() }
+        try send(bytes: Array((line + "\n").utf8))
+    }
+
+    /// Anything, also what is no line.
+    func send(bytes: [UInt8]) throws {
+        // A peer that has closed is an error here, not a signal that ends the tests.
+        let sent = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+        guard sent == bytes.count else { throw EndOfEvents() }
     }
 
     func next() async throws -> JSONValue {

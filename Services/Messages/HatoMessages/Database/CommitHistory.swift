@@ -37,7 +37,9 @@ struct CommitHistory: ChangeHistory {
     private static let commitsMax = 4_096
 
     func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool {
-        if version > store.version { throw MessagesError.unknownVersion(newest: store.version) }
+        if version > store.version {
+            throw MessagesError.unknownVersion(newest: store.version, parameter: "ifVersion")
+        }
         return try contains(after: version) { note in
             note.changes.contains { $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node) }
         }

@@ -66,6 +66,13 @@ enum ImportedRows {
         }
     }
 
+    /// What is wrong with the values of the write is wrong with the rows they came from.
+    static func naming(_ error: any Error, in request: Messages.Import) -> any Error {
+        guard request.rows != nil, case .invalid(let parameter, let reason)? = error as? TreeError, parameter != "path"
+        else { return error }
+        return TreeError.invalid(parameter: "rows", reason)
+    }
+
     private static func mutation(_ rows: [[JSONValue]], at path: TreePath, rowsMax: Int) throws -> Mutation {
         guard rows.count <= rowsMax else {
             throw RPCError.invalidArgument(

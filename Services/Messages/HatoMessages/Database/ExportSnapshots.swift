@@ -39,6 +39,12 @@ final class ExportSnapshots: Sendable {
         return handle
     }
 
+    /// Whether a text has the form of a handle.
+    static func isHandle(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && UInt64(parts[0]) != nil && UInt64(parts[1], radix: 36) != nil
+    }
+
     func snapshot(of handle: String, now: Int64) throws(MessagesError) -> any StoreSnapshot {
         let snapshot: (any StoreSnapshot)? = state.withLock { state in
             expire(&state, now)

@@ -73,15 +73,21 @@ extension Messages.Get {
     func checkCombination() throws(RPCError) {
         if shallow == true, query != nil || export == true {
             throw .invalidArgument(
-                "shallow", reason: "shallow_alone", "shallow cannot be combined with query or export")
+                "shallow", reason: "shallow_alone",
+                "shallow cannot be combined with query or export, e.g. {\"path\": \"/chats\", \"shallow\": true}")
         }
         guard query != nil else { return }
         if etag == true {
             throw .invalidArgument(
-                "etag", reason: "etag_of_query", "Only a whole node has an etag, not what a query selects")
+                "etag", reason: "etag_of_query",
+                "Only a whole node has an etag, not what a query selects, e.g. {\"path\": \"/chats/c1\", \"etag\": true}"
+            )
         }
         if path.isPriority {
-            throw .invalidArgument("path", reason: "invalid_path", "A priority has no children to query")
+            throw .invalidArgument(
+                "path", reason: "invalid_path",
+                "A priority has no children to query; ask for its node, e.g. \(TreePath(uncheckedKeys: path.keys).text)"
+            )
         }
     }
 }

@@ -41,8 +41,10 @@ extension ListenerRegistry {
         guard let after else { return newest }
         let oldest = parts.store.keptCommits.oldest
         guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
-        if let epoch, epoch != parts.store.epoch.description { throw MessagesError.unknownVersion(newest: newest) }
-        guard after <= newest else { throw MessagesError.unknownVersion(newest: newest) }
+        if let epoch, epoch != parts.store.epoch.description {
+            throw MessagesError.unknownVersion(newest: newest, parameter: "epoch")
+        }
+        guard after <= newest else { throw MessagesError.unknownVersion(newest: newest, parameter: "after") }
         if after < newest {
             guard let oldest else { throw MessagesError.compacted(oldest: newest + 1) }
             guard after + 1 >= oldest else { throw MessagesError.compacted(oldest: oldest) }

@@ -27,6 +27,10 @@ struct ListeningMethods: Sendable {
                 RPCError.invalidArgument(
                     "coalesceMs", reason: "invalid_time", "coalesceMs is 0 to \(parts.limits.coalesceMsMax), e.g. 100"))
         }
+        do {
+            try IssuedTexts.checkEtag(request.etag, "etag")
+            try IssuedTexts.checkEpoch(request.epoch)
+        } catch { return reply.fail(error) }
         reads.onPublisher(context, reply) { registry, view in
             do { try request.path.requireNode() } catch let error as ArgumentError {
                 throw RPCError.invalidArgument("path", reason: error.reason, error.message)
@@ -50,6 +54,7 @@ struct ListeningMethods: Sendable {
     }
 
     private func follow(_ request: Messages.Follow, _ context: RPCContext, _ reply: RPCReply<Messages.Follow>) {
+        do { try IssuedTexts.checkEpoch(request.epoch) } catch { return reply.fail(error) }
         reads.onPublisher(context, reply) { registry, view in
             let database = try view.database(request.database)
             guard request.patterns?.count ?? 0 <= parts.limits.patternsPerFollowerMax else {

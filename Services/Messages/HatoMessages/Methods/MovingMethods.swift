@@ -56,6 +56,7 @@ struct MovingMethods: Sendable {
     private func export(_ request: Messages.Export, _ context: RPCContext, _ reply: RPCReply<Messages.Export>) {
         reads.read(context, reply) { view in
             let database = try view.database(request.database)
+            try IssuedTexts.checkSnapshot(request.snapshot)
             let now = parts.now()
             let snapshot: any StoreSnapshot =
                 if let handle = request.snapshot { try exports.snapshot(of: handle, now: now) } else {
@@ -86,7 +87,8 @@ struct MovingMethods: Sendable {
         var write = Write(database: request.database ?? .default, mutation: mutation, caller: context.caller)
         write.isHiddenFromFollowers = request.disableTriggers == true
         queue.submit(write, from: reads.sessions.session(of: context.connection)) { result in
-            reply.answer(result.map { Committed(outcome: (), version: $0.version) }) {
+            let done = result.map { Committed(outcome: (), version: $0.version) }
+            reply.answer(done.mapError { ImportedRows.naming($0, in: request) }) {
                 Messages.Import.Result(version: $0)
             }
         }

@@ -30,8 +30,9 @@ struct WritingMethods: Sendable {
         guard request.ifMatch == nil || request.ifVersion == nil else {
             return reply.fail(
                 RPCError.invalidArgument(
-                    "ifVersion", reason: "two_conditions", "A write has one condition: ifMatch or ifVersion"))
+                    "ifVersion", reason: "two_conditions", "A write has one condition: ifMatch or ifVersion, e.g. 17"))
         }
+        do { try IssuedTexts.checkEtag(request.ifMatch, "ifMatch") } catch { return reply.fail(error) }
         let condition =
             request.ifMatch.map(Mutation.Condition.etag) ?? request.ifVersion.map(Mutation.Condition.version)
         write(.set(request.value, at: request.path, if: condition), request.database, context) { result in
@@ -68,6 +69,7 @@ struct WritingMethods: Sendable {
     }
 
     private func remove(_ request: Messages.Remove, _ context: RPCContext, _ reply: RPCReply<Messages.Remove>) {
+        do { try IssuedTexts.checkEtag(request.ifMatch, "ifMatch") } catch { return reply.fail(error) }
         let mutation = Mutation.remove(at: request.path, if: request.ifMatch.map(Mutation.Condition.etag))
         write(mutation, request.database, context) { result in
             switch result {

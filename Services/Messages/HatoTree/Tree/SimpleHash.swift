@@ -12,6 +12,22 @@ public enum SimpleHash {
         node.isEmpty ? nullEtag : hash(node)
     }
 
+    /// Whether a text has the form of an etag: that of nothing, or 20 bytes in base64.
+    public static func isEtag(_ text: String) -> Bool {
+        if text == nullEtag { return true }
+        let bytes = text.utf8
+        return bytes.count == 28 && bytes.last == UInt8(ascii: "=") && bytes.dropLast().allSatisfy(isBase64)
+    }
+
+    private static func isBase64(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+
     /// The hash of a node; the empty text for nothing.
     public static func hash(_ node: TreeNode) -> String {
         var text: [UInt8] = []

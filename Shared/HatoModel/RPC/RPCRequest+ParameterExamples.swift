@@ -1,0 +1,32 @@
+extension RPCRequest {
+    /// An error about a parameter of this method, with what would be right behind what is wrong, unless it says so
+    /// itself: for a parameter there is, the value that an example gives it; for one there is not, the names of those
+    /// there are. Any other error as it is.
+    public static func showingWhatIsRight(_ error: any Error) -> any Error {
+        guard let error = (error as? any RPCErrorConvertible)?.rpcError,
+            error.code == .invalidParams || error.code == .invalidArgument, !error.message.contains("e.g. "),
+            let parameter = error.data["parameter"]?.string
+        else { return error }
+        var shown = error
+        let example = (try? example.request.encodedParams()) ?? [:]
+        let name = String(parameter.prefix { $0 != "." })
+        if let value = parameterExamples[name] ?? example[name] {
+            shown.message += ", e.g. \(value.text)"
+        } else if error.reason == "unknown_parameter" {
+            if !error.message.contains("; known are ") {
+                let names = Set(example.members.map(\.name) + parameterExamples.members.map(\.name)).sorted()
+                shown.message += names.isEmpty ? "; there are none" : "; known are \(names.joined(separator: ", "))"
+            }
+            shown.message += ", e.g. \(JSONValue.object(example).text)"
+        }
+        return shown
+    }
+}
+
+extension JSONValue {
+    fileprivate var text: String {
+        var writer = JSONWriter()
+        writer.write(self)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
