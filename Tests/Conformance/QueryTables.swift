@@ -13,6 +13,11 @@ struct QueryTables {
         try run(Table("tree-queries").json.required("priorities"))
     }
 
+    @Test(arguments: ["leaf", "nothing", "ownPriority"])
+    func everyOtherNodeOfTheTableIsAskedAsItSays(name: String) throws {
+        try run(Table("tree-queries").json.required(name))
+    }
+
     private func run(_ table: JSONValue) throws {
         let data = try table.required("data")
         let node = try TreeNode(json: data)

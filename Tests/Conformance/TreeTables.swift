@@ -64,6 +64,46 @@ struct TreeTables {
         }
     }
 
+    @Test func everyNodeOfTheTableIsExportedAsItSays() throws {
+        for row in try Table("tree-reading").rows("exports") {
+            let (stored, export) = (try row.required("stored"), try row.required("export"))
+            #expect(try TreeNode(json: stored).export.text == export.text)
+            let tree = try TableTree(stored)
+            var writer = JSONWriter()
+            try tree.nodes.write(.root, .export, to: &writer)
+            #expect(String(decoding: writer.bytes, as: UTF8.self) == export.text)
+            // What is exported is written the same again.
+            #expect(try TreeNode(json: export) == TreeNode(json: stored), "\(export.text)")
+        }
+    }
+
+    /// From text to text, through the tree; and what is read back is the same number again.
+    @Test func everyNumberOfTheTableIsReadAsItSays() throws {
+        let table = try Table("tree-reading")
+        for row in try table.rows("numbers") {
+            let read = try row.requiredString("read")
+            let number = try JSONParser.parse(read)
+            for written in (row["written"]?.array ?? []).compactMap(\.string) + [read] {
+                let parsed = try JSONParser.parse(written)
+                let places: [(JSONValue, String)] = [
+                    (parsed, read), (["a": parsed], "{\"a\":\(read)}"),
+                    ([".value": "x", ".priority": parsed], "{\".value\":\"x\",\".priority\":\(read)}"),
+                ]
+                for (place, expected) in places {
+                    let tree = try TableTree(place)
+                    var writer = JSONWriter()
+                    try tree.nodes.write(.root, .export, to: &writer)
+                    #expect(String(decoding: writer.bytes, as: UTF8.self) == expected, "\(written)")
+                }
+                let stored = try TableTree(parsed).nodes.node(at: .root)
+                #expect(try SimpleHash.hash(stored) == SimpleHash.hash(TreeNode(json: number)), "\(written)")
+            }
+        }
+        for text in (try table.rows("noNumbers")).compactMap(\.string) {
+            #expect(throws: JSONError.self, "\(text)") { try JSONParser.parse(text) }
+        }
+    }
+
     @Test func keysSortAsTheTableSays() throws {
         for list in try Table("tree-order").rows("keys") {
             let keys = (list.array ?? []).compactMap(\.string)

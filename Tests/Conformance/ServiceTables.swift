@@ -1,0 +1,53 @@
+import HatoModel
+import Testing
+
+/// The table of operations under rules, through a whole service: what is allowed is done, what is not leaves nothing.
+@Suite(.timeLimit(.minutes(5)))
+struct ServiceTables {
+    @Test func everyOperationOfTheTableIsAllowedOrRefusedAsItSays() async throws {
+        let table = try Table("rules-operations")
+        try await TableService.with { service in
+            for row in try table.rows("operations") {
+                let name = try row.requiredString("name")
+                let state = try row.required("state")
+                try await prepare(service, rules: row.required("rules"), state: state)
+                let (method, params) = (try row.requiredString("method"), try row.required("params").object ?? [:])
+                var spoken = params
+                if row["admin"] == nil { spoken["as"] = try row.required("as") }
+                let answer = try await service.answer(method, spoken)
+                let isAllowed = row["allowed"]?.bool ?? false
+                switch answer {
+                case .success(let result):
+                    #expect(isAllowed, "\(name): was not refused")
+                    if let value = row["value"] { #expect(result["value"] == value, "\(name)") }
+                case .failure(let error):
+                    #expect(!isAllowed, "\(name): \(error.message)")
+                    #expect(error.code == .permissionDenied, "\(name): \(error.message)")
+                    #expect(error.data["path"]?.string?.hasPrefix("/") == true, "\(name)")
+                }
+                if let expected = isAllowed ? row["result"] : state {
+                    let left = try await service.call("messages.get", ["path": "/", "export": true])
+                    #expect(left["value"] == expected, "\(name)")
+                }
+                guard row["admin"] == nil else { continue }
+                try await prepare(service, rules: row.required("rules"), state: state)
+                let verdict = try await check(service, method, params, as: row.required("as"))
+                #expect(verdict == isAllowed, "\(name), by messages.rules.check")
+            }
+        }
+    }
+
+    private func prepare(_ service: TableService, rules: JSONValue, state: JSONValue) async throws {
+        _ = try await service.call("messages.rules.set", ["rules": .string(JSONValue.object(["rules": rules]).text)])
+        _ = try await service.call("messages.set", ["path": "/", "value": state])
+    }
+
+    private func check(
+        _ service: TableService, _ method: String, _ params: JSONObject, as speaker: JSONValue
+    ) async throws -> Bool? {
+        var asked: JSONObject = ["operation": .string(String(method.dropFirst("messages.".count))), "as": speaker]
+        for name in ["path", "query"] { asked[name] = params[name] }
+        asked["value"] = params["value"] ?? params["values"]
+        return try await service.call("messages.rules.check", asked)["allowed"]?.bool
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+
+/// `Tests/Conformance/README.md`: every point of the specification with the tests that hold it.
+@Suite struct ConformanceIndex {
+    private let repository = Repository()
+    private static let page = "Tests/Conformance/README.md"
+
+    /// The point and what holds it.
+    private func rows() throws -> [(point: String, held: String)] {
+        try repository.text(Self.page).split(separator: "\n").compactMap { line in
+            guard line.hasPrefix("| "), line != "| What holds | Held by |" else { return nil }
+            let cells = line.replacing("\\|", with: "\u{0}").split(separator: "|").map {
+                $0.replacing("\u{0}", with: "|").trimmingPrefix(" ")
+            }
+            guard cells.count == 2 else {
+                Issue.record("\(Self.page) has a row that is no pair: \(line)")
+                return nil
+            }
+            return (String(cells[0]), String(cells[1]))
+        }
+    }
+
+    @Test func everyPointIsHeldByTestsThatExistOrSaysWhyNot() throws {
+        let tests = try tests()
+        for row in try rows() {
+            if row.held.hasPrefix("Not here: ") {
+                #expect(row.held.count > 40, "\(row.point) does not say why not")
+                continue
+            }
+            let names = row.held.matches(of: #/`(\w+\.\w+)`/#).map { String($0.1) }
+            #expect(!names.isEmpty, "\(row.point) is held by nothing")
+            for name in names { #expect(tests.contains(name), "\(row.point) is held by \(name), which is no test") }
+        }
+    }
+
+    @Test func everySectionIsThere() throws {
+        let text = try repository.text(Self.page)
+        let sections = [
+            "1", "2", "2.1", "3", "4.1", "4.2", "4.3", "4.4", "4.5", "5", "6", "9.1", "9.2", "9.3", "9.4", "9.5", "9.6",
+        ]
+        for section in sections { #expect(text.contains("\n## §\(section) "), "§\(section) is missing") }
+    }
+
+    @Test func everyTableHasARunner() throws {
+        let runners = try repository.files(ending: ".swift", under: "Tests/Conformance").map(repository.text).joined()
+        for path in repository.files(ending: ".json", under: "Tests/Conformance/Tables") {
+            let name = path.split(separator: "/").last.map { String($0.dropLast(5)) } ?? ""
+            #expect(runners.contains("Table(\"\(name)\")"), "\(path) is run by nobody")
+        }
+    }
+
+    /// `Suite.test` of all tests.
+    private func tests() throws -> Set<String> {
+        var found: Set<String> = []
+        for path in repository.files(ending: ".swift", under: "Tests") {
+            var suite = ""
+            var isTest = false
+            for line in SourceFile(path: path, text: try repository.text(path)).lines {
+                if let match = line.firstMatch(
+                    of: #/^(?:@Suite(?:\([^)]*\))? )?(?:\w+ )*(?:struct|class|enum|extension) (\w+)/#)
+                {
+                    suite = String(match.1)
+                }
+                if line.contains("@Test") { isTest = true }
+                guard let match = line.firstMatch(of: #/\bfunc (\w+)/#) else { continue }
+                if isTest { found.insert("\(suite).\(match.1)") }
+                isTest = false
+            }
+        }
+        return found
+    }
+}
