@@ -13,7 +13,7 @@ extension TreeQuery {
         }
         // A null parameter is an absent one, except that null is a legal bound.
         guard let orderBy = object["orderBy"], !orderBy.isNull else {
-            guard object.isEmpty else {
+            guard object.members.allSatisfy({ $0.value.isNull && !Self.boundNames.contains($0.name) }) else {
                 throw Self.error(
                     "orderBy must be defined when other query parameters are defined",
                     example: #"{"orderBy": "$key", "limitToLast": 50}"#)
@@ -26,9 +26,8 @@ extension TreeQuery {
         limit = try Self.limit(object)
     }
 
-    private static let memberNames: Set<String> = [
-        "orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
-    ]
+    private static let boundNames: Set<String> = ["startAt", "startAfter", "endAt", "endBefore", "equalTo"]
+    private static let memberNames = boundNames.union(["orderBy", "limitToFirst", "limitToLast"])
 
     private static func error(_ reason: String, example: String, _ message: String? = nil) -> ArgumentError {
         ArgumentError(reason: reason, "\(message ?? reason), e.g. \(example)")
@@ -77,7 +76,7 @@ extension TreeQuery {
     }
 
     private static func count(_ object: JSONObject, _ name: String) throws(ArgumentError) -> Int? {
-        guard let value = object[name] else { return nil }
+        guard let value = object[name], !value.isNull else { return nil }
         guard let number = value.number, let count = Int(exactly: number) else {
             throw error("\(name) must be an integer", example: #"{"orderBy": "date", "\#(name)": 50}"#)
         }
