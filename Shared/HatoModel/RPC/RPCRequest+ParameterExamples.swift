@@ -10,6 +10,7 @@ extension RPCRequest {
         var shown = error
         let example = (try? example.request.encodedParams()) ?? [:]
         let name = String(parameter.prefix { $0 != "." })
+        guard !chosenSecrets.contains(name) else { return error }
         if let value = parameterExamples[name] ?? example[name] {
             shown.message += ", e.g. \(value.text)"
         } else if error.reason == "unknown_parameter" {
@@ -22,6 +23,9 @@ extension RPCRequest {
         return shown
     }
 }
+
+/// What people choose for themselves: a password in an error would be taken for one's own.
+private let chosenSecrets: Set<String> = ["password", "newPassword", "secret"]
 
 extension JSONValue {
     fileprivate var text: String {

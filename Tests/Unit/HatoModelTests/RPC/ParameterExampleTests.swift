@@ -1,0 +1,52 @@
+import HatoModel
+import Testing
+
+/// What errors about parameters show as right.
+@Suite struct ParameterExampleTests {
+    private func shown<Request: RPCRequest>(_: Request.Type, _ error: RPCError) -> String? {
+        (Request.showingWhatIsRight(error) as? RPCError)?.message
+    }
+
+    @Test func everyParameterOfMessagesHasAnExampleThatIsRight() throws {
+        func check<Request: RPCRequest>(_ type: Request.Type) throws {
+            let example = try type.example.request.encodedParams()
+            let names = JSONSchema.of(type, sample: .object(example))["properties"]?.object?.members.map(\.name) ?? []
+            for name in names {
+                var params = example
+                guard let value = type.parameterExamples[name] ?? example[name] else {
+                    Issue.record("\(type.method) has no example of \(name)")
+                    continue
+                }
+                params[name] = value
+                #expect(throws: Never.self, "\(type.method), \(name)") { try type.decode(params) }
+            }
+            for name in type.parameterExamples.members.map(\.name) where !names.contains(name) {
+                Issue.record("\(type.method) has no parameter \(name)")
+            }
+        }
+        for type in Messages.methods { try check(type) }
+    }
+
+    @Test func anErrorShowsTheExampleOfItsParameter() {
+        let missing = RPCError.invalidParams("path", "'path' is missing")
+        #expect(shown(Messages.Get.self, missing) == #"'path' is missing, e.g. "/chats/c1/title""#)
+        let nested = RPCError.invalidArgument("query.orderBy", reason: "r", "Wrong")
+        #expect(shown(Messages.Get.self, nested) == #"Wrong, e.g. {"orderBy":"date","limitToLast":50}"#)
+        let unknown = RPCError.invalidParams("x", "'x' is no known parameter", reason: "unknown_parameter")
+        #expect(
+            shown(Messages.Databases.Drop.self, unknown)
+                == #"'x' is no known parameter; known are database, e.g. {"database":"default"}"#)
+    }
+
+    @Test func whatSaysItselfOrIsAboutNoParameterStaysAsItIs() {
+        let said = RPCError.invalidArgument("path", reason: "r", "Wrong, e.g. /a")
+        #expect(shown(Messages.Get.self, said) == said.message)
+        let other = RPCError.permissionDenied(path: "/a")
+        #expect(shown(Messages.Get.self, other) == other.message)
+    }
+
+    @Test func noPasswordIsProposed() {
+        let weak = RPCError.invalidArgument("password", reason: "WEAK_PASSWORD", "Too short")
+        #expect(shown(Auth.SignUp.self, weak) == "Too short")
+    }
+}
