@@ -4,6 +4,8 @@ public import HatoStorage
 public struct RocksDBOptions: Sendable {
     public var limits = StoreLimits()
     public var memory = RocksDBMemory()
+    /// The store's part of the memtables of `memory`, 0...1.
+    public var memtableShare = 1.0
 
     /// Opens a store although answered commits are missing from it, and gives it a new epoch: what is left is another
     /// history. For an operator who has seen `StoreError.lostCommits` and has no better copy.
@@ -19,14 +21,12 @@ public final class RocksDBMemory: Sendable {
 
     let cache: BlockCache
     /// RocksDB 7.8 lets C programs share a cache but no write buffers: every store gets its part.
-    let memtableBytesPerStore: Int
+    let memtableBytes: Int
 
-    /// `stores` is how many will be opened with this object.
     public init(
-        blockCacheBytes: Int = RocksDBMemory.blockCacheBytes, memtableBytes: Int = RocksDBMemory.memtableBytes,
-        stores: Int = 1
+        blockCacheBytes: Int = RocksDBMemory.blockCacheBytes, memtableBytes: Int = RocksDBMemory.memtableBytes
     ) {
         cache = BlockCache(bytes: blockCacheBytes)
-        memtableBytesPerStore = memtableBytes / max(1, stores)
+        self.memtableBytes = memtableBytes
     }
 }

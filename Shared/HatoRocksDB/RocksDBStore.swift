@@ -37,7 +37,8 @@ public final class RocksDBStore: Store {
 
     private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
         if folder.isCopy, !folder.isNew { try folder.startOpeningCopy() }
-        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory)
+        let database = try RocksDatabase(
+            folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
         let version = try database.newestCommit() ?? 0
         let forgotten = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
         if forgotten > version {

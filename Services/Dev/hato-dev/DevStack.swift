@@ -72,10 +72,12 @@ struct DevStack: RunningService {
 
         init(_ folder: DevFolder) throws {
             var options = RocksDBOptions()
-            options.memory = RocksDBMemory(stores: 3)
+            options.memory = RocksDBMemory()
+            options.memtableShare = 0.125
             auth = try RocksDBStore.open(folder: folder.store("auth"), options: options)
-            messages = try RocksDBStore.open(folder: folder.store("messages"), options: options)
             notifier = try RocksDBStore.open(folder: folder.store("notifier"), options: options)
+            options.memtableShare = 0.75
+            messages = try RocksDBStore.open(folder: folder.store("messages"), options: options)
         }
     }
 

@@ -32,6 +32,14 @@ struct NativeOptions: ~Copyable {
 
     init() { handle = rocksdb_options_create() }
 
+    /// With settings that the C interface has no functions for, as `name=value;name=value`.
+    init(_ text: String) throws(StoreError) {
+        let base = rocksdb_options_create()
+        defer { rocksdb_options_destroy(base) }
+        handle = rocksdb_options_create()
+        try checked { rocksdb_get_options_from_string(base, text, handle, $0) }
+    }
+
     deinit { rocksdb_options_destroy(handle) }
 
     /// What every family has: LZ4, 10 bits of Bloom filter a key, checksums verified.
@@ -63,6 +71,8 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_max_background_jobs(handle, 2)
         rocksdb_options_set_max_open_files(handle, 4096)
         rocksdb_options_set_bytes_per_sync(handle, 1 << 20)
+        // Otherwise compaction reads block by block, with a system call for each.
+        rocksdb_options_compaction_readahead_size(handle, 2 << 20)
         // Silent, above its highest level: RocksDB's own log lies on the same disk, and builds with assertions (Debian's)
         // abort the process at the second line that does not fit. What matters comes back as errors.
         rocksdb_options_set_info_log_level(handle, 6)

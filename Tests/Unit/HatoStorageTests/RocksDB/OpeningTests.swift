@@ -136,7 +136,7 @@ struct OpeningTests {
     @Test func severalStoresOfAProcessShareOneMemory() async throws {
         try await TemporaryFolder.with { folder in
             var options = RocksDBOptions()
-            options.memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 12 << 20, stores: 3)
+            options.memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 4 << 20)
             let stores = try (0..<3).map { try RocksDBStore.open(folder: folder.path("store\($0)"), options: options) }
             for (number, store) in stores.enumerated() {
                 try await store.put(["a": String(number)])
