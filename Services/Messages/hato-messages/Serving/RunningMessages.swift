@@ -32,6 +32,7 @@ struct RunningMessages: RunningService {
         }
         configuration.firstRules =
             start.settings["first-rules"] == "signed-in" ? DefaultRules.signedIn : DefaultRules.deny
+        configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
