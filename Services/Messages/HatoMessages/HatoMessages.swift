@@ -12,7 +12,7 @@ public import HatoStorage
 public import Logging
 import Synchronization
 
-public final class MessagesService: Sendable {
+public final class MessagesServer: Sendable {
     private let store: any Store
     private let parts: ServiceParts
     private let publisher: Publisher

@@ -8,7 +8,7 @@ import Testing
 
 /// A messages service over a memory store, on a port of its own, with clients that speak as whoever a test needs.
 struct RunningMessages {
-    let service: MessagesService
+    let service: MessagesServer
     let store: any Store
     let host: String
     let port: Int
@@ -25,7 +25,7 @@ struct RunningMessages {
         change(&configuration)
         var quiet = Logger(label: "test")
         quiet.logLevel = .critical
-        let service = try MessagesService(
+        let service = try MessagesServer(
             store: store, configuration: configuration, authenticator: NamedCallers(), logger: logger ?? quiet)
         let (host, port) = try await service.start()
         do { try await body(RunningMessages(service: service, store: store, host: host, port: port)) } catch {
