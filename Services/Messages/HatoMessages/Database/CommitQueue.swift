@@ -10,8 +10,8 @@ struct Write: Sendable {
     var caller: Caller
     /// An administrator speaks as the caller, and is told why rules refuse it.
     var isByAdministrator = false
-    /// Followers do not see it.
-    var isHiddenFromFollowers = false
+    /// Followers are told that something was written, not what.
+    var disablesTriggers = false
 }
 
 /// Plans, authorises and commits writes, in the order in which they arrive.
@@ -25,13 +25,16 @@ final class CommitQueue: Sendable {
     private let publisher: Publisher
     private let parts: ServiceParts
     private let pending: PendingChanges
+    private let large: LargeWrites
 
-    init(_ parts: ServiceParts, publisher: Publisher) {
+    /// Throws when the operating system gives no threads.
+    init(_ parts: ServiceParts, publisher: Publisher) throws(StoreError) {
         self.parts = parts
         self.publisher = publisher
         store = parts.store
         catalogue = parts.catalogue
         pending = PendingChanges()
+        large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 2))
     }
 
     /// `answer` gets the etag of a conditional write, and the version at which it is durable.
@@ -39,17 +42,19 @@ final class CommitQueue: Sendable {
         _ write: Write, from session: ConnectionSession,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
-        guard write.mutation.isLarge else {
+        guard write.mutation.isLarge(parts.limits) else {
             return submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
         }
         session.writeBegan()
-        session.holdingTurn { [self] in
-            store.submitRead { [self] in
-                let judged = Result { try JudgedWrite(write, parts) }
-                send(from: session, { [self] in try commit(write, judged.get(), in: $0) }, answer: answer)
-                session.release()
-            }
+        let start = ContinuousClock.now
+        let steps = LargeWrites.Steps { [self] holder, planned, transaction in
+            guard let write = holder.write else { throw MessagesError.stopping }
+            return try commit(write, planned, in: transaction)
+        } ended: { [self] result in
+            ended(result, from: session, since: start, answer: answer)
+            session.release()
         }
+        session.holdingTurn { [large] in large.submit(write, steps) }
     }
 
     /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs
@@ -70,18 +75,23 @@ final class CommitQueue: Sendable {
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         let start = ContinuousClock.now
-        let metrics = parts.metrics
-        store.submit(body) { [publisher] result in
-            switch result {
-            case .success(let committed):
-                published(committed)
-                metrics.wrote(after: ContinuousClock.now - start)
-            case .failure:
-                metrics.refusedWrite()
-            }
-            session.writeEnded()
-            publisher.afterEvents { answer(result) }
+        store.submit(body) { [self] result in
+            if case .success(let committed) = result { published(committed) }
+            ended(result, from: session, since: start, answer: answer)
         }
+    }
+
+    private func ended<Outcome: Sendable>(
+        _ result: Result<Committed<Outcome>, any Error>, from session: ConnectionSession,
+        since start: ContinuousClock.Instant,
+        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        switch result {
+        case .success: parts.metrics.wrote(after: ContinuousClock.now - start)
+        case .failure: parts.metrics.refusedWrite()
+        }
+        session.writeEnded()
+        publisher.afterEvents { answer(result) }
     }
 
     /// On the writer's thread, for every group.
@@ -94,9 +104,9 @@ final class CommitQueue: Sendable {
     /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
     /// conditional write.
     ///
-    /// - Parameter judged: what was found out beforehand; it holds if nothing that it read has changed since.
+    /// - Parameter planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.
     func commit(
-        _ write: Write, _ judged: JudgedWrite? = nil, in transaction: any StoreTransaction
+        _ write: Write, _ planned: PlannedWrite? = nil, in transaction: any StoreTransaction
     ) throws -> String? {
         let database = try catalogue.forWriting(write.database)
         let reader = StoreTreeReader(transaction)
@@ -105,21 +115,26 @@ final class CommitQueue: Sendable {
         var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
         judge.history = history
         var resolved: ResolvedMutation
-        if let judged, try judged.holds(in: database, history) {
-            if let refusal = judged.refusal { throw refusal }
-            resolved = judged.resolved
+        if let planned {
+            resolved = planned.resolved
         } else {
             resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
             try judge.authorise(resolved, by: write.caller)
         }
         try judge.authorise(conditionOf: write.mutation, by: write.caller)
         resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
-        let plan = try database.planner.plan(resolved, reading: reader, history: history)
+        let ahead = try planned?.check(in: database, history, resolved, reader)
+        let plan = try ahead?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
         guard !plan.isEmpty else { return plan.etag }
-        plan.rows.apply(to: TransactionRows(transaction))
+        if let ahead {
+            database.planner.adopt(ahead)
+            planned?.applyRows(to: transaction)
+        } else {
+            plan.rows.apply(to: StoreRows(transaction))
+        }
         let note = CommitNote(
-            version: transaction.nextVersion, database: database.id, plan: plan, uid: write.caller.uid,
-            isHiddenFromFollowers: write.isHiddenFromFollowers)
+            version: transaction.nextVersion, database: database.id, plan: plan,
+            cutChanges: ahead == nil ? nil : planned?.cutChanges, by: write)
         transaction.record(note.record.span)
         transaction.attach(note)
         pending.append(note)
@@ -134,6 +149,7 @@ struct ServiceParts: Sendable {
     var limits: MessagesLimits
     var metrics: MessagesMetrics
     var rulesMeter: RulesMeter
+    var allowances: WriteAllowances
     /// Milliseconds since 1970.
     var now: @Sendable () -> Int64
 }

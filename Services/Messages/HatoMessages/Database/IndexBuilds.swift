@@ -64,7 +64,7 @@ final class IndexBuilds: Sendable {
         var indexes = database.indexes
         indexes.pageApplied(page)
         let next = database.with(indexes)
-        page.rows.apply(to: TransactionRows(transaction))
+        page.rows.apply(to: StoreRows(transaction))
         next.putIndexes(into: transaction)
         if page.cursor == nil { transaction.attach(DatabaseChange(id: next.id, database: next)) }
         parts.catalogue.write(name, next)

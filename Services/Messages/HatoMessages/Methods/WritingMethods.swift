@@ -10,6 +10,7 @@ struct WritingMethods: Sendable {
     var sessions: ConnectionSessions
     var limits: MessagesLimits
     var now: @Sendable () -> Int64
+    private let allowances: WriteAllowances
     private let keys = PushKeys()
 
     init(queue: CommitQueue, sessions: ConnectionSessions, parts: ServiceParts) {
@@ -17,6 +18,7 @@ struct WritingMethods: Sendable {
         self.sessions = sessions
         limits = parts.limits
         now = parts.now
+        allowances = parts.allowances
     }
 
     func add(to router: inout RPCRouter) {
@@ -83,6 +85,7 @@ struct WritingMethods: Sendable {
         _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
+        do { try allowances.take(context, now: now()) } catch { return answer(.failure(error)) }
         let write = Write(
             database: database ?? .default, mutation: mutation, caller: context.caller,
             isByAdministrator: context.isByAdministrator)
