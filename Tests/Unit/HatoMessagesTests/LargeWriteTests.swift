@@ -115,6 +115,31 @@ import Testing
         }
     }
 
+    /// A small write that is compared with a large node keeps the order of its connection too.
+    @Test func aLargeNodeIsHashedBeforeTheTurnOfAWrite() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let text = JSONValue.string(String(repeating: "x", count: 400))
+            _ = try await client.call(Messages.Set(path: "/a", value: large(text)))
+            var get = Messages.Get(path: "/a")
+            get.etag = true
+            let etag = try #require(try await client.call(get).etag)
+            let line = try await RawLines.connect(running)
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}}"#)
+            for (id, member) in [(2, #""ifMatch":"\#(etag)","value":{"b":1}"#), (3, #""ifMatch":"x","value":2"#)] {
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":\#(id),"method":"messages.set","params":{"path":"/a",\#(member)}}"#)
+            }
+            try await line.send(#"{"jsonrpc":"2.0","id":4,"method":"messages.set","params":{"path":"/a/c","value":3}}"#)
+            for id in 1...4 {
+                let answer = try await line.next()
+                #expect(answer["id"] == .number(Double(id)))
+                #expect((answer["error"] == nil) == (id != 3))
+            }
+            #expect(try await client.call(Messages.Get(path: "/a")).value == ["b": 1, "c": 3])
+        }
+    }
+
     @Test func aPushWithAKeyOfTheClientsMayBeRepeated() async throws {
         try await RunningMessages.with { running in
             let client = running.user("u")

@@ -42,7 +42,9 @@ final class CommitQueue: Sendable {
         _ write: Write, from session: ConnectionSession,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
-        guard write.mutation.isLarge(parts.limits) else {
+        let isLarge = write.mutation.isLarge(parts.limits)
+        let comparesEtag = if case .etag? = write.mutation.condition { true } else { false }
+        guard isLarge || comparesEtag else {
             return submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
         }
         session.writeBegan()
@@ -54,7 +56,9 @@ final class CommitQueue: Sendable {
             ended(result, from: session, since: start, answer: answer)
             session.release()
         }
-        session.holdingTurn { [large] in large.submit(write, steps) }
+        session.holdingTurn { [large] in
+            if isLarge { large.submit(write, steps) } else { large.submitConditional(write, steps) }
+        }
     }
 
     /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs

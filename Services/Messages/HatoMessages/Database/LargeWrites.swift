@@ -1,8 +1,9 @@
 import HatoModel
 import HatoStorage
+import HatoTree
 import Synchronization
 
-/// Takes large writes to the writer, each planned on a thread for such work before its turn (`PlannedWrite`).
+/// Takes large writes to the writer, and those that ask for the hash of a large node, each planned on a thread for such work before its turn (`PlannedWrite`).
 ///
 /// **Order.** Such a write holds the turn of its connection until it is done: what the connection sends after it comes
 /// after it. When something it rests on has changed by its turn it is planned again, a few times; then the writer plans it
@@ -53,6 +54,21 @@ struct LargeWrites: Sendable {
     }
 
     func submit(_ write: Write, _ steps: Steps) { attempt(1, Holder(write), steps) }
+
+    /// A write of another size whose condition may ask for the hash of a large node: most are of small ones, so its turn
+    /// comes first.
+    func submitConditional(_ write: Write, _ steps: Steps) {
+        var first = write
+        first.mutation.hashedBytesMax = Self.hashedInTurnBytesMax
+        let holder = Holder(write)
+        parts.store.submit({ [first] in try steps.commit(Holder(first), nil, $0) }) { result in
+            if case .failure(TreeError.tooBig) = result { return attempt(1, holder, steps) }
+            steps.ended(result)
+        }
+    }
+
+    /// Some milliseconds.
+    private static let hashedInTurnBytesMax = 256 << 10
 
     private func attempt(_ number: Int, _ holder: Holder, _ steps: Steps) {
         threads.submit {

@@ -33,7 +33,6 @@ enum StoreKeys {
 
     static func indexRows(of database: DatabaseID) -> [UInt8] { key(.indexRows, database) }
 
-<<<<<<< HEAD
     static let disconnects = KeyRange(prefix: [Room.disconnects.rawValue])
 
     /// Everything that one connection has left: what follows is `DisconnectRecord`'s.
@@ -42,12 +41,12 @@ enum StoreKeys {
         encoder.append(Room.disconnects.rawValue)
         encoder.append(connection)
         return encoder.bytes
-=======
+    }
+
     /// Rows that lie side by side, with no other's between them, begin with so many bytes in common: those of the tree of
     /// a database, or of one of its indexes.
     static func sectionLength(of row: Span<UInt8>) -> Int {
         row.count > 0 && row[0] == Room.indexRows.rawValue ? 9 : 5
->>>>>>> 90d0d64 (Plan large writes before their turn, and bound what one client and one write may bring)
     }
 
     private static func key(_ room: Room, _ database: DatabaseID) -> [UInt8] {

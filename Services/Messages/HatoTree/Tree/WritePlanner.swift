@@ -41,7 +41,7 @@ public struct WritePlanner: Sendable {
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
         let (mutation, targets) = (resolved.mutation, resolved.targets)
-        try check(mutation, history) { try storedEtag(mutation.path, reader) }
+        try check(mutation, history) { try storedEtag(mutation, reader) }
         var draft = PlanDraft(reader: reader, codec: codec, memory: memory)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: mutation.hidesStored, history: history)
@@ -172,15 +172,15 @@ extension WritePlanner {
     /// The etag of a node, and the node itself unless it is too large for an error to carry.
     ///
     /// A large node is hashed once, however many writes ask for it before it changes: every other write waits meanwhile.
-    private func storedEtag(_ path: TreePath, _ reader: any TreeReader) throws -> StoredEtag {
-        if let etag = etags.etag(at: path) { return StoredEtag(etag: etag, value: nil) }
-        let stored = try hashedEtag(path, reader)
-        if stored.value == nil { etags.remember(stored.etag, at: path) }
+    private func storedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
+        if let etag = etags.etag(at: mutation.path) { return StoredEtag(etag: etag, value: nil) }
+        let stored = try hashedEtag(mutation, reader)
+        if stored.value == nil { etags.remember(stored.etag, at: mutation.path) }
         return stored
     }
 
-    private func hashedEtag(_ path: TreePath, _ reader: any TreeReader) throws -> StoredEtag {
-        let node = try NodeReader(reader, codec: codec).node(at: path, bytesMax: WritePlanner.hashedBytesMax)
+    private func hashedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
+        let node = try NodeReader(reader, codec: codec).node(at: mutation.path, bytesMax: mutation.hashedBytesMax)
         let isSmall = node.byteCount <= EtagMemory.smallBytesMax
         return StoredEtag(etag: SimpleHash.etag(node), value: isSmall ? node : nil)
     }
@@ -202,7 +202,7 @@ extension WritePlanner {
         try draft.write(targets)
         try appendIndexRows(&draft)
         var etag: StoredEtag?
-        if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation.path, reader) }
+        if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation, reader) }
         return AheadPlan(
             plan: plan(draft, resolved), basis: PlanBasis(targets.map(\.path), draft.changes), storedEtag: etag)
     }
@@ -213,7 +213,7 @@ extension WritePlanner {
         history: (any ChangeHistory)?
     ) throws {
         try check(resolved.mutation, history) {
-            try ahead.storedEtag ?? storedEtag(resolved.mutation.path, reader)
+            try ahead.storedEtag ?? storedEtag(resolved.mutation, reader)
         }
     }
 
