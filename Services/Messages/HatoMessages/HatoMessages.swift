@@ -43,9 +43,7 @@ public final class MessagesService: Sendable {
             store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
             rulesMeter: meter, now: configuration.now)
         self.parts = parts
-        let publisher = try Publisher { post, setActive in
-            ListenerRegistry(parts, logger: logger, post: post, setActive: setActive)
-        }
+        let publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }
         self.publisher = publisher
         queue = CommitQueue(parts, publisher: publisher)
         disconnects = DisconnectRuns(parts, queue: queue, logger: logger)

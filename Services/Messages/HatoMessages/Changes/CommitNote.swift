@@ -15,6 +15,8 @@ final class CommitNote: Sendable {
     /// What followers are told by: cut as its record is, so that live and later they are told the same.
     let cutChanges: [PathChange]
     let isHiddenFromFollowers: Bool
+    /// Over 1 MiB: its record is cut.
+    let isLarge: Bool
 
     /// First byte of a record: what `ChangeRecord` does not know.
     private static let hidden: UInt8 = 1
@@ -26,6 +28,7 @@ final class CommitNote: Sendable {
         self.uid = uid
         changes = plan.changes
         cutChanges = ChangeRecord.cut(plan.changes)
+        isLarge = cutChanges.contains { $0.isTruncated }
         self.isHiddenFromFollowers = isHiddenFromFollowers
     }
 
@@ -38,6 +41,7 @@ final class CommitNote: Sendable {
         uid = change.uid
         changes = change.changes
         cutChanges = change.changes
+        isLarge = changes.contains { $0.isTruncated }
         isHiddenFromFollowers = record.first == Self.hidden
     }
 

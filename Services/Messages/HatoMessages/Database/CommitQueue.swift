@@ -80,7 +80,7 @@ final class CommitQueue: Sendable {
                 metrics.refusedWrite()
             }
             session.writeEnded()
-            publisher.afterEvents { answer(result) }
+            publisher.afterEvents(of: try? result.get().version, to: session.id) { answer(result) }
         }
     }
 
