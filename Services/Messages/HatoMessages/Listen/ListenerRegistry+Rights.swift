@@ -49,10 +49,11 @@ extension ListenerRegistry {
 
     /// Judges the rights that a group has put in doubt, in the state after it. Returns the listeners that go on but are
     /// shown only that state: between two of the commits they may have had no right.
-    func judge(_ doubts: [UInt64: Int], after before: UInt64) -> [Listener] {
+    func judge(_ doubts: RightDoubts, of group: CommitGroup, after before: UInt64) -> [Listener] {
+        let kept = doubts.first.keys.sorted().filter { id in rights[id].map { judge($0) } ?? false }
+        let unsure = kept.isEmpty ? [] : doubts.unsure(in: group, rights)
         var passedOver: [Listener] = []
-        for (id, count) in doubts.sorted(by: { $0.key < $1.key }) {
-            guard let right = rights[id], judge(right), count > 1 else { continue }
+        for right in kept.filter(unsure.contains).compactMap({ rights[$0] }) {
             for listener in right.listeners.values.sorted(by: { $0.id < $1.id }) {
                 switch listener.state {
                 case .live:
