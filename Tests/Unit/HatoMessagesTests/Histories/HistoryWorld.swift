@@ -268,6 +268,8 @@ final class HistoryWorld {
                 if random.chance(1, in: 3), listener.query == nil {
                     request.etag = SimpleHash.etag(listener.sight.node)
                 }
+                // Versions of another history are not compared with.
+                if request.epoch != store.epoch.description { listener.forgetVersion() }
             }
             try listen(listener, request)
         }
