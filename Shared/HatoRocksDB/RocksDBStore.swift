@@ -115,13 +115,14 @@ public final class RocksDBStore: Store {
                 try Files.remove(path)
                 return RocksPreparedRows(nil, byteCount: 0)
             }
-            try prepared.sync(path)
+            try prepared.makeCopy(of: path)
             try database.whileOpen { () throws(StoreError) in
                 try database.writeOutRows(from: range.lower, through: range.upper)
             }
             return RocksPreparedRows(path, byteCount: file.byteCount)
         } catch {
             try? Files.remove(path)
+            try? Files.remove(RocksPreparedRows.copy(of: path))
             throw error
         }
     }

@@ -301,7 +301,7 @@ final class RocksDatabase: @unchecked Sendable {
     func dropCommits(through version: UInt64) throws(StoreError) {
         let batch = WriteBatch(rows: commits, commits: commits, about: about)
         let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
-        batch.deleteRange(lower, upper)
+        batch.deleteRange(lower.span, upper.span)
         try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
         let last = version.bigEndianBytes
         try checked { hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0) }

@@ -17,13 +17,14 @@ extension Files {
                 try createNewFolder(to)
                 try copyFolder(from, to: to)
             } else {
-                try copy(from, to: to)
+                try copyFile(from, to: to)
             }
         }
         try syncFolder(of: target + "/.")
     }
 
-    private static func copy(_ source: String, to target: String) throws(StoreError) {
+    /// Its bytes are on disk when this returns; its name not yet.
+    package static func copyFile(_ source: String, to target: String) throws(StoreError) {
         let (from, to) = (try OpenFile(source, access: .read), try OpenFile(target, access: .createEmpty))
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var offset = 0
