@@ -175,7 +175,7 @@ final class CommitQueue: Sendable {
         }
         let note = CommitNote(
             version: transaction.nextVersion, database: database.id, plan: plan,
-            cutChanges: ahead == nil ? nil : planned?.cutChanges, by: write)
+            cut: ahead == nil ? nil : planned?.cutChanges, by: write)
         transaction.record(note.record.span)
         transaction.attach(note)
         pending.append(note)

@@ -33,6 +33,8 @@ extension ListenerRegistry {
     }
 
     func give(_ right: ReadRight?, to listener: Listener) {
+        // Taking the right of the only one who lives by it ends it.
+        guard listener.right !== right else { return }
         takeRight(of: listener)
         listener.right = right
         right?.listeners[listener.id] = listener
@@ -144,7 +146,7 @@ extension ListenerRegistry {
         guard let new = change.database,
             let old = last ?? topics.values.first(where: { $0.key.database == change.id })?.database
         else { return false }
-        return old.record.rules != new.record.rules
+        return !old.record.rules.hasSameBytes(as: new.record.rules)
     }
 
     /// Rules, indexes, or the end of a database: windows are read by the indexes there are now.

@@ -236,12 +236,13 @@ final class ListenerRegistry {
     func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
         for id in gathering[connection]?.sorted() ?? [] where version > 0 {
             // Its own writes end its gathering.
-            guard let listener = listeners[id], !listener.missed.isEmpty, listener.topic.lastChanged >= version
-            else { continue }
+            guard let listener = listeners[id], listener.topic.lastChanged >= version else { continue }
             switch listener.state {
             case .gathering:
+                guard !listener.missed.isEmpty else { continue }
                 heldAnswers.wait(connection, for: id, after: 0)
                 load(listener, .missed(listener.missed))
+            // What it lacks may be on its way already.
             case .loading: heldAnswers.wait(connection, for: id, after: 0)
             case .live, .waiting, .ended: break
             }

@@ -23,7 +23,8 @@ struct PreparedFilesTests {
             var store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             let (rows, others) = (try prepared(store, 1_000), try prepared(store, 1))
             _ = try await store.write { $0.take([rows]) }
-            #expect(try files(folder).count == 3, "the rows of one with their copy, and what the other keeps until it goes")
+            #expect(
+                try files(folder).count == 3, "the rows of one with their copy, and what the other keeps until it goes")
             withExtendedLifetime((rows, others)) {}
             store.close()
             store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
