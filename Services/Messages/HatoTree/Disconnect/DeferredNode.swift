@@ -151,7 +151,7 @@ public struct DeferredWrite: Sendable, Hashable {
         // No row is read or written: any prefix will do.
         let codec = TreeKeyCodec(prefix: [0])
         let source = StoredNumbers(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
-        let targets = try WritePlanner(codec: codec).targets(of: mutation, source)
+        let targets = try WritePlanner.targets(of: mutation, source)
         let values: [JSONValue] =
             switch mutation.operation {
             case .set(let value), .push(let value, _, _): [value]
