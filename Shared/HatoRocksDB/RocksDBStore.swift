@@ -24,12 +24,15 @@ public final class RocksDBStore: Store {
     /// Opens the store in `folder`, which is created when it is missing.
     ///
     /// Throws `.locked` when somebody has it open, `.newerFormat`, `.lostCommits` when answered commits are missing,
-    /// `.corrupted`, and `.io` when the folder cannot be written (or is somebody else's).
+    /// `.corrupted`, and `.io` when the folder cannot be written (or is somebody else's, or another service's).
+    ///
+    /// - Parameter service: whose data it holds: noted in the folder the first time, compared with that later.
     public static func open(
-        folder: String, options: RocksDBOptions = RocksDBOptions()
+        folder: String, of service: String? = nil, options: RocksDBOptions = RocksDBOptions()
     ) throws(StoreError) -> RocksDBStore {
         let storeFolder = try StoreFolder(opening: folder)
         do {
+            if let service { try storeFolder.belong(to: service) }
             return try RocksDBStore(storeFolder, options)
         } catch {
             storeFolder.close()

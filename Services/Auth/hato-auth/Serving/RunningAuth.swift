@@ -20,7 +20,7 @@ struct RunningAuth: RunningService {
         let keys = try start.administratorKeys()
         let folder = start.settings["data"]
         try DataFolder.make(folder)
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: AuthTarget.service)
         do {
             let service = try await AuthService.open(
                 configuration, store: store, administratorKeys: keys,

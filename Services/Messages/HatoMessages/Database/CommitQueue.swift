@@ -141,14 +141,17 @@ final class CommitQueue: Sendable {
             group: group.commits.count, through: group.snapshot.version, in: group.syncTime)
     }
 
+    /// What `WritePlanner.resolve` said of a write before its turn.
+    typealias Resolution = Result<ResolvedMutation?, any Error>
+
     /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
     /// conditional write.
     ///
     /// - Parameters:
     ///   - planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.
-    ///   - ahead: what `WritePlanner.resolve` said of it before its turn, if it was asked.
+    ///   - ahead: nil when it was not asked.
     func commit(
-        _ write: Write, _ planned: PlannedWrite? = nil, resolved ahead: Result<ResolvedMutation?, any Error>? = nil,
+        _ write: Write, _ planned: PlannedWrite? = nil, resolved ahead: Resolution? = nil,
         in transaction: any StoreTransaction
     ) throws -> String? {
         let database = try catalogue.forWriting(write.database)
@@ -167,7 +170,10 @@ final class CommitQueue: Sendable {
         resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
         let made = try planned?.check(in: database, history, resolved, reader)
         let plan = try made?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
-        guard !plan.isEmpty else { return plan.etag }
+        if plan.isEmpty {
+            // That nothing has changed, as an old version would say, tells what is stored.
+            guard try judge.hidesOutcome(of: resolved, from: write.caller) else { return plan.etag }
+        }
         if let made {
             database.planner.adopt(made)
             planned?.applyRows(to: transaction)

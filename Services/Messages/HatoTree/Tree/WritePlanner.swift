@@ -264,6 +264,8 @@ public struct ResolvedMutation: Sendable {
         set { mutation.hidesStored = newValue }
     }
 
+    public var isPush: Bool { if case .push = mutation.operation { true } else { false } }
+
     /// What rules judge.
     public var rulesTargets: [RulesTarget] { targets.map { RulesTarget(path: $0.path, node: $0.node) } }
 }

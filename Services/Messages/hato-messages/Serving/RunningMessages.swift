@@ -36,7 +36,7 @@ struct RunningMessages: RunningService {
         configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: MessagesTarget.service)
         let service: MessagesServer
         do {
             service = try MessagesServer(

@@ -28,7 +28,7 @@ struct RunningNotifier: RunningService {
         }
         try NotifierSettings.apply(start.settings, to: &configuration)
         try DataFolder.make(folder)
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: NotifierTarget.service)
         do {
             start.show(storeOf: NotifierTarget.service) { store.statistics }
             let server = try await NotifierServer.start(configuration, store: store, logger: start.logger)

@@ -57,6 +57,8 @@ struct HistoryTests {
                 let found = try await seen.first(40)
                 #expect(found == expected, "seed \(seed) group \(group)")
             }
+            // Answered when everything before it is durable.
+            _ = try await store.write { _ in }
             try compare(store.snapshot(), with: model, range: .all, "seed \(seed) at the end")
         }
     }
