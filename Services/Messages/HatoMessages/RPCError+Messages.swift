@@ -38,6 +38,13 @@ enum MessagesError: Error, Sendable {
 
 extension MessagesError: RPCErrorConvertible {
     var rpcError: RPCError {
+extension MessagesError {
+    static func tooManyValues(of mutation: Mutation, max: Int) -> MessagesError {
+        let isUpdate = if case .update = mutation.operation { true } else { false }
+        return .tooManyValues(parameter: isUpdate ? "values" : "value", max: max)
+    }
+}
+
         switch self {
         case .databaseNotFound, .databaseExists, .tooManyDatabases, .wrongRules, .rulesTooLong, .tooManyIndexes:
             databaseError

@@ -73,6 +73,19 @@ import Testing
             ["/a/x/z": 3, "/a/y": 2]),
     ]
 
+    @Test(
+        arguments: [
+            1, nil, "鳩", ["a": "x", "b": ["c": true]], [".value": "x", ".priority": "later"],
+            [".priority": 7, "a": [".sv": "timestamp"], "b": [".value": [".sv": "timestamp"], ".priority": 1]],
+        ] as [JSONValue])
+    func bytesAreKnownBeforeANodeIsMade(of value: JSONValue) throws {
+        let (set, update) = (Mutation.set(value, at: try TreePath("/a")), ["b/c": value] as JSONObject)
+        let kept = try #require(try DeferredWrite.all(of: set).first).node.byteCount
+        #expect(DeferredWrite.byteCount(of: set, upTo: kept) == kept)
+        #expect(DeferredWrite.byteCount(of: set, upTo: kept - 1) >= kept)
+        #expect(DeferredWrite.byteCount(of: .update(update, at: try TreePath("/a")), upTo: 10_000) == kept + 3)
+    }
+
     @Test(arguments: cases) func callsAddUpToOnePicture(_ which: Case) throws {
         let batches = try Self.tree(which.calls).batches
         #expect(batches.count == (which.written.isEmpty ? 0 : 1))
