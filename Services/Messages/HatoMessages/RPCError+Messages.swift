@@ -28,6 +28,8 @@ enum MessagesError: Error, Sendable {
     case onDisconnectFull
     case tooManyExports(max: Int)
     case exportNotFound(String)
+    /// A handle is of another export, of this place.
+    case otherExport(database: DatabaseName, TreePath)
     case wrongRow(index: Int, String)
     case verifying
     case tooManyValues(parameter: String, max: Int)
@@ -36,8 +38,6 @@ enum MessagesError: Error, Sendable {
     case stopping
 }
 
-extension MessagesError: RPCErrorConvertible {
-    var rpcError: RPCError {
 extension MessagesError {
     static func tooManyValues(of mutation: Mutation, max: Int) -> MessagesError {
         let isUpdate = if case .update = mutation.operation { true } else { false }
@@ -45,6 +45,8 @@ extension MessagesError {
     }
 }
 
+extension MessagesError: RPCErrorConvertible {
+    var rpcError: RPCError {
         switch self {
         case .databaseNotFound, .databaseExists, .tooManyDatabases, .wrongRules, .rulesTooLong, .tooManyIndexes:
             databaseError
@@ -58,7 +60,7 @@ extension MessagesError {
             .compacted:
             listeningError
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
-        case .tooManyExports, .exportNotFound, .wrongRow, .verifying, .stopping: movingError
+        case .tooManyExports, .exportNotFound, .otherExport, .wrongRow, .verifying, .stopping: movingError
         case .tooManyValues(let parameter, let max):
             .invalidArgument(
                 parameter, reason: "too_many_values",
@@ -165,6 +167,11 @@ extension MessagesError {
                 .notFound, reason: "export_not_found",
                 "The export \"\(handle)\" has ended; begin anew without snapshot",
                 data: ["parameter": "snapshot"])
+        case .otherExport(let database, let path):
+            .invalidArgument(
+                "snapshot", reason: "invalid_snapshot",
+                "This snapshot is of the export of \"\(path)\" of the database \"\(database)\"; "
+                    + "the first page of another export has none")
         case .wrongRow(let index, let problem):
             .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
         case .verifying:

@@ -59,8 +59,10 @@ struct MovingMethods: Sendable {
             let database = try view.database(request.database)
             try IssuedTexts.checkSnapshot(request.snapshot)
             let now = parts.now()
+            let place = ExportSnapshots.Place(
+                name: request.database ?? .default, database: database.id, path: request.path)
             let snapshot: any StoreSnapshot =
-                if let handle = request.snapshot { try exports.snapshot(of: handle, now: now) } else {
+                if let handle = request.snapshot { try exports.snapshot(of: handle, place, now: now) } else {
                     view.lasting ?? view.snapshot
                 }
             let limit = request.limit ?? Self.exportRowsDefault
@@ -72,7 +74,7 @@ struct MovingMethods: Sendable {
                 database: database, path: request.path, after: request.after, rowsMax: limit,
                 bytesMax: parts.limits.responseBytesMax / 4
             ).read(snapshot)
-            let handle = try request.snapshot ?? exports.open(snapshot, now: now)
+            let handle = try request.snapshot ?? exports.open(snapshot, of: place, now: now)
             if page.after == nil { exports.close(handle) }
             // Written as it is read: most of an export's time would go into making values only to write them.
             var writer = JSONWriter(capacity: page.rows.count + 256)
