@@ -61,6 +61,45 @@ import Testing
         }
     }
 
+    @Test func pageFitsIntoAnAnswerWhateverItsTextsTakeAsJSON() async throws {
+        try await RunningMessages.with(change: {
+            $0.server.limits.responseBytesMax = 8_000
+            $0.limits.exportSnapshotsMax = 1
+        }) { running in
+            let client = running.administrator
+            var tree: JSONObject = [:]
+            for number in 10..<22 { tree["k\(number)"] = .string(String(repeating: "x", count: 150)) }
+            // Twice as long as JSON, then six times.
+            tree["k22"] = .string(String(repeating: "\"", count: 3_500))
+            for number in 23..<60 { tree["k\(number)"] = .string(String(repeating: "\u{1}", count: 150)) }
+            _ = try await client.call(Messages.Set(path: "/a", value: .object(tree)))
+            var request = Messages.Export(path: "/a", limit: 1_000)
+            var rows: [[JSONValue]] = []
+            repeat {
+                let page = try await client.call(request)
+                rows += page.rows
+                (request.snapshot, request.after) = (page.snapshot, page.after)
+            } while request.after != nil
+            #expect(rows == tree.members.map { [.string("/" + $0.name), $0.value] })
+        }
+    }
+
+    @Test func exportThatCannotBeginHoldsNoSnapshot() async throws {
+        try await RunningMessages.with(change: {
+            $0.server.limits.responseBytesMax = 2_000
+            $0.limits.exportSnapshotsMax = 1
+        }) { running in
+            let client = running.administrator
+            _ = try await client.call(
+                Messages.Set(path: "/a", value: ["b": .string(String(repeating: "\"", count: 1_500)), "c": 1]))
+            for _ in 0..<2 {
+                let refused = await refusal { try await client.call(Messages.Export(path: "/a")) }
+                #expect(refused?.reason == "too_big")
+            }
+            _ = try await client.call(Messages.Export(path: "/a/c"))
+        }
+    }
+
     @Test func exportNamesTheParameterThatIsWrong() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

@@ -12,6 +12,8 @@ struct MovingMethods: Sendable {
     let backupFolder: BackupFolder?
 
     private static let exportRowsDefault = 1_000
+    /// What an answer has beside its result: an id of ordinary length, and the words of JSON-RPC.
+    private static let envelopeBytes = 128
 
     func add(to router: inout RPCRouter) {
         router.handleInOrder(Messages.Export.self) { export($0, $1, $2) }
@@ -88,6 +90,11 @@ struct MovingMethods: Sendable {
                 writer.write(after)
             }
             writer.endObject()
+            if request.snapshot == nil, writer.count > parts.limits.responseBytesMax - Self.envelopeBytes {
+                // Nobody would learn the handle.
+                exports.close(handle)
+                throw TreeError.tooBig(bytesMax: parts.limits.responseBytesMax)
+            }
             reply.succeed(encoded: EncodedJSON(writer))
         }
     }
