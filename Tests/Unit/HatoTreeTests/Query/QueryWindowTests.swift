@@ -105,6 +105,36 @@ import Testing
         #expect(told.hasPrefix(#"{"type":"put","path":"/c","data":{"date":3,"f0":1,"#))
     }
 
+    /// The whole value is written as it is read, and refused when it is too big.
+    @Test func whatIsTooBigForAnEventIsAFreshValue() throws {
+        let long = JSONValue.string(String(repeating: "x", count: 400))
+        for query: JSONValue in [
+            ["orderBy": "date", "limitToLast": 2], ["orderBy": "date", "startAt": 2], ["orderBy": "date"],
+        ] {
+            var world = try World(Self.three, query)
+            func hear(_ changes: [PathChange]) throws -> String {
+                let (tree, path) = (world.tree, world.window.path)
+                let runner = QueryRunner(tree.rows, codec: tree.codec, indexCodec: tree.indexCodec, bytesMax: 1_000)
+                let update = try world.window.apply(changes, reading: runner)
+                let plan = QueryPlan(world.window.query, at: path, in: tree.catalog)
+                let fresh = try QueryWindow(world.window.query, at: path, by: plan, reading: tree.runner)
+                #expect(world.window.count == fresh.count)
+                return if case .events = update { "events" } else { "\(update)" }
+            }
+            // One child that comes in, several of one group, and one that is touched at many places.
+            #expect(try hear(world.tree.set("/m/d", ["date": 4, "t": long, "u": long, "v": long])) == "fresh")
+            #expect(try hear(world.tree.set("/m/d", ["date": 4])) == "events")
+            var changes: [PathChange] = []
+            for key in ["b", "c", "d"] {
+                changes += try world.tree.set("/m/\(key)/t", long)
+                changes += try world.tree.set("/m/\(key)/date", 7)
+            }
+            for index in 0..<100 { changes += try world.tree.set("/m/d/f\(index)", 1) }
+            #expect(try hear(changes) == "fresh")
+            #expect(try hear(world.tree.set("/m/d/f1", 2)) == "events")
+        }
+    }
+
     @Test func pushIntoAWindowReadsOnlyThatChild() throws {
         var children: JSONObject = [:]
         for index in 0..<200 { children["k\(index)"] = ["date": .number(Double(index))] }
