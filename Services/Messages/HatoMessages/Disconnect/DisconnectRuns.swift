@@ -55,8 +55,10 @@ final class DisconnectRuns: Sendable {
     /// that was restored from a backup, with what came after the backup. Throws when that cannot be read.
     func finishFormerRun() async throws {
         let store = parts.store
-        let databases = Dictionary(
-            uniqueKeysWithValues: parts.catalogue.readable.map { ($0.value.id, $0.key) })
+        // In a damaged store two may have one id; that is for `verify` to tell.
+        let databases = Dictionary(parts.catalogue.readable.map { ($0.value.id, $0.key) }) { one, other in
+            one.rawValue < other.rawValue ? one : other
+        }
         let remains: DisconnectRemains = try await withCheckedThrowingContinuation { [totals] continuation in
             store.submitRead {
                 continuation.resume(

@@ -135,6 +135,26 @@ import Testing
         }
     }
 
+    @Test func indexThatNamesAChildTwiceIsNoTrap() throws {
+        var tree = try IndexedTree(rules: Self.rules)
+        try tree.set("/m", Self.three)
+        let path = try TreePath("/m")
+        let definition = try #require(tree.catalog.indexes.first?.definition)
+        let collection = tree.indexCodec.prefix(of: definition.id, collection: path.keys)
+        let row = IndexKeyCodec.row(collection, SortPlace(.leaf(.number(9)), TreeKey(unchecked: "b")))
+        let nothing: [UInt8] = []
+        tree.rows.put(row.span, nothing.span)
+        let query = try TreeQuery(["orderBy": "date", "limitToLast": 2])
+        let plan = QueryPlan(query, at: path, in: tree.catalog)
+        var window = try QueryWindow(query, at: path, by: plan, reading: tree.runner)
+        for date in [0, 5, 10] as [JSONValue] {
+            for key in ["a", "b", "c", "d"] {
+                _ = try window.apply(tree.set("/m/\(key)", ["date": date]), reading: tree.runner)
+                _ = try window.apply(tree.set("/m/\(key)", .null), reading: tree.runner)
+            }
+        }
+    }
+
     @Test func pushIntoAWindowReadsOnlyThatChild() throws {
         var children: JSONObject = [:]
         for index in 0..<200 { children["k\(index)"] = ["date": .number(Double(index))] }
