@@ -2,6 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
 import Testing
 
@@ -97,6 +98,21 @@ import Testing
         }
     }
 
+    /// Else it would stay in the store, and the next start would write it over what came later.
+    @Test func whatCannotBeReadHoldsUpNothingElse() async throws {
+        let store = try UnreadableStore()
+        try await RunningMessages.with(rules: Self.rules, store: store) { running in
+            let line = try await RawLines.connect(running, as: "a")
+            for place in ["a", "unreadable/b", "c", "d"] {
+                try await line.ask("set", #""path":"/public/\#(place)","value":1"#)
+            }
+            store.hide("unreadable")
+            line.end(.closed)
+            try await running.waitFor(["public": ["a": 1, "c": 1, "d": 1, "unreadable": ["b": 0]]])
+            try await eventually("nothing is kept") { try running.keptRows().isEmpty }
+        }
+    }
+
     @Test func remainsOfADroppedDatabaseAreForgotten() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let client = running.administrator
@@ -115,6 +131,8 @@ import Testing
                 await client.close()
             }
             // In the same run, what is left anew takes the place of what was left for the old one.
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/public/unreadable/b", value: 0))
             try await line.ask("set", #""database":"b","path":"/y","value":1"#)
             #expect(try running.keptRows().count == 2)
             await client.close()
