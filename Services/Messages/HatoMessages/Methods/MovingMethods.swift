@@ -65,7 +65,7 @@ struct MovingMethods: Sendable {
                 name: request.database ?? .default, database: database.id, path: request.path)
             let snapshot: any StoreSnapshot =
                 if let handle = request.snapshot { try exports.snapshot(of: handle, place, now: now) } else {
-                    view.lasting ?? view.snapshot
+                    (view.lasting ?? view.snapshot).uncached
                 }
             let limit = request.limit ?? Self.exportRowsDefault
             guard (1...parts.limits.exportRowsMax).contains(limit) else {
