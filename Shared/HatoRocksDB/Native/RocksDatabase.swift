@@ -87,14 +87,14 @@ final class RocksDatabase: @unchecked Sendable {
         return try body()
     }
 
-    /// Visits rows at `snapshot` with the database surely open.
+    /// Visits rows with the database surely open.
     func scanWhileOpen(
-        _ range: KeyRange, at snapshot: NativeSnapshot, reverse: Bool,
+        _ range: KeyRange, by options: consuming NativeReadOptions, reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
     ) throws {
         guard gate.enter() else { throw StoreError.closed(cause: nil) }
         defer { gate.leave() }
-        try scan(range, at: snapshot, reverse: reverse, visit)
+        try scan(range, by: options, reverse: reverse, visit)
     }
 
     // MARK: Writing (the writer's thread)
@@ -228,9 +228,17 @@ final class RocksDatabase: @unchecked Sendable {
         _ range: KeyRange, at snapshot: NativeSnapshot?, reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
     ) throws {
+        try scan(range, by: NativeReadOptions(snapshot: snapshot), reverse: reverse, visit)
+    }
+
+    /// - Parameter given: for this scan only.
+    private func scan(
+        _ range: KeyRange, by given: consuming NativeReadOptions, reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
+    ) throws {
         if range.isEmpty { return }
         try Failpoint.storeRead.passOrFail()
-        let options = NativeReadOptions(snapshot: snapshot)
+        let options = given
         // RocksDB keeps the addresses of the bounds, not their bytes: they stay put until the iterator is gone.
         try range.lower.withUnsafeBytes { lower in
             try (range.upper ?? Self.endOfKeys).withUnsafeBytes { upper in

@@ -97,6 +97,9 @@ struct NativeReadOptions: ~Copyable {
         rocksdb_readoptions_set_read_tier(handle, 3)
     }
 
+    /// What is read from files does not stay in the block cache.
+    func leaveCache() { rocksdb_readoptions_set_fill_cache(handle, 0) }
+
     deinit { rocksdb_readoptions_destroy(handle) }
 }
 

@@ -161,6 +161,46 @@ public struct DeferredWrite: Sendable, Hashable {
     }
 }
 
+extension DeferredWrite {
+    /// The bytes that `all` would keep of a mutation, and those of the nulls and the empty objects that it would let go,
+    /// without making anything of it; beyond `limit` it is not exact.
+    public static func byteCount(of mutation: Mutation, upTo limit: Int) -> Int {
+        var left = limit
+        switch mutation.operation {
+        case .set(let value), .push(let value, _, _): DeferredNode.takeBytes(of: value, from: &left)
+        case .update(let values):
+            for member in values.members where left >= 0 {
+                left -= member.name.utf8.count
+                DeferredNode.takeBytes(of: member.value, from: &left)
+            }
+        }
+        return limit - left
+    }
+}
+
+extension DeferredNode {
+    /// Takes what a value would have as its `byteCount` from `left`, until nothing is left.
+    fileprivate static func takeBytes(of json: JSONValue, from left: inout Int) {
+        left -= nodeBytes
+        switch json {
+        case .null: return
+        case .bool, .number, .string: left -= bytes(json)
+        case .array(let elements):
+            for element in elements where left >= 0 { takeBytes(of: element, from: &left) }
+        case .object(let object):
+            for member in object.members where left >= 0 {
+                switch member.name {
+                case ".priority", ".value": left -= bytes(member.value)
+                case ".sv": left -= bytes(json)
+                default:
+                    left -= member.name.utf8.count
+                    takeBytes(of: member.value, from: &left)
+                }
+            }
+        }
+    }
+}
+
 /// What increments add to while a value is only checked.
 private struct NothingStored: TreeReader {
     func get(_: Span<UInt8>) throws -> [UInt8]? { nil }
