@@ -60,6 +60,9 @@ final class PreparedFiles: Sendable {
     private static let note = "taking"
 
     private let folder: String
+    /// Begins the names of this opening's files: none is ever mistaken for one of an earlier opening, whose name a note
+    /// may still hold.
+    private let prefix = String(UInt64.random(in: .min ... .max), radix: 36)
     private let last = Atomic<UInt64>(0)
 
     /// Takes what a crash has left untaken, and removes what it left for nobody. Before anybody writes.
@@ -86,7 +89,7 @@ final class PreparedFiles: Sendable {
     }
 
     /// The name of a file that is not there.
-    func newPath() -> String { "\(folder)/\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
+    func newPath() -> String { "\(folder)/\(prefix)-\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
 
     /// Makes a finished file ready to be taken; both it and its copy are on disk when this returns.
     func makeCopy(of path: String) throws(StoreError) {
