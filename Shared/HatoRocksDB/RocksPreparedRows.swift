@@ -60,24 +60,36 @@ final class PreparedFiles: Sendable {
     private static let note = "taking"
 
     private let folder: String
+    /// Begins the names of this opening's files: none is ever mistaken for one of an earlier opening, whose name a note
+    /// may still hold.
+    private let prefix = String(UInt64.random(in: .min ... .max), radix: 36)
     private let last = Atomic<UInt64>(0)
 
     /// Takes what a crash has left untaken, and removes what it left for nobody. Before anybody writes.
     init(_ folder: String, recovering database: RocksDatabase) throws(StoreError) {
         self.folder = folder
         try Files.createFolder(folder)
-        if let note = try database.aboutStore(Self.note), !note.isEmpty {
-            // What is not there any more is in its place: only then files go away.
-            let paths = Self.names(in: note).map { "\(folder)/\($0)" }.filter(Files.exists)
-            for path in paths { try makeCopy(of: path) }
-            try database.takeFiles(paths.map(RocksPreparedRows.copy))
+        if try Self.hasNote(database) {
+            let waiting = try Self.waiting(in: folder, for: database)
+            for path in waiting { try makeCopy(of: path) }
+            try database.takeFiles(waiting.map(RocksPreparedRows.copy))
             try database.setAboutStore(Self.note, [])
         }
         for name in try Files.names(in: folder) { try Files.remove("\(folder)/\(name)") }
     }
 
+    /// The files whose commit the database has, and that it may not have.
+    static func waiting(in folder: String, for database: RocksDatabase) throws(StoreError) -> [String] {
+        // What is not there any more is in its place: only then files go away.
+        try names(in: database.aboutStore(note) ?? []).map { "\(folder)/\($0)" }.filter(Files.exists)
+    }
+
+    private static func hasNote(_ database: RocksDatabase) throws(StoreError) -> Bool {
+        try database.aboutStore(note)?.isEmpty == false
+    }
+
     /// The name of a file that is not there.
-    func newPath() -> String { "\(folder)/\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
+    func newPath() -> String { "\(folder)/\(prefix)-\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
 
     /// Makes a finished file ready to be taken; both it and its copy are on disk when this returns.
     func makeCopy(of path: String) throws(StoreError) {

@@ -20,7 +20,8 @@ struct DevStack: RunningService {
     private let stores: Stores
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
+        let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
+        if let problem { throw SettingsError(problem) }
         // Before anything is begun that would have to be ended.
         let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
         let folder = try DevFolder(start.settings)

@@ -10,6 +10,7 @@ import Synchronization
 /// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
+/// - `copying/`: the database as links while a backup is taken.
 final class StoreFolder: Sendable {
     static let format = 1
 
@@ -21,6 +22,7 @@ final class StoreFolder: Sendable {
 
     var databasePath: String { path + "/rocksdb" }
     var preparedPath: String { path + "/prepared" }
+    var copyingPath: String { path + "/copying" }
 
     init(opening path: String) throws(StoreError) {
         self.path = path
@@ -30,7 +32,8 @@ final class StoreFolder: Sendable {
         if isNew {
             if names.contains("copy") { throw .corrupted("\(path) is a backup that was not written to its end") }
             let foreign = names.subtracting([
-                "lock", "answered", "answered.new", "format.new", "rocksdb", "prepared", "service", "service.new",
+                "lock", "answered", "answered.new", "format.new", "rocksdb", "prepared", "copying", "service",
+                "service.new",
                 "lost+found",
             ])
             if let name = foreign.min() {

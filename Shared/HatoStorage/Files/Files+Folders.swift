@@ -46,6 +46,16 @@ extension Files {
         return true
     }
 
+    /// Moves a folder to a name that nothing has yet, to another disk by copying it; then all of it is on disk, and the
+    /// folder may still be there, too.
+    package static func moveFolder(_ path: String, to target: String) throws(StoreError) {
+        if rename(path, target) == 0 { return try syncFolder(of: target) }
+        guard errno == EXDEV else { throw failure("rename", path) }
+        try createNewFolder(target)
+        try copyFolder(path, to: target)
+        try syncFolder(of: target)
+    }
+
     /// Removes the folder with all that is in it, as far as that goes: for what was left half done.
     package static func removeFolder(_ path: String) {
         try? removeContents(of: path)

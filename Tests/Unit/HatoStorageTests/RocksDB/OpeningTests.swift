@@ -135,6 +135,17 @@ struct OpeningTests {
         }
     }
 
+    @Test func whatACrashLeftOfABackupIsRemoved() async throws {
+        try await TemporaryFolder.with { folder in
+            try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
+            let draft = folder.path("store/copying/7.tmp")
+            try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
+            try Data("rows".utf8).write(to: URL(fileURLWithPath: draft + "/000007.sst"))
+            try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
+            #expect(!FileManager.default.fileExists(atPath: folder.path("store/copying")))
+        }
+    }
+
     @Test func aRestoredBackupKeepsTheEpochItGotWhenItWasFirstOpened() async throws {
         try await TemporaryFolder.with { folder in
             let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)

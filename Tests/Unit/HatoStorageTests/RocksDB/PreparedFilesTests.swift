@@ -21,12 +21,19 @@ struct PreparedFilesTests {
     @Test func theyStayAcrossOpenings() async throws {
         try await TemporaryFolder.with { folder in
             var store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
-            let (rows, others) = (try prepared(store, 1_000), try prepared(store, 1))
-            _ = try await store.write { $0.take([rows]) }
-            #expect(
-                try files(folder).count == 3, "the rows of one with their copy, and what the other keeps until it goes")
-            withExtendedLifetime((rows, others)) {}
+            do {
+                let (rows, others) = (try prepared(store, 1_000), try prepared(store, 1))
+                _ = try await store.write { $0.take([rows]) }
+                #expect(
+                    try files(folder).count == 3,
+                    "the rows of one with their copy, and what the other keeps until it goes")
+                withExtendedLifetime((rows, others)) {}
+            }
             store.close()
+            // What only a crash leaves: rows of nobody, and a copy of them.
+            for name in ["x.sst", "x.sst.copy"] {
+                try Data("rows".utf8).write(to: URL(fileURLWithPath: folder.path("store/prepared/\(name)")))
+            }
             store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             defer { store.close() }
             #expect(store.version == 1)
@@ -45,6 +52,35 @@ struct PreparedFilesTests {
                 withExtendedLifetime(rows) {}
             }
             #expect(try files(folder).isEmpty)
+        }
+    }
+
+    @Test func backupsHoldRowsWithTheirCommit() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+            defer { store.close() }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for round in 1...20 {
+                        let rows = try store.prepareRows { target in
+                            for number in 0..<500 { target.put(bytes("a/\(number + 1_000)"), bytes(String(round))) }
+                        }
+                        _ = try await store.write { transaction in
+                            transaction.take([rows])
+                            transaction.put("round", String(round))
+                        }
+                    }
+                }
+                for number in 0..<4 {
+                    try store.backup(to: folder.path("backup\(number)"))
+                    let copy = try RocksDBStore.open(folder: folder.path("backup\(number)"), options: .small)
+                    defer { copy.close() }
+                    let (rows, round) = (try copy.snapshot().rows(), try copy.snapshot().text("round"))
+                    #expect(rows.count == (round == nil ? 0 : 501))
+                    #expect(rows.allSatisfy { $0.hasSuffix("=\(round ?? "")") })
+                }
+                try await group.waitForAll()
+            }
         }
     }
 
@@ -84,6 +120,9 @@ struct PreparedFilesTests {
             case .after: try take(copy, path + "/rocksdb")
             }
 
+            let error = #expect(throws: StoreError.self) { try RocksDBInspection(folder: path) }
+            guard case .io(let text) = error else { throw Unexpected(error) }
+            #expect(text.contains("wait to be put in their place at the next start"))
             for _ in 0..<2 {
                 store = try RocksDBStore.open(folder: path, options: .small)
                 #expect(store.version == 2)
@@ -93,6 +132,9 @@ struct PreparedFilesTests {
                 #expect(try store.commits(after: 1, limit: 1).first?.record == bytes("second"))
                 #expect(try files(folder).isEmpty)
                 store.close()
+                let inspection = try RocksDBInspection(folder: path)
+                #expect(inspection.problems.isEmpty && inspection.version == 2)
+                inspection.close()
             }
         }
     }

@@ -140,8 +140,7 @@ import Testing
     // MARK: Random calls
 
     @Test func randomCallsAddUpAsTheyDoInAList() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the random calls: \(seed)")
+        let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed))
         for _ in 0..<300 {
             var tree = DisconnectTree<String>()
@@ -187,8 +186,7 @@ import Testing
     }
 
     @Test func stepsOfRandomCallsLeadToTheSameEntries() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the random steps: \(seed)")
+        let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed))
         var seen = 0
         for _ in 0..<300 {
@@ -243,8 +241,7 @@ import Testing
 
     /// Without removals: those would also take back what an earlier call did to the nodes above, had it been written.
     @Test func randomCallsOfSeveralOwnersWriteWhatTheyWouldOneByOne() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the random owners: \(seed)")
+        let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed), isPlain: true)
         for _ in 0..<500 {
             var tree = DisconnectTree<String>()
