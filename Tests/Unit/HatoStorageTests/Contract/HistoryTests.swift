@@ -40,7 +40,9 @@ struct HistoryTests {
                     let look = Look.random(using: &random)
                     var changes = (0..<Int.random(in: 0...6, using: &random)).map { _ in Change.random(using: &random) }
                     // More than are kept in order.
-                    if Int.random(in: 0..<60, using: &random) == 0 { changes += (0..<5_000).map { .put([0x62] + Array("\($0)".utf8), []) } }
+                    if Int.random(in: 0..<60, using: &random) == 0 {
+                        changes += (0..<5_000).map { .put([0x62] + Array("\($0)".utf8), []) }
+                    }
                     let isRefused = Int.random(in: 0..<6, using: &random) == 0
                     store.submit(
                         { [changes] transaction in
