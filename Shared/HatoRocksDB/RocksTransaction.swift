@@ -157,7 +157,9 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
             try writeBatch()
             do throws(StoreError) {
                 try database.syncLog()
+                try Failpoint.commitBeforeTake.passOrFail()
                 try database.takeFiles(rows.compactMap(\.path).map(RocksPreparedRows.copy))
+                try Failpoint.commitAfterTake.passOrFail()
             } catch {
                 failure = error
                 throw error
