@@ -106,8 +106,8 @@ final class CommitQueue: Sendable {
                 watch.sync = syncTime.last
             }
             publisher.afterEvents {
-                answer(result)
                 slow.answered(watch, catalogue)
+                answer(result)
             }
         }
     }
