@@ -68,7 +68,8 @@ import Testing
             #expect(line["path"] == "/chats/*/messages/*/*")
             #expect(line["reason"] == reason)
             #expect(line["milliseconds"] == "150")
-            #expect(line["reasonMilliseconds"] == "150")
+            // Rules and syncs take their own time, a moment of it.
+            #expect(["149", "150"].contains(line["reasonMilliseconds"]))
             #expect(Int(line["rowsRead"] ?? "") != nil)
             #expect(!line.values.contains { $0.contains("secret") || $0.contains("masuo") || $0.contains("c1") })
             await client.close()
@@ -141,14 +142,16 @@ import Testing
 
     @Test func floodIsLeftOutAndCounted() {
         var lines = SlowLines(max: 2)
-        #expect([0, 1, 2, 3].map { lines.admit(at: .seconds($0)) } == [0, 0, nil, nil])
-        #expect(lines.takeLeftOut(at: .seconds(59)) == nil)
-        #expect(lines.admit(at: .seconds(60)) == 2)
-        #expect([61, 62].map { lines.admit(at: .seconds($0)) } == [0, nil])
-        #expect(lines.takeLeftOut(at: .seconds(119)) == nil)
-        #expect(lines.takeLeftOut(at: .seconds(120)) == 1)
-        #expect(lines.takeLeftOut(at: .seconds(120)) == nil)
-        #expect(lines.admit(at: .seconds(121)) == 0)
+        let first = [0, 1, 2, 3].map { (second: Int) in lines.admit(at: .seconds(second)) }
+        #expect(first == [0, 0, nil, nil])
+        let early = lines.takeLeftOut(at: .seconds(59))
+        #expect(early == nil)
+        let next = [60, 61, 62].map { (second: Int) in lines.admit(at: .seconds(second)) }
+        #expect(next == [2, 0, nil])
+        let left = [119, 120, 120].map { (second: Int) in lines.takeLeftOut(at: .seconds(second)) }
+        #expect(left == [nil, 1, nil])
+        let last = lines.admit(at: .seconds(121))
+        #expect(last == 0)
     }
 
     @Test func timeIsSpentWithOneThingOrAnother() {
@@ -161,7 +164,7 @@ import Testing
         watch.sync = .milliseconds(25)
         let phases = watch.phases(until: .milliseconds(161))
         #expect(phases.map(\.phase) == [.waiting, .preparing, .planning, .rules, .group, .sync, .telling])
-        #expect(phases.map(\.time) == [5, 5, 16, 4, 5, 25, 1].map { .milliseconds($0) })
+        #expect(phases.map(\.time) == [5, 5, 16, 4, 5, 25, 1].map { Duration.milliseconds($0) })
         let read = OperationWatch("messages.get", database: nil, path: nil, at: .zero)
         read.began = .milliseconds(1)
         read.answerBytes = 2 << 20
