@@ -22,14 +22,18 @@ public struct ServeCommand<Target: ServingTarget>: AsyncParsableCommand {
 
     public init() {}
 
-    public func run() async throws { throw ExitCode(await Target.serve(settings)) }
+    public func run() async throws {
+        if settings.askForHelp { throw CleanExit.helpRequest(Self.self) }
+        throw ExitCode(await Target.serve(settings))
+    }
 }
 
 public struct ConfigCommand<Target: ServingTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "config",
-            abstract: "Print the effective settings of `serve` with the same arguments, secrets hidden.")
+            abstract: "Print the effective settings of `serve` with the same arguments, secrets hidden.",
+            discussion: "Settings:\n\(Target.settingsHelp)")
     }
 
     @Argument(parsing: .captureForPassthrough, help: "Settings, as --name value.")
@@ -37,5 +41,13 @@ public struct ConfigCommand<Target: ServingTarget>: AsyncParsableCommand {
 
     public init() {}
 
-    public func run() async throws { throw ExitCode(Target.showSettings(settings)) }
+    public func run() async throws {
+        if settings.askForHelp { throw CleanExit.helpRequest(Self.self) }
+        throw ExitCode(Target.showSettings(settings))
+    }
+}
+
+extension [String] {
+    /// Settings that are passed on as they are may ask for help as every command can be.
+    public var askForHelp: Bool { contains("--help") || contains("-h") }
 }

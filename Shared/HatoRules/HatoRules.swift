@@ -79,6 +79,20 @@ public struct Rules: Sendable {
         return try judgement.write(targets)
     }
 
+    /// A path without the keys that the rules do not name: `/chats/*/messages/*`. What stands for a wildcard, or is not in
+    /// the rules at all, may be somebody's name.
+    public func shape(of path: TreePath) -> String {
+        if path.keys.isEmpty { return "/" }
+        var node: RulesNode? = root
+        var text = ""
+        for key in path.keys {
+            let literal = node?.literals[key]
+            text += "/" + (literal == nil ? "*" : key.text)
+            node = literal ?? node?.wildcard
+        }
+        return text
+    }
+
     /// Whether verdicts can depend on what the tree holds or will hold; if not, it need not be read to judge.
     public var hasValidation: Bool { root.hasValidation }
 }

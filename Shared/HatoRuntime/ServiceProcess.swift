@@ -33,7 +33,7 @@ public protocol RunningService: Sendable {
 /// let process = ServiceProcess(service: "messages", declared: ServeSettings.declared(defaultPort: 7702) + [...])
 /// let code = await process.run(arguments) { start in
 ///     let store = try RocksDBStore.open(folder: start.settings["data"])
-///     return try await MessagesService.start(try start.serverConfiguration(version: "0.1.0"), store, start.logger)
+///     return try await MessagesServer.start(try start.serverConfiguration(version: "0.1.0"), store, start.logger)
 /// }
 /// ```
 public struct ServiceProcess: Sendable {
@@ -87,10 +87,6 @@ public struct ServiceProcess: Sendable {
     public func run(
         _ arguments: [String], start: @Sendable (Start) async throws -> any RunningService
     ) async -> Int32 {
-        if arguments.contains("--help") || arguments.contains("-h") {
-            print("Settings (flag; environment variable):\n\(resolver.help)")
-            return 0
-        }
         do {
             let settings = try resolver.resolve(arguments: arguments, environment: ProcessInfo.processInfo.environment)
             do { return try await run(settings, start: start) } catch let error as RPCServerError {

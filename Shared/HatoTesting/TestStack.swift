@@ -28,14 +28,15 @@ public final class TestStack: Sendable {
     // MARK: Life
 
     /// Starts `hato-dev`, found by the environment's `HATO_DEV`, then `PATH`, then beside the running test's own
-    /// products. `arguments` are further settings (`["--rules", file]`). Throws `TestStackError`, with what the stack
+    /// products. `arguments` are further settings (`["--rules", file]`); with `--data` among them, what is written stays. Throws `TestStackError`, with what the stack
     /// wrote to stderr.
     public static func start(
         _ arguments: [String] = [], executable: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> TestStack {
         guard let path = executable ?? StackExecutable.path else { throw TestStackError.notFound }
         let ports = Service.allCases.flatMap { ["--\($0.rawValue)-port", "0"] }
-        let process = try StackProcess(path, ["--ephemeral", "--exit-with-stdin"] + ports + arguments)
+        let life = arguments.contains("--data") ? [] : ["--ephemeral"]
+        let process = try StackProcess(path, life + ["--exit-with-stdin"] + ports + arguments)
         do {
             return try TestStack(process, try await process.readyLine(within: limit))
         } catch {

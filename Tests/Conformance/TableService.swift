@@ -18,7 +18,7 @@ struct TableService {
         change(&configuration)
         var logger = Logger(label: "table")
         logger.logLevel = .critical
-        let service = try MessagesService(
+        let service = try MessagesServer(
             store: try MemoryStore(), configuration: configuration, authenticator: Names(), logger: logger)
         let (host, port) = try await service.start()
         var asking = RPCClientConfiguration(host: host, port: port)

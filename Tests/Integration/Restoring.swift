@@ -1,6 +1,7 @@
 import Foundation
 import HatoModel
 import HatoRPC
+import HatoTesting
 import Testing
 
 /// Backups of running services, and the way back: `serve`, `backup`, `restore`, `serve`.
@@ -102,6 +103,38 @@ struct Restoring {
                 try await client.call(method: "messages.get", params: ["path": "/a/text", "as": .null])["value"]
                     == "ただいま")
         }
+    }
+
+    @Test func serviceOfHatoDevIsRestored() async throws {
+        let folder = try TemporaryFolder()
+        let arguments = ["--data", "\(folder.path)/data", "--backup-dir", "\(folder.path)/backups"]
+        let stack = try await TestStack.start(arguments)
+        var client = stack.client(.messages, as: .administrator)
+        _ = try await client.call(method: "messages.set", params: ["path": "/a", "value": "ただいま"])
+        _ = try await client.call(method: "messages.backup", params: ["name": "first"])
+        _ = try await client.call(method: "messages.set", params: ["path": "/a", "value": "いってきます"])
+        await client.close()
+        await stack.stop()
+        try FileManager.default.moveItem(atPath: "\(folder.path)/data/messages", toPath: "\(folder.path)/old")
+        let restored = try await Executable.run(
+            "hato-messages",
+            ["restore", "\(folder.path)/backups/messages/first", "--data", "\(folder.path)/data/messages"])
+        #expect(restored.code == 0, "\(restored.error)")
+        let again = try await TestStack.start(arguments)
+        client = again.client(.messages, as: .administrator)
+        #expect(try await client.call(method: "messages.get", params: ["path": "/a"])["value"] == "ただいま")
+        await client.close()
+        await again.stop()
+        // Where a store lies in the folder itself, as it did in earlier days, it is found there.
+        try FileManager.default.moveItem(
+            atPath: "\(folder.path)/data/messages/store", toPath: "\(folder.path)/store")
+        try FileManager.default.removeItem(atPath: "\(folder.path)/data/messages")
+        try FileManager.default.moveItem(atPath: "\(folder.path)/store", toPath: "\(folder.path)/data/messages")
+        let former = try await TestStack.start(arguments)
+        client = former.client(.messages, as: .administrator)
+        #expect(try await client.call(method: "messages.get", params: ["path": "/a"])["value"] == "ただいま")
+        await client.close()
+        await former.stop()
     }
 
     @Test func accountsTokensAndKeysAreAsTheyWereAtTheBackup() async throws {

@@ -92,7 +92,7 @@ public final class AuthService: Sendable {
             } catch let error as StoreError {
                 environment.logger.error(
                     "the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
-                if case .closed = error { throw RPCError.unavailable(reason: "store_closed", "The store is closed") }
+                if case .closed = error { throw RPCError.storeClosed }
                 throw RPCError.internalError
             }
         }

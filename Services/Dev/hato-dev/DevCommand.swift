@@ -13,6 +13,7 @@ struct DevCommand: AsyncParsableCommand {
     var settings: [String] = []
 
     func run() async throws {
+        if settings.contains("--help") || settings.contains("-h") { throw CleanExit.helpRequest(Self.self) }
         throw ExitCode(await DevSettings.process.run(settings) { try await DevStack.start($0) })
     }
 }

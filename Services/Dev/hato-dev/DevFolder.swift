@@ -1,5 +1,6 @@
 import Foundation
 import HatoIdentity
+import HatoRocksDB
 import HatoRuntime
 
 /// The folder everything lies in, and the administrator key that is made with it.
@@ -20,7 +21,14 @@ struct DevFolder: Sendable {
         try DataFolder.make(path)
     }
 
-    func store(_ service: String) -> String { "\(path)/\(service)" }
+    /// In the data folder of the service, as if it were served by itself: so its `restore` and `serve` fit. Folders of
+    /// earlier days, which are the store itself, stay as they are.
+    func store(_ service: String) throws -> String {
+        let data = "\(path)/\(service)"
+        if FileManager.default.fileExists(atPath: "\(data)/format") { return data }
+        try DataFolder.make(data)
+        return RocksDBStore.folder(in: data)
+    }
 
     /// The file of a link's public keys, so that a service starts while auth is not there yet.
     func keysFile(_ service: String) -> String { "\(path)/\(service)-auth-keys.json" }

@@ -74,10 +74,10 @@ struct DevStack: RunningService {
             var options = RocksDBOptions()
             options.memory = RocksDBMemory()
             options.memtableShare = 0.125
-            auth = try RocksDBStore.open(folder: folder.store("auth"), options: options)
-            notifier = try RocksDBStore.open(folder: folder.store("notifier"), options: options)
+            auth = try RocksDBStore.open(folder: try folder.store("auth"), options: options)
+            notifier = try RocksDBStore.open(folder: try folder.store("notifier"), options: options)
             options.memtableShare = 0.75
-            messages = try RocksDBStore.open(folder: folder.store("messages"), options: options)
+            messages = try RocksDBStore.open(folder: try folder.store("messages"), options: options)
         }
     }
 
@@ -136,7 +136,7 @@ struct DevStack: RunningService {
 /// The messages service and the upkeep of the keys it verifies tokens with.
 struct MessagesPart: Sendable {
     let address: ServiceAddress
-    private let service: MessagesService
+    private let service: MessagesServer
     private let link: RPCClient
     private let upkeep: Task<Void, Never>
 
@@ -152,7 +152,7 @@ struct MessagesPart: Sendable {
         configuration.keys = { authenticator.health }
         configuration.metricsText = parts.start.metricsText
         configuration.backupFolder = parts.backupFolder("messages")
-        service = try MessagesService(
+        service = try MessagesServer(
             store: parts.stores.messages, configuration: configuration, authenticator: authenticator,
             logger: parts.logger("messages"))
         parts.start.beforeScrape { [service] in await service.refreshFigures() }

@@ -12,7 +12,7 @@ public import HatoStorage
 public import Logging
 import Synchronization
 
-public final class MessagesService: Sendable {
+public final class MessagesServer: Sendable {
     private let store: any Store
     private let parts: ServiceParts
     private let publisher: Publisher
@@ -41,7 +41,8 @@ public final class MessagesService: Sendable {
         let meter = RulesMeter(limits, metrics)
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
-            rulesMeter: meter, now: configuration.now)
+            rulesMeter: meter, slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
+            now: configuration.now)
         self.parts = parts
         let publisher = try Publisher { post, setActive in
             ListenerRegistry(parts, logger: logger, post: post, setActive: setActive)
@@ -118,6 +119,7 @@ public final class MessagesService: Sendable {
     func keepUpOnce() async {
         // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its age.
         publisher.run { $0.tellSilentFollowers() }
+        parts.slow.tellLeftOut()
         let (store, exports, now, logger) = (store, exports, parts.now, logger)
         let retention = ChangeRetention(parts.limits)
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in

@@ -12,6 +12,8 @@ public struct MessagesConfiguration: Sendable {
     public var backupFolder: BackupFolder?
     /// The rules a store that was just created gives its first database, `default`.
     public var firstRules = DefaultRules.deny
+    /// Whether the log of slow operations says whole paths: their keys may be names of people.
+    public var logsWholePaths = false
     /// Where the keys come from that verify tokens: what `service.health` says of them. The service itself adds its
     /// store.
     public var keys: @Sendable () -> ServiceAuthenticator.Health = { .ready }
@@ -19,8 +21,16 @@ public struct MessagesConfiguration: Sendable {
     public var metricsText: @Sendable () async -> String = { "" }
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { WallClock.milliseconds() }
+    /// A clock that only goes forward, from wherever it began: how long operations take.
+    public var uptime: @Sendable () -> Duration = { [start = ContinuousClock.now] in ContinuousClock.now - start }
 
     public init(server: RPCServerConfiguration) { self.server = server }
+
+    var slowLog: SlowOperations.Settings {
+        SlowOperations.Settings(
+            threshold: limits.slowOperationMs > 0 ? .milliseconds(limits.slowOperationMs) : nil,
+            linesPerMinuteMax: limits.slowOperationLinesMax, showsPaths: logsWholePaths)
+    }
 }
 
 /// Rules that databases begin with.

@@ -26,6 +26,10 @@ public struct MessagesLimits: Sendable, Hashable {
     public var rulesOperationStepsMax = RulesStepLimits().operationStepsMax
     /// Children that one commit of the background index build reads and writes.
     public var indexBuildPageRows = 500
+    /// Operations that take longer are told to the log; 0: none.
+    public var slowOperationMs = 100
+    /// Lines a minute about them; how many more there were is said.
+    public var slowOperationLinesMax = 20
     /// Places an `update` may name.
     public var updatePathsMax = 10_000
     /// Places that one connection may leave to be written when it ends.
@@ -91,6 +95,12 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "index-build-page-rows", field: \.indexBuildPageRows,
             help: "children one commit of an index build handles"),
+        Named(
+            name: "slow-operation-ms", field: \.slowOperationMs, range: 0...3_600_000,
+            help: "operations that take longer are logged, with the reason; 0: none"),
+        Named(
+            name: "slow-operation-lines-max", field: \.slowOperationLinesMax, range: 1...100_000,
+            help: "lines a minute about slow operations"),
         Named(name: "update-paths-max", field: \.updatePathsMax, help: "places one update may name"),
         Named(
             name: "on-disconnect-entries-max", field: \.onDisconnectEntriesMax,

@@ -161,7 +161,7 @@ extension StoreError {
     /// A store that has closed is an outage; what else a store says is for the log.
     var asRPCError: RPCError {
         switch self {
-        case .closed: .unavailable(reason: "store_closed", "The store is closed")
+        case .closed: .storeClosed
         case .compacted(let oldest): MessagesError.compacted(oldest: oldest).rpcError
         case .unknownVersion(let newest): MessagesError.unknownVersion(newest: newest).rpcError
         default: .internalError

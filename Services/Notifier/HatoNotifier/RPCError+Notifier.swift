@@ -81,7 +81,7 @@ extension StoreError {
     /// A store that has closed is an outage; what else it says is for the log.
     var asRPCError: RPCError {
         switch self {
-        case .closed: .unavailable(reason: "store_closed", "The store is closed")
+        case .closed: .storeClosed
         case .compacted(let oldest):
             .failedPrecondition(
                 reason: "compacted",

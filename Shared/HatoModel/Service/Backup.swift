@@ -55,6 +55,9 @@ public struct BackupResult: Codable, Sendable, Hashable {
 }
 
 extension RPCError {
+    /// The service's store has closed or failed: nothing can be served until the service is started anew.
+    public static let storeClosed = RPCError.unavailable(reason: "store_closed", "The store is closed")
+
     /// The service was started without `--backup-dir`.
     public static let backupsOff = RPCError.failedPrecondition(
         reason: "backups_off", "The service has no backup folder; start it with --backup-dir")

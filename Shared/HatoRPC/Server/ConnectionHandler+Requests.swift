@@ -267,7 +267,8 @@ extension ConnectionHandler {
     private func context(_ request: CurrentRequest, _ caller: Caller) -> RPCContext {
         RPCContext(
             caller: caller, connection: connection, isCallCredential: request.isCallCredential,
-            isByAdministrator: request.isByAdministrator, sequence: request.sequence)
+            isByAdministrator: request.isByAdministrator, method: request.method.name,
+            sequence: request.sequence)
     }
 
     private func pending(_ request: CurrentRequest, isBarrier: Bool) -> PendingReply {

@@ -9,6 +9,8 @@ public struct RPCContext: Sendable {
     public var isCallCredential: Bool
     /// Whether an administrator makes this call and speaks as `caller` (`as` of the call).
     public var isByAdministrator: Bool
+    /// The name of the method that was called.
+    public var method: String
     /// The request this belongs to, as the order of its connection counts it.
     let sequence: UInt64
 

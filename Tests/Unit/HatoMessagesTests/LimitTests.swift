@@ -31,6 +31,32 @@ import Testing
         }
     }
 
+    @Test func stepsOfRulesAreBoundedBySettings() async throws {
+        let rules = """
+            {"rules": {
+              "a": {".write": "newData.val().matches(/(x|y)*z/)"},
+              "$other": {".write": "newData.val().contains('z')"}
+            }}
+            """
+        let value = JSONValue.string(String(repeating: "x", count: 500) + "z")
+        for (isRule, isOperation) in [(false, false), (true, false), (false, true)] {
+            try await RunningMessages.with(
+                rules: rules,
+                change: {
+                    if isRule { $0.limits.rulesStepsMax = 300 }
+                    if isOperation { $0.limits.rulesOperationStepsMax = 300 }
+                }
+            ) { running in
+                let client = running.user("masuo")
+                let error = await refusal { try await client.call(Messages.Set(path: "/a", value: value)) }
+                #expect((error?.code == .permissionDenied) == (isRule || isOperation))
+                // Cheap rules are as they were.
+                _ = try await client.call(Messages.Set(path: "/b", value: value))
+                await client.close()
+            }
+        }
+    }
+
     @Test func answerOverTheLimitIsTooBig() async throws {
         try await RunningMessages.with(change: { $0.server.limits.responseBytesMax = 2_000 }) { running in
             let client = running.administrator

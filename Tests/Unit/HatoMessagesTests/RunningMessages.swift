@@ -8,7 +8,7 @@ import Testing
 
 /// A messages service over a memory store, on a port of its own, with clients that speak as whoever a test needs.
 struct RunningMessages {
-    let service: MessagesService
+    let service: MessagesServer
     let store: any Store
     let host: String
     let port: Int
@@ -16,17 +16,17 @@ struct RunningMessages {
     /// Starts a service, hands it to `body`, stops it.
     static func with(
         rules: String = DefaultRules.signedIn, store: (any Store)? = nil,
-        change: (inout MessagesConfiguration) -> Void = { _ in },
+        change: (inout MessagesConfiguration) -> Void = { _ in }, logger: Logger? = nil,
         _ body: (RunningMessages) async throws -> Void
     ) async throws {
         let store: any Store = if let store { store } else { try MemoryStore() }
         var configuration = MessagesConfiguration(server: RPCServerConfiguration(service: "messages", version: "0"))
         configuration.firstRules = rules
         change(&configuration)
-        var logger = Logger(label: "test")
-        logger.logLevel = .critical
-        let service = try MessagesService(
-            store: store, configuration: configuration, authenticator: NamedCallers(), logger: logger)
+        var quiet = Logger(label: "test")
+        quiet.logLevel = .critical
+        let service = try MessagesServer(
+            store: store, configuration: configuration, authenticator: NamedCallers(), logger: logger ?? quiet)
         let (host, port) = try await service.start()
         do { try await body(RunningMessages(service: service, store: store, host: host, port: port)) } catch {
             await service.shutdown(grace: .seconds(1))

@@ -6,7 +6,7 @@ import HatoTree
 /// It looks at the changes as the record keeps them. Where a node was too large to keep, its skeleton still tells which
 /// nodes in it are meant and which of them differ: each is a change of its own, whose nodes are cut. Only what even the
 /// skeleton does not know is told as `many`.
-struct FeedMatcher: Sendable {
+struct FeedMatcher: Sendable, Hashable {
     /// Nil: every written path.
     var patterns: [FeedPattern]?
     /// Matches of one pattern in one commit that are told one by one.

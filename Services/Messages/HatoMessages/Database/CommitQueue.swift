@@ -12,6 +12,8 @@ struct Write: Sendable {
     var isByAdministrator = false
     /// Followers do not see it.
     var isHiddenFromFollowers = false
+    /// Nil when nobody asks how long it takes.
+    var watch: OperationWatch?
 }
 
 /// Plans, authorises and commits writes, in the order in which they arrive.
@@ -25,6 +27,7 @@ final class CommitQueue: Sendable {
     private let publisher: Publisher
     private let parts: ServiceParts
     private let pending: PendingChanges
+    private let syncTime = SyncTime()
 
     init(_ parts: ServiceParts, publisher: Publisher) {
         self.parts = parts
@@ -40,13 +43,18 @@ final class CommitQueue: Sendable {
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
         guard write.mutation.isLarge else {
-            return submit(from: session, { [self] transaction in try commit(write, in: transaction) }, answer: answer)
+            return submit(
+                from: session, watch: write.watch, { [self] transaction in try commit(write, in: transaction) },
+                answer: answer)
         }
         session.writeBegan()
         session.holdingTurn { [self] in
             store.submitRead { [self] in
+                let began = parts.slow.now
                 let judged = Result { try JudgedWrite(write, parts) }
-                send(from: session, { [self] in try commit(write, judged.get(), in: $0) }, answer: answer)
+                write.watch?.preparation = parts.slow.now - began
+                let watched = Watched(session, write.watch)
+                send(from: watched, { [self] in try commit(write, judged.get(), in: $0) }, answer: answer)
                 session.release()
             }
         }
@@ -55,23 +63,36 @@ final class CommitQueue: Sendable {
     /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs
     /// when it is durable, before its events and its answer.
     func submit<Outcome: Sendable>(
-        from session: ConnectionSession, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        from session: ConnectionSession, watch: OperationWatch? = nil,
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         session.writeBegan()
-        if session.isFree { return send(from: session, body, published: published, answer: answer) }
-        session.inTurn { [self] in send(from: session, body, published: published, answer: answer) }
+        let watched = Watched(session, watch)
+        if session.isFree { return send(from: watched, body, published: published, answer: answer) }
+        session.inTurn { [self] in send(from: watched, body, published: published, answer: answer) }
+    }
+
+    /// Whose write it is, and who wants to know how long it takes.
+    private struct Watched {
+        var session: ConnectionSession
+        var watch: OperationWatch?
+
+        init(_ session: ConnectionSession, _ watch: OperationWatch?) {
+            self.session = session
+            self.watch = watch
+        }
     }
 
     private func send<Outcome: Sendable>(
-        from session: ConnectionSession, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        from watched: Watched, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         let start = ContinuousClock.now
-        let metrics = parts.metrics
-        store.submit(body) { [publisher] result in
+        let (metrics, slow, catalogue, watch) = (parts.metrics, parts.slow, parts.catalogue, watched.watch)
+        store.submit(timed(body, watch)) { [publisher, syncTime] result in
             switch result {
             case .success(let committed):
                 published(committed)
@@ -79,14 +100,34 @@ final class CommitQueue: Sendable {
             case .failure:
                 metrics.refusedWrite()
             }
-            session.writeEnded()
-            publisher.afterEvents { answer(result) }
+            watched.session.writeEnded()
+            if let watch {
+                watch.durable = slow.now
+                watch.sync = syncTime.last
+            }
+            publisher.afterEvents {
+                slow.answered(watch, catalogue)
+                answer(result)
+            }
+        }
+    }
+
+    private func timed<Outcome>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome, _ watch: OperationWatch?
+    ) -> @Sendable (any StoreTransaction) throws -> Outcome {
+        guard let watch else { return body }
+        let slow = parts.slow
+        return { transaction in
+            watch.began = slow.now
+            defer { watch.ended = slow.now }
+            return try body(transaction)
         }
     }
 
     /// On the writer's thread, for every group.
     func groupBecameDurable(_ group: CommitGroup) {
         pending.becameDurable(through: group.snapshot.version)
+        syncTime.last = group.syncTime
         parts.metrics.committed(
             group: group.commits.count, through: group.snapshot.version, in: group.syncTime)
     }
@@ -99,11 +140,14 @@ final class CommitQueue: Sendable {
         _ write: Write, _ judged: JudgedWrite? = nil, in transaction: any StoreTransaction
     ) throws -> String? {
         let database = try catalogue.forWriting(write.database)
-        let reader = StoreTreeReader(transaction)
+        let reading: any StoreReading =
+            if let watch = write.watch { CountedReading(reading: transaction, watch: watch) } else { transaction }
+        let reader = StoreTreeReader(reading)
         let now = parts.now()
         let history = CommitHistory(database: database.id, store: store, pending: pending, uid: write.caller.uid)
         var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
         judge.history = history
+        judge.watch = write.watch
         var resolved: ResolvedMutation
         if let judged, try judged.holds(in: database, history) {
             if let refusal = judged.refusal { throw refusal }
@@ -127,6 +171,13 @@ final class CommitQueue: Sendable {
     }
 }
 
+/// How long the last sync took.
+///
+/// `@unchecked Sendable`: it is set and read on the writer's thread only.
+private final class SyncTime: @unchecked Sendable {
+    var last = Duration.zero
+}
+
 /// What every part of the service needs.
 struct ServiceParts: Sendable {
     var store: any Store
@@ -134,6 +185,7 @@ struct ServiceParts: Sendable {
     var limits: MessagesLimits
     var metrics: MessagesMetrics
     var rulesMeter: RulesMeter
+    var slow: SlowOperations
     /// Milliseconds since 1970.
     var now: @Sendable () -> Int64
 }

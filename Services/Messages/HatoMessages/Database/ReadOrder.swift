@@ -25,10 +25,13 @@ struct ReadOrder: Sendable {
     func onReader<Request: RPCRequest>(
         _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
     ) {
-        let store = parts.store
+        let (store, slow, catalogue) = (parts.store, parts.slow, parts.catalogue)
+        let watch = slow.watch(context.method)
         let start = { @Sendable (view: ReadView) in
             store.submitRead {
-                do { try body(view) } catch { reply.refuse(error) }
+                watch?.began = slow.now
+                do { try body(view.watched(by: watch)) } catch { reply.refuse(error) }
+                slow.answered(watch, catalogue)
             }
         }
         if sessions.session(of: context.connection).hasPendingWrites {

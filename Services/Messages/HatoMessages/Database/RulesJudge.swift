@@ -14,6 +14,8 @@ struct RulesJudge {
 
     /// What tells an earlier try of a push to who may not read it.
     var history: (any ChangeHistory)?
+    /// Who wants to know how long judging takes.
+    var watch: OperationWatch?
 
     init(_ database: Database, reading reader: any TreeReader, now: Int64, explains: Bool = false) {
         self.database = database
@@ -29,7 +31,7 @@ struct RulesJudge {
 
     func mayRead(_ path: TreePath, _ query: TreeQuery? = nil, as caller: Caller) throws -> Bool {
         if caller.isAdministrator { return true }
-        return try database.meter.judge {
+        return try database.meter.judge(watch) {
             try rules.judgeRead(path, situation(caller, query), recording: &$0)
         }.isAllowed
     }
@@ -62,7 +64,7 @@ struct RulesJudge {
         if caller.isAdministrator { return nil }
         let targets = resolved.rulesTargets
         let situation = situation(caller, writing: targets)
-        let verdict = try database.meter.judge(recording: &recording) {
+        let verdict = try database.meter.judge(recording: &recording, watch) {
             try rules.judgeWrite(targets, situation, recording: &$0)
         }
         guard case .denied(let denial) = verdict else { return nil }

@@ -14,19 +14,23 @@ final class RulesMeter: Sendable {
 
     /// Counts the judgement that `body` makes.
     func judge(
-        recording: inout RulesRecording, _ body: (inout RulesRecording) throws -> RulesVerdict
+        recording: inout RulesRecording, _ watch: OperationWatch?,
+        _ body: (inout RulesRecording) throws -> RulesVerdict
     ) rethrows -> RulesVerdict {
         let start = ContinuousClock.now
         let verdict = try body(&recording)
+        let time = ContinuousClock.now - start
         metrics.judged(
-            isAllowed: verdict.isAllowed, hasReachedStepLimit: recording.hasReachedStepLimit,
-            in: ContinuousClock.now - start)
+            isAllowed: verdict.isAllowed, hasReachedStepLimit: recording.hasReachedStepLimit, in: time)
+        watch?.rules += time
         return verdict
     }
 
     /// The same when nobody asks what it depended on.
-    func judge(_ body: (inout RulesRecording) throws -> RulesVerdict) rethrows -> RulesVerdict {
+    func judge(
+        _ watch: OperationWatch?, _ body: (inout RulesRecording) throws -> RulesVerdict
+    ) rethrows -> RulesVerdict {
         var recording = RulesRecording()
-        return try judge(recording: &recording, body)
+        return try judge(recording: &recording, watch, body)
     }
 }

@@ -53,15 +53,12 @@ extension ListenerRegistry {
     }
 
     /// A live follower is sent the commits of the group that match.
-    func groupBecameDurable(_ group: CommitGroup, for follower: Follower) {
+    func groupBecameDurable(_ group: CommitGroup, _ shared: inout SharedChanges, for follower: Follower) {
         guard case .live = follower.state else { return }
         // A page that was read may have been ahead of this group.
-        for commit in group.commits where commit.version > follower.position {
-            guard let note = commit.note as? CommitNote,
-                let members = Follower.members(of: note, follower.matcher, follower.database.id, parts.store.epoch)
-            else { continue }
-            guard send(members, version: note.version, to: follower) else {
-                follower.position = note.version - 1
+        for item in shared.items(follower.matcher, of: follower.database.id) where item.version > follower.position {
+            guard send(item.members, version: item.version, to: follower) else {
+                follower.position = item.version - 1
                 return waitForDrain(follower)
             }
         }

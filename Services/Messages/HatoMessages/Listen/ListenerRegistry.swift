@@ -57,7 +57,10 @@ final class ListenerRegistry {
         for (id, notes) in touched.sorted(by: { $0.key < $1.key }) {
             if let topic = topics[id] { topicChanged(topic, notes, in: group, after: before) }
         }
-        for follower in followers.values.sorted(by: { $0.id < $1.id }) { groupBecameDurable(group, for: follower) }
+        var shared = SharedChanges(of: group, parts.store.epoch)
+        for follower in followers.values.sorted(by: { $0.id < $1.id }) {
+            groupBecameDurable(group, &shared, for: follower)
+        }
     }
 
     private func topicChanged(_ topic: Topic, _ notes: [CommitNote], in group: CommitGroup, after before: UInt64) {

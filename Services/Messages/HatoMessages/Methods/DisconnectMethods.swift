@@ -31,7 +31,8 @@ struct DisconnectMethods: Sendable {
         let session = sessions.session(of: context.connection)
         let entries = runs.entries(of: context.connection, session)
         let owner = entries.owner(of: context)
-        queue.submit(from: session) { [parts] transaction in
+        let watch = parts.slow.watch(context.method, database: database, path: mutation.path)
+        queue.submit(from: session, watch: watch) { [parts] transaction in
             let database = try parts.catalogue.forWriting(database ?? .default)
             let (reader, now) = (StoreTreeReader(transaction), parts.now())
             let resolved = try database.planner.resolve(mutation, reading: reader, at: now)

@@ -31,7 +31,10 @@ struct ListeningMethods: Sendable {
             try IssuedTexts.checkEtag(request.etag, "etag")
             try IssuedTexts.checkEpoch(request.epoch)
         } catch { return reply.fail(error) }
+        let (slow, catalogue) = (parts.slow, parts.catalogue)
+        let timing = slow.watch(context.method, database: request.database, path: request.path)
         reads.onPublisher(context, reply) { registry, view in
+            timing?.began = slow.now
             do { try request.path.requireNode() } catch let error as ArgumentError {
                 throw RPCError.invalidArgument("path", reason: error.reason, error.message)
             }
@@ -49,6 +52,7 @@ struct ListeningMethods: Sendable {
                 case .success(let result): reply.succeed(result)
                 case .failure(let error): reply.refuse(error)
                 }
+                slow.answered(timing, catalogue)
             }
         }
     }

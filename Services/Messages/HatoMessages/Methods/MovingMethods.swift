@@ -55,12 +55,13 @@ struct MovingMethods: Sendable {
 
     private func export(_ request: Messages.Export, _ context: RPCContext, _ reply: RPCReply<Messages.Export>) {
         reads.read(context, reply) { view in
+            view.note(request.path, of: request.database)
             let database = try view.database(request.database)
             try IssuedTexts.checkSnapshot(request.snapshot)
             let now = parts.now()
             let snapshot: any StoreSnapshot =
                 if let handle = request.snapshot { try exports.snapshot(of: handle, now: now) } else {
-                    view.snapshot
+                    view.lasting ?? view.snapshot
                 }
             let limit = request.limit ?? Self.exportRowsDefault
             guard (1...parts.limits.exportRowsMax).contains(limit) else {
@@ -86,6 +87,7 @@ struct MovingMethods: Sendable {
         }
         var write = Write(database: request.database ?? .default, mutation: mutation, caller: context.caller)
         write.isHiddenFromFollowers = request.disableTriggers == true
+        write.watch = parts.slow.watch(context.method, database: request.database)
         queue.submit(write, from: reads.sessions.session(of: context.connection)) { result in
             let done = result.map { Committed(outcome: (), version: $0.version) }
             reply.answer(done.mapError { ImportedRows.naming($0, in: request) }) {

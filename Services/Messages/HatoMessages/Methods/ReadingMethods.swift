@@ -15,13 +15,17 @@ struct ReadingMethods: Sendable {
     private func get(_ request: Messages.Get, _ context: RPCContext, _ reply: RPCReply<Messages.Get>) {
         let (caller, explains) = (context.caller, context.isByAdministrator)
         reads.onReader(context, reply) { view in
+            view.note(request.path, of: request.database)
             let database = try view.database(request.database)
-            let judge = RulesJudge(
+            var judge = RulesJudge(
                 database, reading: StoreTreeReader(view.snapshot), now: parts.now(), explains: explains)
+            judge.watch = view.watch
             try request.checkCombination()
             try judge.authorise(reading: request.path.node, request.query, by: caller)
             let reading = NodeReading(database, in: view.snapshot, bytesMax: parts.limits.responseBytesMax)
-            reply.succeed(encoded: try reading.answer(request))
+            let answer = try reading.answer(request)
+            view.watch?.answerBytes = answer.count
+            reply.succeed(encoded: answer)
             parts.metrics.didRead()
         }
     }

@@ -9,6 +9,7 @@ struct WritingMethods: Sendable {
     var queue: CommitQueue
     var sessions: ConnectionSessions
     var limits: MessagesLimits
+    var slow: SlowOperations
     var now: @Sendable () -> Int64
     private let keys = PushKeys()
 
@@ -16,6 +17,7 @@ struct WritingMethods: Sendable {
         self.queue = queue
         self.sessions = sessions
         limits = parts.limits
+        slow = parts.slow
         now = parts.now
     }
 
@@ -85,7 +87,8 @@ struct WritingMethods: Sendable {
     ) {
         let write = Write(
             database: database ?? .default, mutation: mutation, caller: context.caller,
-            isByAdministrator: context.isByAdministrator)
+            isByAdministrator: context.isByAdministrator,
+            watch: slow.watch(context.method, database: database, path: mutation.path))
         queue.submit(write, from: sessions.session(of: context.connection), answer: answer)
     }
 }

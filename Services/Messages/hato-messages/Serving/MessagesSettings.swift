@@ -13,6 +13,9 @@ enum MessagesSettings {
         Setting(
             "first-rules", .choice(["deny", "signed-in"]), default: "deny",
             help: "rules of the first database of a new store: deny everything, or let signed-in users read and write"),
+        Setting(
+            "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
+            help: "what the log says of the paths of slow operations: the keys that the rules name, or all of them"),
     ]
 
     private static let limits = MessagesLimits.all.map { limit in

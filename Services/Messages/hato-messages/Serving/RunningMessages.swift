@@ -9,7 +9,7 @@ import Logging
 
 /// The service on its store, with the upkeep of the keys it verifies tokens with, as the process sees it.
 struct RunningMessages: RunningService {
-    private let service: MessagesService
+    private let service: MessagesServer
     private let store: RocksDBStore
     private let address: ServiceAddress
     private let auth: RPCClient
@@ -32,12 +32,13 @@ struct RunningMessages: RunningService {
         }
         configuration.firstRules =
             start.settings["first-rules"] == "signed-in" ? DefaultRules.signedIn : DefaultRules.deny
+        configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
-        let service: MessagesService
+        let service: MessagesServer
         do {
-            service = try MessagesService(
+            service = try MessagesServer(
                 store: store, configuration: configuration, authenticator: authenticator, logger: start.logger)
         } catch {
             store.close()

@@ -1,0 +1,115 @@
+import HatoModel
+import HatoRules
+import HatoStorage
+import Logging
+import Synchronization
+
+/// Tells the log which operations took long, and why.
+///
+/// Of paths it says the shape, as the rules name it (`/chats/$chat/messages/*`), unless it is told to say all of it; of
+/// values, tokens and people nothing, ever. A flood of slow operations is not one of the log: so many lines a minute,
+/// and how many were left out.
+final class SlowOperations: Sendable {
+    struct Settings: Sendable {
+        /// Operations that take longer are told of; nil: none.
+        var threshold: Duration?
+        var linesPerMinuteMax: Int
+        var showsPaths = false
+    }
+
+    private let settings: Settings
+    private let logger: Logger
+    /// Goes forward only, from wherever it began.
+    private let clock: @Sendable () -> Duration
+    private let lines: Mutex<SlowLines>
+
+    init(_ settings: Settings, logger: Logger, clock: @escaping @Sendable () -> Duration) {
+        self.settings = settings
+        self.logger = logger
+        self.clock = clock
+        lines = Mutex(SlowLines(max: settings.linesPerMinuteMax))
+    }
+
+    /// The clock of all watches.
+    var now: Duration { clock() }
+
+    /// Nil when nobody asks how long it takes.
+    func watch(_ method: String, database: DatabaseName? = nil, path: TreePath? = nil) -> OperationWatch? {
+        guard settings.threshold != nil else { return nil }
+        return OperationWatch(method, database: database, path: path, at: clock())
+    }
+
+    /// The operation is answered.
+    ///
+    /// - Parameter catalogue: whose rules tell the shape of its path.
+    func answered(_ watch: OperationWatch?, _ catalogue: Catalogue) {
+        guard let watch, let threshold = settings.threshold else { return }
+        let end = clock()
+        guard end - watch.start > threshold, let leftOut = lines.withLock({ $0.admit(at: end) }) else { return }
+        let phases = watch.phases(until: end)
+        let reason = phases.max { $0.time < $1.time }
+        var metadata: Logger.Metadata = [
+            "method": "\(watch.method)", "reason": "\(reason?.phase.rawValue ?? "")",
+            "milliseconds": "\((end - watch.start).wholeMilliseconds)", "rowsRead": "\(watch.rowsRead)",
+        ]
+        if let reason { metadata["reasonMilliseconds"] = "\(reason.time.wholeMilliseconds)" }
+        if watch.database != .default { metadata["database"] = "\(watch.database)" }
+        if let path = watch.path { metadata["path"] = "\(shown(path, of: watch.database, catalogue))" }
+        if leftOut > 0 { metadata["leftOut"] = "\(leftOut)" }
+        logger.notice("slow operation", metadata: metadata)
+    }
+
+    private func shown(_ path: TreePath, of database: DatabaseName, _ catalogue: Catalogue) -> String {
+        if settings.showsPaths { return path.text }
+        let rules = catalogue.readable[database]?.rules
+        return rules?.shape(of: path) ?? path.keys.map { _ in "/*" }.joined()
+    }
+
+    /// From time to time: says how many were left out if no further line has.
+    func tellLeftOut() {
+        guard let leftOut = lines.withLock({ $0.takeLeftOut(at: clock()) }) else { return }
+        logger.notice("slow operations were left out", metadata: ["leftOut": "\(leftOut)"])
+    }
+}
+
+/// Decides which slow operations get a line: the first ones of each minute.
+struct SlowLines {
+    private let max: Int
+    private var minuteBegan: Duration?
+    private var written = 0
+    private var leftOut = 0
+
+    private static let minute = Duration.seconds(60)
+
+    init(max: Int) { self.max = max }
+
+    /// How many were left out since the last line; nil when this one is, too.
+    mutating func admit(at now: Duration) -> Int? {
+        if isOver(at: now) {
+            minuteBegan = now
+            written = 0
+        }
+        guard written < max else {
+            leftOut += 1
+            return nil
+        }
+        written += 1
+        defer { leftOut = 0 }
+        return leftOut
+    }
+
+    /// Those that were left out in a minute that is over; nil: none.
+    mutating func takeLeftOut(at now: Duration) -> Int? {
+        guard leftOut > 0, isOver(at: now) else { return nil }
+        defer { leftOut = 0 }
+        return leftOut
+    }
+
+    private func isOver(at now: Duration) -> Bool { minuteBegan.map { now - $0 >= Self.minute } ?? true }
+}
+
+extension Duration {
+    fileprivate var wholeMilliseconds: Int64 {
+        components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
+    }
+}
