@@ -169,7 +169,7 @@ let package = Package(
             "Conformance", ["HatoModel", "HatoTree", "HatoRules", "HatoStorage", "HatoRPC", "HatoMessages", logging],
             exclude: ["Tables", "README.md"]),
         suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", crypto]),
-        suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"]),
+        suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
         suite("Tidy", ["HatoModel"]),
     ],
     swiftLanguageModes: [.v6]

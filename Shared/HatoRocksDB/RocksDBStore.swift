@@ -39,6 +39,7 @@ public final class RocksDBStore: Store {
         if folder.isCopy, !folder.isNew { try folder.startOpeningCopy() }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
+        try Failpoint.openAfterRecovery.passOrFail()
         let version = try database.newestCommit() ?? 0
         let forgotten = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
         if forgotten > version {
@@ -150,12 +151,15 @@ public final class RocksDBStore: Store {
     }
 
     private func forget(through version: UInt64, newest: UInt64) throws(StoreError) {
+        try Failpoint.changesBeforeForget.passOrFail()
         // The mark first: records that are there and forgotten harm nobody.
         try database.setAboutStore("compacted", version.bigEndianBytes)
         compacted.store(version, ordering: .releasing)
+        try Failpoint.changesAfterMark.passOrFail()
         // The newest one stays: it says which version the rows are at.
         let dropped = min(version, newest - 1)
         if dropped > 0 { try database.dropCommits(through: dropped) }
+        try Failpoint.changesAfterForget.passOrFail()
     }
 
     public var keptCommits: KeptCommits {
@@ -172,8 +176,10 @@ public final class RocksDBStore: Store {
         let durable = try writer.snapshot().version
         return try database.whileOpen { () throws(StoreError) in
             try StoreFolder.writeBackup(to: folder) { path throws(StoreError) in
+                try Failpoint.backupBeforeCopy.passOrFail()
                 try database.copy(to: path)
                 let version = try Self.settle(path)
+                try Failpoint.backupAfterCopy.passOrFail()
                 if version < durable { throw .lostCommits(answered: durable, found: version) }
                 return version
             }

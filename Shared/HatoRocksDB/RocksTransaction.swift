@@ -117,8 +117,10 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if let failure { throw failure }
         guard isWaiting else { return }
         do throws(StoreError) {
+            try Failpoint.commitBeforeApply.passOrFail()
             try rotateIfOwed()
             try database.write(batch)
+            try Failpoint.commitAfterApply.passOrFail()
         } catch {
             failure = error
             throw error
@@ -149,7 +151,9 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
 
     func makeDurable(through version: UInt64) throws(StoreError) {
         try writeBatch()
+        try Failpoint.commitBeforeSync.passOrFail()
         try database.syncLog()
+        try Failpoint.commitAfterSync.passOrFail()
         try folder.noteAnswered(version)
     }
 

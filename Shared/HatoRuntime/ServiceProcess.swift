@@ -42,6 +42,7 @@ public struct ServiceProcess: Sendable {
         /// Name on the wire, e.g. `messages`.
         public var service: String
         public var settings: Settings
+        public var environment: [String: String]
         public var logger: Logger
         /// The metrics of the process in Prometheus text format, for `service.metrics`.
         public var metricsText: @Sendable () async -> String
@@ -117,8 +118,8 @@ public struct ServiceProcess: Sendable {
         let stop = await Self.stopSignal()
         let running = try await start(
             Start(
-                service: service, settings: settings, logger: logger, metricsText: { await registry.scrape() },
-                beforeScrape: { registry.beforeScrape($0) }))
+                service: service, settings: settings, environment: ProcessInfo.processInfo.environment, logger: logger,
+                metricsText: { await registry.scrape() }, beforeScrape: { registry.beforeScrape($0) }))
         let metrics: MetricsEndpoint?
         do { metrics = try await endpoint(settings, registry) } catch {
             await running.shutdown(grace: .zero)

@@ -20,6 +20,7 @@ struct DevStack: RunningService {
     private let stores: Stores
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
         let folder = try DevFolder(start.settings)
         do {
             let keys = try folder.administratorKeys()

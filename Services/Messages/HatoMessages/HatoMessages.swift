@@ -59,6 +59,7 @@ public final class MessagesServer: Sendable {
         ListeningMethods(parts: parts, reads: reads).add(to: &router)
         DisconnectMethods(parts: parts, queue: queue, sessions: sessions, runs: disconnects).add(to: &router)
         DatabaseMethods(parts, queue: queue, reads: reads, builds: builds).add(to: &router)
+        VerifyMethods(parts: parts, reads: reads).add(to: &router)
         exports = ExportSnapshots(limits: configuration.limits)
         MovingMethods(
             parts: parts, queue: queue, reads: reads, exports: exports,
@@ -112,10 +113,10 @@ public final class MessagesServer: Sendable {
     }
 
     private func keepUp() async {
-        while (try? await Task.sleep(for: .seconds(60))) != nil { await keepUpOnce() }
+        while (try? await Task.sleep(for: .seconds(parts.limits.upkeepSeconds))) != nil { await keepUpOnce() }
     }
 
-    /// Once a minute: tells followers how far they are, forgets old change records, and exports nobody came back for.
+    /// Once a minute, as a rule: tells followers how far they are, forgets old change records, and exports nobody came back for.
     func keepUpOnce() async {
         // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its age.
         publisher.run { $0.tellSilentFollowers() }

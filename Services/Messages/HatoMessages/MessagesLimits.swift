@@ -51,6 +51,11 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Matches of one pattern in one commit that a follower is told one by one.
     public var followMatchesMax = 1_000
 
+    /// Findings that one check of the store names; the others are counted.
+    public var verifyFindingsMax = 1_000
+    /// Between two rounds of forgetting: change records that are too old or too many, exports nobody came back for.
+    public var upkeepSeconds = 60
+
     public init() {}
 
     /// A limit as a setting.
@@ -124,5 +129,11 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "follow-matches-max", field: \.followMatchesMax,
             help: "matches of one pattern in one commit that are told one by one"),
+        Named(
+            name: "verify-findings-max", field: \.verifyFindingsMax, range: 1...100_000,
+            help: "findings that one check of the store names"),
+        Named(
+            name: "upkeep-seconds", field: \.upkeepSeconds, range: 1...3_600,
+            help: "seconds between two rounds of forgetting old changes and exports"),
     ]
 }

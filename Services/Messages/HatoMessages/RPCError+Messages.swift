@@ -29,6 +29,7 @@ enum MessagesError: Error, Sendable {
     case tooManyExports(max: Int)
     case exportNotFound(String)
     case wrongRow(index: Int, String)
+    case verifying
     case stopping
 }
 
@@ -47,7 +48,7 @@ extension MessagesError: RPCErrorConvertible {
             .compacted:
             listeningError
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
-        case .tooManyExports, .exportNotFound, .wrongRow, .stopping: movingError
+        case .tooManyExports, .exportNotFound, .wrongRow, .verifying, .stopping: movingError
         }
     }
 
@@ -151,6 +152,8 @@ extension MessagesError: RPCErrorConvertible {
                 data: ["parameter": "snapshot"])
         case .wrongRow(let index, let problem):
             .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
+        case .verifying:
+            .resourceExhausted(reason: "verifying", "A check of the store is under way; there is one at a time")
         case .stopping: .unavailable(reason: "stopping", "The service is stopping")
         default: .internalError
         }
@@ -158,13 +161,13 @@ extension MessagesError: RPCErrorConvertible {
 }
 
 extension StoreError {
-    /// A store that has closed is an outage; what else a store says is for the log.
-    var asRPCError: RPCError {
+    /// A store that has closed is an outage; what else a store says is for the log, and nil here.
+    var asRPCError: RPCError? {
         switch self {
         case .closed: .storeClosed
         case .compacted(let oldest): MessagesError.compacted(oldest: oldest).rpcError
         case .unknownVersion(let newest): MessagesError.unknownVersion(newest: newest).rpcError
-        default: .internalError
+        default: nil
         }
     }
 }
@@ -172,6 +175,10 @@ extension StoreError {
 extension RPCReply {
     /// `fail`, with the errors of the store and its records turned into those of the wire.
     func refuse(_ error: any Error) {
-        if let error = error as? StoreError { fail(error.asRPCError) } else { fail(error) }
+        switch error {
+        case let error as StoreError: if let known = error.asRPCError { fail(known) } else { fail(error) }
+        case TreeError.corrupted(let what): fail(StoreError.corrupted(what))
+        default: fail(error)
+        }
     }
 }

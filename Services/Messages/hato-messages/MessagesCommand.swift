@@ -14,7 +14,7 @@ struct MessagesCommand: AsyncParsableCommand {
             ServeCommand<MessagesTarget>.self, GetCommand.self, QueryCommand.self, SetCommand.self, PushCommand.self,
             UpdateCommand.self, RemoveCommand.self, ListenCommand.self, FollowCommand.self, RulesCommand.self,
             IndexCommand.self, DatabasesCommand.self, ExportCommand.self, ImportCommand.self, ImportChatsCommand.self,
-            StatsCommand.self, BackupCommand.self, RestoreCommand<MessagesTarget>.self,
+            StatsCommand.self, BackupCommand.self, RestoreCommand<MessagesTarget>.self, VerifyCommand.self,
             CallCommand<MessagesTarget>.self,
             HealthCommand<MessagesTarget>.self, ConfigCommand<MessagesTarget>.self, VersionCommand<MessagesTarget>.self,
         ])

@@ -91,3 +91,4 @@ extension Messages.Rules.Set { public static var parameterExamples: JSONObject {
 extension Messages.Indexes.List { public static var parameterExamples: JSONObject { MessagesExamples.database } }
 extension Messages.Stats { public static var parameterExamples: JSONObject { MessagesExamples.database } }
 extension Messages.Backup { public static var parameterExamples: JSONObject { MessagesExamples.database } }
+extension Messages.Verify { public static var parameterExamples: JSONObject { MessagesExamples.database } }

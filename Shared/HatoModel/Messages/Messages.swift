@@ -12,7 +12,7 @@ public enum Messages {
         Indexes.List.self,
         Databases.List.self, Databases.Create.self, Databases.Drop.self,
         Stats.self,
-        Export.self, Import.self, Backup.self,
+        Export.self, Import.self, Backup.self, Verify.self,
     ]
 
     public static let notifications: [any RPCNotification.Type] = [Event.self, Cancelled.self, Change.self]

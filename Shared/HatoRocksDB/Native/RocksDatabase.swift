@@ -37,7 +37,12 @@ final class RocksDatabase: @unchecked Sendable {
     /// The snapshots that somebody still holds.
     private let snapshots = Mutex<Set<NativeSnapshot>>([])
 
-    init(folder: String, memory: RocksDBMemory, memtableShare: Double = 1) throws(StoreError) {
+    /// - Parameters:
+    ///   - memtableShare: the part of the memory's memtables that is this database's.
+    ///   - isReadOnly: for a database that is only looked at; its folder stays as it is.
+    init(
+        folder: String, memory: RocksDBMemory, memtableShare: Double = 1, isReadOnly: Bool = false
+    ) throws(StoreError) {
         let bytes = Int(Double(memory.memtableBytes) * memtableShare)
         let database = NativeOptions()
         let rowOptions = try NativeOptions("memtable_insert_with_hint_prefix_extractor=fixed:\(Self.regionBytes)")
@@ -51,8 +56,11 @@ final class RocksDatabase: @unchecked Sendable {
         // A static string ends in a zero and never goes away.
         let names = Self.families.map { Optional(UnsafeRawPointer($0.utf8Start).assumingMemoryBound(to: CChar.self)) }
         let opened = try checked { error in
-            rocksdb_open_column_families(
-                database.handle, folder, Int32(names.count), names, options, &handles, error)
+            isReadOnly
+                ? rocksdb_open_for_read_only_column_families(
+                    database.handle, folder, Int32(names.count), names, options, &handles, 0, error)
+                : rocksdb_open_column_families(
+                    database.handle, folder, Int32(names.count), names, options, &handles, error)
         }
         guard let opened, let about = handles[0], let rows = handles[1], let commits = handles[2] else {
             throw .io("RocksDB opened \(folder) without saying why not")
@@ -145,6 +153,7 @@ final class RocksDatabase: @unchecked Sendable {
     func get(
         _ key: Span<UInt8>, _ family: OpaquePointer, _ options: borrowing NativeReadOptions
     ) throws(StoreError) -> [UInt8]? {
+        if family == rows { try Failpoint.storeRead.passOrFail() }
         let found = try key.withUnsafeBytes { key throws(StoreError) in
             try checked { hato_get(handle, options.handle, family, key.baseAddress, key.count, $0) }
         }
@@ -161,6 +170,7 @@ final class RocksDatabase: @unchecked Sendable {
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
     ) throws {
         if range.isEmpty { return }
+        try Failpoint.storeRead.passOrFail()
         let options = NativeReadOptions(snapshot: snapshot)
         // RocksDB keeps the addresses of the bounds, not their bytes: they stay put until the iterator is gone.
         try range.lower.withUnsafeBytes { lower in

@@ -152,7 +152,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
             try backend.makeDurable(through: group.version)
             group.syncTime = ContinuousClock.now - start
             version = group.version
+            Failpoint.commitBeforePublish.pass()
             publish(group.snapshot)
+            Failpoint.commitAfterPublish.pass()
         }
         group.endPart()
         group.handOut(to: observers)

@@ -58,7 +58,10 @@ struct PlannedGroup {
             }
             for answer in part.answers {
                 switch answer {
-                case .write(let write, let version): write.answer(at: version)
+                case .write(let write, let version):
+                    Failpoint.commitBeforeAnswer.pass()
+                    write.answer(at: version)
+                    Failpoint.commitAfterAnswer.pass()
                 case .snapshot(let pending, let snapshot): pending.completion(.success(snapshot))
                 }
             }

@@ -30,7 +30,10 @@ public struct BackupFolder: Sendable, Hashable {
         let draft = desk + "/draft"
         let version = try store.backup(to: draft)
         try Files.write(Array("\(service)\n".utf8), to: Self.serviceFile(in: draft))
-        return try Files.renameFolder(draft, to: target) ? version : nil
+        try Failpoint.backupBeforeRename.passOrFail()
+        guard try Files.renameFolder(draft, to: target) else { return nil }
+        Failpoint.backupAfterRename.pass()
+        return version
     }
 
     /// Removes what backups that a crash ended have left behind; one that is being written stays. What cannot be

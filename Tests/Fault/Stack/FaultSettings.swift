@@ -1,11 +1,15 @@
 import Foundation
 import HatoTesting
 
-/// How hard the fault tests try. The full run of a release is `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=5`; what `make
-/// test` does takes some seconds. `HATO_FAULT_SEED` repeats a run's moments and values.
+/// How hard the fault tests try; what `make test` does takes some seconds. The full run of a release is
+/// `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=5 HATO_FAULT_INCREMENTS=1000 HATO_FAULT_QUERIES=20000`. `HATO_FAULT_SEED`
+/// repeats a run's moments and values.
 enum FaultSettings {
     static let pushes = number("HATO_FAULT_PUSHES") ?? 300
     static let kills = number("HATO_FAULT_KILLS") ?? 1
+    /// Of each of eight clients.
+    static let increments = number("HATO_FAULT_INCREMENTS") ?? 40
+    static let queries = number("HATO_FAULT_QUERIES") ?? 400
     static let seed = number("HATO_FAULT_SEED") ?? Int.random(in: 1...1_000_000)
 
     /// How long one test may wait for one thing. Longer than any machine needs; only a test that fails gets there.

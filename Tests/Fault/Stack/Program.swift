@@ -12,6 +12,10 @@ actor Program {
 
     init(_ name: String, logFile: String) throws {
         guard let path = BuiltProgram.path(name) else { throw NeverHappened("\(name) is built") }
+        try self.init(path: path, logFile: logFile)
+    }
+
+    init(path: String, logFile: String) throws {
         executable = path
         self.logFile = logFile
         try Data().write(to: URL(fileURLWithPath: logFile))
@@ -19,8 +23,12 @@ actor Program {
 
     /// Starts it and waits for the line that says it is ready.
     ///
-    /// - Parameter fileBytesMax: no file it writes gets longer; what does not fit fails as on a full disk.
-    func start(_ arguments: [String], fileBytesMax: Int? = nil) async throws -> JSONObject {
+    /// - Parameters:
+    ///   - fileBytesMax: no file it writes gets longer; what does not fit fails as on a full disk.
+    ///   - failpoints: what it is ordered to suffer, e.g. `commit.beforeSync=kill@37`.
+    func start(
+        _ arguments: [String], fileBytesMax: Int? = nil, failpoints: String? = nil
+    ) async throws -> JSONObject {
         let (process, input, output) = (Process(), Pipe(), Pipe())
         if let fileBytesMax {
             // The signal that comes with the error would end the process: ignored, only the error is left. The unit of
@@ -33,6 +41,7 @@ actor Program {
             process.arguments = arguments
         }
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
+        process.environment?["HATO_FAILPOINTS"] = failpoints
         process.standardInput = input
         process.standardOutput = output
         let log = FileHandle(forWritingAtPath: logFile)
@@ -77,6 +86,47 @@ actor Program {
         await Self.end(of: process)
         input = nil
         return process.terminationStatus
+    }
+
+    /// Waits until it ends by itself; whether that was by `SIGKILL`, which nobody but a failpoint sends it.
+    func diedAtFailpoint() async -> Bool {
+        guard let process = process.take() else { return false }
+        await Self.end(of: process)
+        input = nil
+        return process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL
+    }
+
+    struct Ended {
+        var code: Int32
+        var output: [UInt8]
+        var log: String
+    }
+
+    /// Runs another command of the program to its end.
+    func run(_ arguments: [String], failpoints: String? = nil) async throws -> Ended {
+        let (process, output, log) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: executable)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
+        process.environment?["HATO_FAILPOINTS"] = failpoints
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = log
+        try process.run()
+        async let text = Self.everything(of: log)
+        let bytes = await Self.everything(of: output)
+        let complaint = await text
+        await Self.end(of: process)
+        return Ended(
+            code: process.terminationStatus, output: bytes, log: String(decoding: complaint, as: UTF8.self))
+    }
+
+    private static func everything(of pipe: Pipe) async -> [UInt8] {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(returning: Array(pipe.fileHandleForReading.readDataToEndOfFile()))
+            }
+        }
     }
 
     private static func end(of process: Process) async {

@@ -12,6 +12,7 @@ struct RunningAuth: RunningService {
     private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
         var configuration = try AuthSettings.configuration(start.settings)
         configuration.backupFolder = start.settings.text("backup-dir").map {
             BackupFolder($0, service: AuthTarget.service)

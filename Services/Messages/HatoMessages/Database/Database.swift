@@ -37,7 +37,7 @@ final class Database: Sendable {
 
     /// As stored: the record and, under a key of its own because a build changes it often, the indexes.
     convenience init(
-        name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreSnapshot, _ meter: RulesMeter
+        name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreReading, _ meter: RulesMeter
     ) throws {
         let rules: Rules
         do { rules = try Rules.compile(record.rules) } catch { throw MessagesError.wrongRules(error) }

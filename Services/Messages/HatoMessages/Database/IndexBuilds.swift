@@ -38,6 +38,7 @@ final class IndexBuilds: Sendable {
             switch result {
             case .success(let committed):
                 if let database = committed.outcome {
+                    Failpoint.indexAfterPage.pass()
                     parts.metrics.builtIndexPage()
                     parts.catalogue.publish(name, database)
                     return step(name)
@@ -58,6 +59,7 @@ final class IndexBuilds: Sendable {
     ) throws -> Database? {
         let database = try parts.catalogue.forWriting(name)
         guard let (definition, cursor) = database.indexes.building else { return nil }
+        try Failpoint.indexBeforePage.passOrFail()
         let builder = IndexBuilder(
             definition, reader: StoreTreeReader(transaction), codec: database.codec, indexCodec: database.indexCodec)
         let page = try builder.page(after: cursor, childrenMax: parts.limits.indexBuildPageRows)
@@ -66,6 +68,7 @@ final class IndexBuilds: Sendable {
         let next = database.with(indexes)
         page.rows.apply(to: TransactionRows(transaction))
         next.putIndexes(into: transaction)
+        Failpoint.indexInPage.pass()
         if page.cursor == nil { transaction.attach(DatabaseChange(id: next.id, database: next)) }
         parts.catalogue.write(name, next)
         return next

@@ -39,7 +39,10 @@ final class Publisher: Sendable {
             while jobs.takeAll(into: &taken) {
                 for job in taken {
                     switch job {
-                    case .group(let group): registry.groupBecameDurable(group)
+                    case .group(let group):
+                        Failpoint.eventsBeforeSend.pass()
+                        registry.groupBecameDurable(group)
+                        Failpoint.eventsAfterSend.pass()
                     case .answer(let answer): answer()
                     case .run(let body): body(registry)
                     }

@@ -57,6 +57,20 @@ enum DisconnectRecord {
 
     // MARK: Values
 
+    /// Whether a row is one that this version writes.
+    static func canBeRead(_ key: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        let bytes = value.withUnsafeBufferPointer { Array($0) }
+        do {
+            switch try Key(key.withUnsafeBufferPointer { Array($0) }) {
+            case .caller: _ = try decodeCaller(bytes)
+            case .entry(_, _, let path): _ = try decodeEntry(bytes, at: path)
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+
     static func entry(_ node: DeferredNode, by number: UInt32) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(format)

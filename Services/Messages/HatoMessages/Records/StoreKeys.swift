@@ -43,6 +43,31 @@ enum StoreKeys {
         return encoder.bytes
     }
 
+    /// Whose row a key is.
+    enum Place {
+        /// A database's record or the next id.
+        case single
+        /// What a connection has left: `DisconnectRecord`'s.
+        case disconnect
+        /// With all rows of that database in this room.
+        case ofDatabase(DatabaseID, KeyRange)
+    }
+
+    /// Nil for a key that nothing here writes.
+    static func place(of key: Span<UInt8>) -> Place? {
+        guard key.count > 0, let room = Room(rawValue: key[0]) else { return nil }
+        switch room {
+        case .databases: return key.count > 1 ? .single : nil
+        case .nextDatabase: return key.count == 1 ? .single : nil
+        case .disconnects: return .disconnect
+        case .indexes, .tree, .indexRows:
+            guard key.count >= 5 else { return nil }
+            let bytes = key.extracting(0..<5).withUnsafeBufferPointer { Array($0) }
+            let id = bytes.dropFirst().reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
+            return .ofDatabase(DatabaseID(rawValue: id), KeyRange(prefix: bytes))
+        }
+    }
+
     private static func key(_ room: Room, _ database: DatabaseID) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(room.rawValue)

@@ -24,7 +24,7 @@ public struct IndexKeyCodec: Sendable, Hashable {
     /// UTF-16 code units of a text that stand in a row.
     static let textUnitsMax = 256
 
-    private static let collectionEnd: UInt8 = 1
+    static let collectionEnd: UInt8 = 1
     private static let complete: UInt8 = 0
     private static let truncated: UInt8 = 1
 

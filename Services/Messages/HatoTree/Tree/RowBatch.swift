@@ -105,6 +105,11 @@ public struct RowBatch: Sendable {
         }
     }
 
+    /// The keys of the rows that are put, in order.
+    var putKeys: [[UInt8]] {
+        operations.compactMap { $0.kind == .put ? Array(bytes[$0.start..<$0.middle]) : nil }
+    }
+
     private mutating func append(_ part: Span<UInt8>) {
         part.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
     }

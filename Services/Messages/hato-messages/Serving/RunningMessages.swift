@@ -16,6 +16,7 @@ struct RunningMessages: RunningService {
     private let upkeep: Task<Void, Never>
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
         let keys = try start.administratorKeys()
         let auth = RPCClient(try start.clientConfiguration(to: "auth"))
         let folder = start.settings["data"]

@@ -13,6 +13,7 @@ struct RunningNotifier: RunningService {
     private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
+        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
         let folder = start.settings["data"]
         let file = start.settings.text("admin-key-file")
         var configuration = NotifierConfiguration(

@@ -1,0 +1,123 @@
+public import HatoModel
+
+/// What a check of stored rows found: what is wrong, and where if that can be read.
+public struct RowFinding {
+    public var path: TreePath?
+    public var index: IndexDefinition?
+    public var problem: String
+    /// Whether the tree is right, and an index is not.
+    public var isOfIndex: Bool
+
+    init(_ problem: String, path: TreePath? = nil, index: IndexDefinition? = nil, isOfIndex: Bool = false) {
+        self.problem = problem
+        self.path = path
+        self.index = index
+        self.isOfIndex = isOfIndex || index != nil
+    }
+}
+
+/// Checks the rows of one tree by themselves: each has a key and a value that a write could have made, no value has
+/// children, no priority is without its node, and each priority has its row in the automatic index.
+public struct TreeCheck {
+    private let reader: any TreeReader
+    private let codec: TreeKeyCodec
+    private let indexCodec: IndexKeyCodec
+    private let report: (RowFinding) -> Void
+
+    /// - Parameter report: is told of every finding, in the order of the rows.
+    public init(
+        _ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec,
+        report: @escaping (RowFinding) -> Void
+    ) {
+        self.reader = reader
+        self.codec = codec
+        self.indexCodec = indexCodec
+        self.report = report
+    }
+
+    /// What has been seen of the tree up to a row.
+    private struct Passed {
+        /// The key of the last leaf.
+        var leaf: [UInt8]?
+        /// A priority whose node has not been seen yet; the bytes are its node's key.
+        var priority: (node: [UInt8], path: TreePath)?
+        var priorities = 0
+    }
+
+    /// Reads every row. Returns the number of priorities. Throws what the reader throws.
+    ///
+    /// - Parameter advance: is called for every row.
+    public func run(advance: () throws -> Void) throws -> Int {
+        var passed = Passed()
+        try reader.scan(
+            lower: codec.prefix, upper: TreeKeyCodec.upperBound(of: codec.prefix), reverse: false
+        ) { row, value in
+            try advance()
+            try check(row, value, &passed)
+            return .next
+        }
+        settlePriority(&passed, before: nil)
+        return passed.priorities
+    }
+
+    private func check(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {
+        settlePriority(&passed, before: row)
+        guard let path = codec.path(of: row), codec.key(of: path).span.isEqual(to: row) else {
+            return report(RowFinding("a row has a key that is no path: \(row.hexText)"))
+        }
+        let leaf: TreeLeaf
+        do {
+            leaf = try TreeLeafCodec.decode(value)
+        } catch {
+            return report(RowFinding("the value cannot be read: it has \(value.count) bytes", path: path))
+        }
+        if path.isPriority {
+            try checkPriority(leaf, at: path, row, &passed)
+        } else {
+            if let above = passed.leaf, row.begins(with: above.span) {
+                report(RowFinding("there is a value above this one", path: path))
+            }
+            passed.leaf = row.withUnsafeBufferPointer { Array($0) }
+        }
+    }
+
+    private func checkPriority(
+        _ leaf: TreeLeaf, at path: TreePath, _ row: Span<UInt8>, _ passed: inout Passed
+    ) throws {
+        let node = row.extracting(0..<row.count - 1)
+        if passed.leaf.map({ !$0.span.isEqual(to: node) }) ?? true {
+            passed.priority = (node.withUnsafeBufferPointer { Array($0) }, path)
+        }
+        guard let priority = TreePriority(leaf) else {
+            return report(RowFinding("the priority is neither a number nor a string", path: path))
+        }
+        // The root is nobody's child: its priority has no place in an index.
+        guard let key = path.keys.last else { return }
+        passed.priorities += 1
+        let collection = indexCodec.prefix(of: IndexKeyCodec.priorities, collection: path.keys.dropLast())
+        if try reader.get(IndexKeyCodec.row(collection, SortPlace(SortValue(priority), key)).span) == nil {
+            report(RowFinding("the priority has no row in the index of priorities", path: path, isOfIndex: true))
+        }
+    }
+
+    /// A priority stands before what is below its node.
+    private func settlePriority(_ passed: inout Passed, before row: Span<UInt8>?) {
+        guard let priority = passed.priority else { return }
+        passed.priority = nil
+        if let row, row.begins(with: priority.node.span) { return }
+        report(RowFinding("there is a priority, but no value", path: priority.path))
+    }
+}
+
+extension Span<UInt8> {
+    func isEqual(to other: Span<UInt8>) -> Bool { count == other.count && begins(with: other) }
+
+    /// At most 64 bytes of it.
+    var hexText: String {
+        var text = ""
+        for index in 0..<Swift.min(count, 64) {
+            text += String(self[index] >> 4, radix: 16) + String(self[index] & 15, radix: 16)
+        }
+        return count > 64 ? text + "…" : text
+    }
+}

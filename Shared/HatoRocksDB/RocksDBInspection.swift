@@ -1,0 +1,66 @@
+public import HatoStorage
+
+/// A store's folder opened to be looked at, while nobody has it open: nothing is written to it, whatever is wrong.
+///
+/// RocksDB replays its log into memory, and checks the sum of every block that is read; nothing is in a cache yet, so
+/// reading every row reads every block that could ever be served.
+public final class RocksDBInspection: StoreInspection {
+    public let version: UInt64
+    public let problems: [StoreError]
+    private let database: RocksDatabase
+    private let snapshot: RocksSnapshot
+    private let compacted: UInt64
+    private let lock: OpenFile
+    private let limits = StoreLimits()
+
+    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store or it cannot be read, and
+    /// `.corrupted` when it is too damaged to be opened.
+    public init(folder: String) throws(StoreError) {
+        guard Files.exists(folder + "/format") else {
+            throw .io("\(folder) is no store: it holds no file named format")
+        }
+        try StoreFolder.checkFormat(folder + "/format")
+        lock = try OpenFile(folder + "/lock", access: .read)
+        guard try lock.lock() else { throw .locked("\(folder) is open in another process") }
+        let memory = RocksDBMemory(blockCacheBytes: 32 << 20, memtableBytes: RocksDBMemory.memtableBytes)
+        database = try RocksDatabase(folder: folder + "/rocksdb", memory: memory, isReadOnly: true)
+        version = try database.newestCommit() ?? 0
+        compacted = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
+        snapshot = RocksSnapshot(version: version, of: database)
+        problems = Self.problems(folder, version, compacted)
+    }
+
+    private static func problems(_ folder: String, _ version: UInt64, _ compacted: UInt64) -> [StoreError] {
+        var problems: [StoreError] = []
+        do throws(StoreError) {
+            let answered = try AnsweredFile.read(folder + "/answered")
+            if answered > version { problems.append(.lostCommits(answered: answered, found: version)) }
+        } catch {
+            problems.append(error)
+        }
+        if compacted > version {
+            problems.append(.corrupted("records are forgotten up to \(compacted), but the newest is \(version)"))
+        }
+        return problems
+    }
+
+    public var oldestCommit: UInt64? { compacted < version ? compacted + 1 : nil }
+
+    public func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        if version >= self.version { return [] }
+        let commits = try snapshot.commits(after: version, limit: limit, bytesMax: limits.commitsBytesMax)
+        guard let commits else { throw .corrupted("a record of the commits after \(version) is missing") }
+        return commits
+    }
+
+    public func get(_ key: Span<UInt8>) throws -> [UInt8]? { try snapshot.get(key) }
+
+    public func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        try snapshot.scan(range, reverse: reverse, visit)
+    }
+
+    /// Frees what was opened; nothing can be read any more.
+    public func close() { database.close() }
+}

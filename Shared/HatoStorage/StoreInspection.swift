@@ -1,0 +1,42 @@
+/// One state of a store with the history that led to it, to be read to its end by whoever checks it: of a store that is
+/// open, or of a folder that nobody has open.
+public protocol StoreInspection: StoreReading {
+    var version: UInt64 { get }
+
+    /// What is wrong with the store as a whole, e.g. that answered commits are missing.
+    var problems: [StoreError] { get }
+
+    /// The oldest version whose record is kept; nil when none is.
+    var oldestCommit: UInt64? { get }
+
+    /// As `Store.commits`.
+    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit]
+}
+
+/// The newest durable state of an open store.
+public struct OpenStoreInspection: StoreInspection {
+    private let store: any Store
+    private let snapshot: any StoreSnapshot
+
+    public init(_ store: any Store, at snapshot: any StoreSnapshot) {
+        self.store = store
+        self.snapshot = snapshot
+    }
+
+    public var version: UInt64 { snapshot.version }
+    /// A store with any does not open.
+    public var problems: [StoreError] { [] }
+    public var oldestCommit: UInt64? { store.keptCommits.oldest }
+
+    public func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        try store.commits(after: version, limit: limit)
+    }
+
+    public func get(_ key: Span<UInt8>) throws -> [UInt8]? { try snapshot.get(key) }
+
+    public func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        try snapshot.scan(range, reverse: reverse, visit)
+    }
+}

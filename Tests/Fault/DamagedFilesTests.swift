@@ -1,0 +1,131 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Testing
+
+/// Files that are not as they were written: never served, said by name, and found by `verify`.
+@Suite("Messages with damaged files", .serialized, .timeLimit(.minutes(20)))
+struct DamagedFilesTests {
+    private static let count = 200
+
+    /// 2,000 characters that do not compress, the same for the same number.
+    private static func noise(_ number: Int) -> JSONValue {
+        var random = SeededRandom(seed: UInt64(number))
+        return .string((0..<130).map { _ in String(random.next(), radix: 16) }.joined())
+    }
+
+    /// Messages with data in files of both kinds: the log, and, when it has been opened once more, tables.
+    private func write(_ messages: LoneMessages, isInTables: Bool) async throws {
+        try await messages.start()
+        let client = messages.client()
+        for number in 0..<Self.count {
+            _ = try await client.call(
+                method: "messages.set", params: ["path": .string("/n/\(number)"), "value": Self.noise(number)])
+        }
+        await client.close()
+        await messages.program.stop()
+        if isInTables {
+            try await messages.start()
+            await messages.program.stop()
+        }
+    }
+
+    private func files(_ messages: LoneMessages, _ ending: String) throws -> [URL] {
+        let folder = URL(fileURLWithPath: messages.data + "/store/rocksdb")
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == ending }
+    }
+
+    private func largest(_ messages: LoneMessages, _ ending: String) throws -> URL {
+        let sizes = try files(messages, ending).map { ($0, try Data(contentsOf: $0).count) }
+        return try #require(sizes.max { $0.1 < $1.1 }?.0)
+    }
+
+    @Test func aFlippedBitInATableIsNeverServed() async throws {
+        var random = SeededRandom(seed: UInt64(FaultSettings.seed))
+        for _ in 0..<FaultSettings.kills { try await flipBit(using: &random) }
+    }
+
+    private func flipBit(using random: inout SeededRandom) async throws {
+        let eighth = Int.random(in: 1...7, using: &random)
+        try await LoneMessages.run { messages in
+            try await write(messages, isInTables: true)
+            for table in try files(messages, "sst") {
+                var bytes = try Data(contentsOf: table)
+                if bytes.count < 100_000 { continue }
+                bytes[bytes.count * eighth / 8] ^= 0x04
+                try bytes.write(to: table)
+            }
+            let (code, result) = try await messages.verify()
+            #expect(code == 1)
+            let findings = result["findings"]?.array ?? []
+            #expect(findings.contains { $0["kind"] == "storage" || $0["kind"] == "changes" }, "\(result.encodedText)")
+
+            try await messages.start()
+            let client = messages.client()
+            var refused = 0
+            for number in 0..<Self.count {
+                do {
+                    let found = try await client.call(
+                        method: "messages.get", params: ["path": .string("/n/\(number)")])
+                    #expect(found["value"] == Self.noise(number))
+                } catch let error as RPCError {
+                    #expect(error.code == .internalError)
+                    refused += 1
+                }
+            }
+            #expect(refused > 0 && refused < Self.count / 4, "\(eighth)/8")
+            #expect(messages.log.contains("checksum mismatch"))
+            let online = try await client.call(method: "messages.verify")
+            #expect((online["findingCount"]?.number ?? 0) > 0)
+            await client.close()
+        }
+    }
+
+    @Test func aFlippedBitInTheLogStopsTheStart() async throws {
+        try await LoneMessages.run { messages in
+            try await write(messages, isInTables: false)
+            let log = try largest(messages, "log")
+            var bytes = try Data(contentsOf: log)
+            bytes[bytes.count / 2] ^= 0x20
+            try bytes.write(to: log)
+            try await expectRefusal(messages, "damaged", "missing")
+        }
+    }
+
+    @Test(arguments: ["log", "sst", "MANIFEST"])
+    func aCutFileStopsTheStart(kind: String) async throws {
+        try await LoneMessages.run { messages in
+            try await write(messages, isInTables: kind != "log")
+            let file = try kind == "MANIFEST" ? manifest(messages) : largest(messages, kind)
+            let bytes = try Data(contentsOf: file)
+            try bytes.prefix(bytes.count / 2).write(to: file)
+            try await expectRefusal(messages, "damaged", "missing")
+        }
+    }
+
+    @Test func aMissingTableStopsTheStart() async throws {
+        try await LoneMessages.run { messages in
+            try await write(messages, isInTables: true)
+            try FileManager.default.removeItem(at: largest(messages, "sst"))
+            try await expectRefusal(messages, "No such file", "damaged")
+        }
+    }
+
+    private func manifest(_ messages: LoneMessages) throws -> URL {
+        let folder = URL(fileURLWithPath: messages.data + "/store/rocksdb")
+        let all = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        return try #require(all.first { $0.lastPathComponent.hasPrefix("MANIFEST") })
+    }
+
+    /// It does not start, says one of these, and `verify` finds something; neither changes a file.
+    private func expectRefusal(_ messages: LoneMessages, _ words: String...) async throws {
+        let (code, result) = try await messages.verify()
+        #expect(code == 1, "\(result.encodedText)")
+        let ended = try await messages.program.run(messages.arguments)
+        #expect(ended.code == 74)
+        #expect(words.contains { ended.log.contains($0) }, "\(ended.log)")
+        #expect(try await messages.verify().code == 1)
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Testing
+
+/// `hato-messages` dies at every promise of a commit, in the middle of many clients' work, and comes back: what was
+/// answered or seen is there once and whole, and the whole history is linearizable (`HistoryCheck`).
+@Suite("Messages that die at a failpoint", .serialized, .timeLimit(.minutes(60)))
+struct FailpointKillTests {
+    /// Where a commit can be killed, and how often a life passes there at most before it is.
+    static let places: [(name: String, passingsMax: Int)] = [
+        ("commit.beforeApply", 60), ("commit.afterApply", 60), ("commit.beforeSync", 40), ("commit.afterSync", 40),
+        ("commit.beforePublish", 40), ("commit.afterPublish", 40), ("commit.beforeAnswer", 150),
+        ("commit.afterAnswer", 150), ("events.beforeSend", 40), ("events.afterSend", 40),
+    ]
+
+    @Test func nothingThatWasAnsweredOrSeenIsLost() async throws {
+        let seed = UInt64(FaultSettings.seed)
+        print("failpoint test: HATO_FAULT_SEED=\(seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
+        var random = SeededRandom(seed: seed)
+        try await LoneMessages.run { messages in
+            let history = RecordedHistory()
+            let witness = Witness(history)
+            // The first commit makes the database: no load meets that.
+            try await messages.start()
+            await messages.program.kill()
+            var kills = 0
+            for round in 0..<FaultSettings.kills {
+                for (name, passingsMax) in Self.places.shuffled(using: &random) {
+                    let count = Int.random(in: 1...passingsMax, using: &random)
+                    try await messages.start(failpoints: "\(name)=kill@\(count)")
+                    let watching = try await witness.attend(messages.client())
+                    try await RandomLoad(history: history, seed: random.next()).run { messages.client() }
+                    try #require(await messages.program.diedAtFailpoint(), "\(name) in round \(round)")
+                    try await watching.value
+                    kills += 1
+                    if kills % 3 == 0 { try await dieInRecovery(messages, &kills) }
+                    let (code, result) = try await messages.verify()
+                    #expect(code == 0, "\(name): \(result.encodedText)")
+                }
+            }
+            try await messages.start()
+            let summary = try await check(messages, history, witness)
+            print(
+                "\(kills) kills; \(summary.operations) operations in one history: \(summary.written) writes answered, "
+                    + "\(summary.unanswered) without an answer (\(summary.unansweredDone) of them done), "
+                    + "\(summary.reads) reads, \(summary.mismatches) refused on condition; "
+                    + "\(summary.seen) commits and \(summary.states) states seen by others; losses: \(summary.losses)")
+        }
+    }
+
+    /// Dies again while it recovers.
+    private func dieInRecovery(_ messages: LoneMessages, _ kills: inout Int) async throws {
+        await #expect(throws: NeverHappened.self) { try await messages.start(failpoints: "open.afterRecovery=kill") }
+        #expect(await messages.program.diedAtFailpoint())
+        kills += 1
+    }
+
+    private func check(
+        _ messages: LoneMessages, _ history: RecordedHistory, _ witness: Witness
+    ) async throws -> HistoryCheck.Summary {
+        let client = messages.client()
+        let watching = try await witness.attend(messages.client())
+        let last = try await RandomLoad(history: history, seed: 0).pushOnce(client)
+        let feed = try await Self.feed(client, through: last)
+        try await witness.hasSeen(last)
+        let summary = try HistoryCheck("failpoints", history, feed: feed).run()
+        // The tree is what the feed leads to.
+        let replay = Replay(feed)
+        for path in Set(feed.flatMap(\.changes.keys)) {
+            let found = try await client.call(method: "messages.get", params: ["path": .string(path.text)])
+            #expect(found["value"] == replay.value(at: path, .max), "\(path)")
+        }
+        await client.close()
+        await messages.program.stop()
+        try await watching.value
+        return summary
+    }
+
+    /// The whole feed up to a commit.
+    static func feed(_ client: RPCClient, through last: UInt64) async throws -> [SeenCommit] {
+        let events = try await client.subscribe(method: "messages.follow", params: ["after": 0])
+        defer { withExtendedLifetime(events) {} }
+        var feed: [SeenCommit] = []
+        for try await event in events {
+            guard let commit = try Witness.commit(event) else { continue }
+            feed.append(commit)
+            if commit.version >= last { break }
+        }
+        events.cancel()
+        return feed
+    }
+}
+
+extension JSONValue {
+    var encodedText: String { String(decoding: encoded, as: UTF8.self) }
+}

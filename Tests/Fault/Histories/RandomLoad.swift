@@ -1,0 +1,172 @@
+import HatoModel
+import HatoRPC
+import HatoTesting
+
+/// Clients that read, write, append and replace on condition, on few places, until the connection ends.
+struct RandomLoad {
+    static let keys = path("k")
+    static let places = path("m")
+    static let pushes = path("log")
+    private static let keyCount = 4
+
+    let history: RecordedHistory
+    let seed: UInt64
+    /// More than any failpoint waits for.
+    var operationsMax = 5_000
+
+    static func path(_ names: String...) -> TreePath {
+        do { return try TreePath("/" + names.joined(separator: "/")) } catch { preconditionFailure("\(error)") }
+    }
+
+    /// Returns when the service is gone. `workers` clients send one request after the other, one sends many at once.
+    func run(_ client: @escaping @Sendable () -> RPCClient, workers: Int = 5) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for worker in 0..<workers {
+                group.addTask {
+                    try await Worker(history, client(), SeededRandom(seed: seed &+ UInt64(worker))).run(operationsMax)
+                }
+            }
+            group.addTask { try await pipeline(client()) }
+            try await group.waitForAll()
+        }
+    }
+
+    /// One more push, which must be answered; returns its version.
+    func pushOnce(_ client: RPCClient) async throws -> UInt64 {
+        let id = history.nextID()
+        let isGone = try await Worker(history, client, SeededRandom(seed: 0)).push(id)
+        let own = history.operations.last { $0.id == id }
+        guard !isGone, case .written(let version, _)? = own?.outcome else {
+            throw NeverHappened("a push is answered")
+        }
+        return version
+    }
+
+    /// Sixteen pushes at a time on one connection: groups of several commits.
+    private func pipeline(_ client: RPCClient) async throws {
+        for _ in 0..<operationsMax / 16 {
+            let isGone = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<16 {
+                    let id = history.nextID()
+                    group.addTask { try await Worker(history, client, SeededRandom(seed: 0)).push(id) }
+                }
+                return try await group.reduce(false) { $0 || $1 }
+            }
+            if isGone { return await client.close() }
+        }
+        throw NeverHappened("the service dies at its failpoint")
+    }
+}
+
+/// One client of a load, and what it knows.
+private final class Worker {
+    private let history: RecordedHistory
+    private let client: RPCClient
+    private var random: SeededRandom
+    /// What it last heard of a key.
+    private var known: [TreePath: (etag: String, value: JSONValue)] = [:]
+
+    init(_ history: RecordedHistory, _ client: RPCClient, _ random: SeededRandom) {
+        self.history = history
+        self.client = client
+        self.random = random
+    }
+
+    func run(_ operationsMax: Int) async throws {
+        for _ in 0..<operationsMax {
+            let id = history.nextID()
+            let isGone =
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0..<2: try await read(id)
+                case 2..<4: try await set(id)
+                case 4..<7: try await replace(id)
+                case 7..<8: try await update(id)
+                default: try await push(id)
+                }
+            if isGone { return await client.close() }
+        }
+        throw NeverHappened("the service dies at its failpoint")
+    }
+
+    private func anyKey() -> TreePath {
+        RandomLoad.path("k", "k\(Int.random(in: 0..<4, using: &random))")
+    }
+
+    // MARK: Requests; each returns whether the service is gone
+
+    private func read(_ id: Int) async throws -> Bool {
+        let path = anyKey()
+        return try await ask(id, .read(path), "messages.get", ["path": .string(path.text), "etag": true]) { result in
+            let value = result["value"] ?? .null
+            self.known[path] = (result["etag"]?.string ?? "", value)
+            return .read(value, version: Self.version(result))
+        }
+    }
+
+    private func set(_ id: Int) async throws -> Bool {
+        let (path, value) = (anyKey(), JSONValue.number(Double(id)))
+        return try await ask(
+            id, .write([(path, value)]), "messages.set", ["path": .string(path.text), "value": value], Self.written)
+    }
+
+    private func replace(_ id: Int) async throws -> Bool {
+        let (path, value) = (anyKey(), JSONValue.number(Double(id)))
+        guard let known = known[path] else { return try await read(id) }
+        return try await ask(
+            id, .write([(path, value)], expecting: known.value), "messages.set",
+            ["path": .string(path.text), "value": value, "ifMatch": .string(known.etag)]
+        ) { result in
+            self.known[path] = (result["etag"]?.string ?? "", value)
+            return Self.written(result)
+        } refused: { error in
+            let value = error.data["value"] ?? .null
+            self.known[path] = (error.data["etag"]?.string ?? "", value)
+            return .mismatch(value)
+        }
+    }
+
+    private func update(_ id: Int) async throws -> Bool {
+        let names = ["a", "b", "c"].shuffled(using: &random).prefix(Int.random(in: 2...3, using: &random))
+        let value = JSONValue.number(Double(id))
+        let values = JSONObject(uniqueMembers: names.map { JSONObject.Member($0, value) })
+        return try await ask(
+            id, .write(names.map { (RandomLoad.path("m", $0), value) }), "messages.update",
+            ["path": .string(RandomLoad.places.text), "values": .object(values)], Self.written)
+    }
+
+    func push(_ id: Int) async throws -> Bool {
+        let value: JSONValue = ["id": .number(Double(id)), "text": .string(String(repeating: "鳩", count: id % 40))]
+        return try await ask(
+            id, .push(RandomLoad.pushes, value), "messages.push",
+            ["path": .string(RandomLoad.pushes.text), "value": value]
+        ) { .written(version: Self.version($0), key: $0["key"]?.string) }
+    }
+
+    // MARK: Asking
+
+    private static func version(_ result: JSONValue) -> UInt64 { UInt64(result["version"]?.number ?? 0) }
+    private static func written(_ result: JSONValue) -> RecordedOperation.Outcome { .written(version: version(result)) }
+
+    private func ask(
+        _ id: Int, _ request: RecordedOperation.Request, _ method: String, _ params: JSONObject,
+        _ answered: (JSONValue) -> RecordedOperation.Outcome,
+        refused: (RPCError) -> RecordedOperation.Outcome? = { _ in nil }
+    ) async throws -> Bool {
+        let invoked = ContinuousClock.now
+        var operation = RecordedOperation(
+            id: id, request: request, invoked: invoked, answered: invoked, outcome: .unknown)
+        do {
+            operation.outcome = answered(try await client.call(method: method, params: params))
+        } catch let error as RPCError where error.code == .unavailable {
+            operation.answered = ContinuousClock.now
+            history.add(operation)
+            return true
+        } catch let error as RPCError {
+            guard let outcome = refused(error) else { throw error }
+            operation.outcome = outcome
+        }
+        operation.answered = ContinuousClock.now
+        history.add(operation)
+        return false
+    }
+}

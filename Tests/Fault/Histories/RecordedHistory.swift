@@ -1,0 +1,70 @@
+import HatoModel
+import Synchronization
+
+/// What one client asked and what it was told.
+struct RecordedOperation: Sendable {
+    enum Request: Sendable {
+        /// Reads a node.
+        case read(TreePath)
+        /// Writes all of these, or none. `expecting`: only if the node at the (single) path holds that.
+        case write([(path: TreePath, value: JSONValue)], expecting: JSONValue? = nil)
+        /// Appends a child below a path.
+        case push(TreePath, JSONValue)
+    }
+
+    enum Outcome: Sendable {
+        case read(JSONValue, version: UInt64)
+        case written(version: UInt64, key: String? = nil)
+        /// `ifMatch` was refused; the node held that.
+        case mismatch(JSONValue)
+        /// The connection ended first: done or not.
+        case unknown
+    }
+
+    /// Unique in the history; every value that the operation writes holds it.
+    var id: Int
+    var request: Request
+    var invoked: ContinuousClock.Instant
+    var answered: ContinuousClock.Instant
+    var outcome: Outcome
+}
+
+/// A commit as a follower is told of it: the new value of every path.
+struct SeenCommit: Sendable, Equatable {
+    var version: UInt64
+    var changes: [TreePath: JSONValue]
+}
+
+/// What a listener held at a version.
+struct SeenState: Sendable {
+    var version: UInt64
+    var node: TreeNode
+}
+
+/// All that was asked, answered and seen in one run, over all lives of the service.
+final class RecordedHistory: Sendable {
+    private struct State {
+        var lastID = 0
+        var operations: [RecordedOperation] = []
+        var commits: [SeenCommit] = []
+        var states: [SeenState] = []
+    }
+
+    private let state = Mutex(State())
+
+    func nextID() -> Int {
+        state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+    }
+
+    func add(_ operation: RecordedOperation) { state.withLock { $0.operations.append(operation) } }
+    func add(_ commit: SeenCommit) { state.withLock { $0.commits.append(commit) } }
+    func add(_ seen: SeenState) { state.withLock { $0.states.append(seen) } }
+
+    var operations: [RecordedOperation] { state.withLock { $0.operations } }
+    /// In the order in which a follower saw them.
+    var commits: [SeenCommit] { state.withLock { $0.commits } }
+    var states: [SeenState] { state.withLock { $0.states } }
+}

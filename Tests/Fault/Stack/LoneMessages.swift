@@ -1,0 +1,87 @@
+import Foundation
+import Glibc
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Synchronization
+
+/// `hato-messages` by itself (nobody is at the port of auth), which dies where it is told to and comes back on the same
+/// port with the same data.
+final class LoneMessages: Sendable {
+    let folder: String
+    let program: Program
+    private let key: String
+    private let settings: [String]
+    private let port = Mutex<Int>(0)
+
+    var data: String { "\(folder)/data" }
+    var log: String { (try? String(contentsOfFile: "\(folder)/messages.log", encoding: .utf8)) ?? "" }
+
+    /// The folder goes when `body` has returned; when it throws, the folder stays and is named.
+    static func run(_ settings: [String] = [], _ body: (LoneMessages) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-lone-\(UUID().uuidString)")
+            .path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let messages = try LoneMessages(folder, settings)
+        do {
+            try await body(messages)
+        } catch {
+            print("fault test failed; its data and logs are in \(folder)")
+            await messages.program.stop()
+            throw error
+        }
+        await messages.program.stop()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    private init(_ folder: String, _ settings: [String]) throws {
+        self.folder = folder
+        self.settings = settings
+        key = UUID().uuidString + UUID().uuidString
+        _ = FileManager.default.createFile(
+            atPath: "\(folder)/admin-key", contents: Data((key + "\n").utf8), attributes: [.posixPermissions: 0o600])
+        program = try Program("hato-messages", logFile: "\(folder)/messages.log")
+    }
+
+    /// The arguments of `serve`.
+    var arguments: [String] {
+        [
+            "serve", "--data", data, "--port", String(port.withLock { $0 }), "--auth", "127.0.0.1:1",
+            "--admin-key-file", "\(folder)/admin-key", "--exit-with-stdin",
+        ] + settings
+    }
+
+    func start(failpoints: String? = nil) async throws {
+        let ready = try await program.start(arguments, failpoints: failpoints)
+        guard let text = ready["listening"]?.string?.split(separator: ":").last, let number = Int(text) else {
+            throw NeverHappened("no address in what hato-messages said when it was ready")
+        }
+        port.withLock { $0 = number }
+    }
+
+    /// An administrator's.
+    func client() -> RPCClient {
+        var configuration = RPCClientConfiguration(host: "127.0.0.1", port: port.withLock { $0 })
+        configuration.reconnectDelayMax = .milliseconds(100)
+        configuration.timeout = FaultSettings.patience
+        return RPCClient(configuration.with(credential: key))
+    }
+
+    /// What `hato-messages verify` says of the data while no service runs.
+    func verify() async throws -> (code: Int32, result: JSONValue) {
+        let ended = try await program.run(["verify", "--data", data, "--json"])
+        guard let result = try? JSONParser.parse(ended.output) else {
+            throw NeverHappened("verify said something: \(ended.code) \(ended.log)")
+        }
+        return (ended.code, result)
+    }
+
+    /// Waits until every index is built.
+    func indexesAreReady(_ client: RPCClient) async throws {
+        _ = try await waiting(for: "the indexes") {
+            let list = try await client.call(method: "messages.indexes.list").array ?? []
+            return list.allSatisfy { $0["state"] == "ready" } ? true : nil
+        }
+    }
+}

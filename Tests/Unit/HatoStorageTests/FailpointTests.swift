@@ -1,0 +1,40 @@
+import Testing
+
+@testable import HatoStorage
+
+/// What `HATO_FAILPOINTS` may say. (What happens then, happens to a process: `Tests/Fault`.)
+@Suite("Orders for failpoints")
+struct FailpointTests {
+    @Test func anOrderNamesAPlaceAnActionAndATime() throws {
+        let orders = try FailpointOrder.orders(in: "commit.beforeSync=kill@37, store.read=error")
+        #expect(
+            orders == [
+                .commitBeforeSync: FailpointOrder(action: .kill, countdown: 37),
+                .storeRead: FailpointOrder(action: .error, countdown: 1),
+            ])
+    }
+
+    @Test func itHappensAtItsTimeAndEveryTimeAfter() {
+        var order = FailpointOrder(action: .error, countdown: 3)
+        #expect((0..<5).map { _ in order.pass() } == [nil, nil, .error, .error, .error])
+    }
+
+    @Test(arguments: [
+        ("commit.beforeSink=kill", "there is no failpoint 'commit.beforeSink'"), ("commit.beforeSync", "is no order"),
+        ("commit.beforeSync=explode", "cannot 'explode'"), ("commit.beforeSync=kill@", "does not say when"),
+        ("commit.beforeSync=kill@0", "does not say when"), ("commit.beforeSync=kill@1@2", "does not say when"),
+        ("commit.afterAnswer=error", "only kill is possible"), ("store.read=kill,store.read=error", "is named twice"),
+    ])
+    func whatIsWrongIsNamed(text: String, problem: String) {
+        let error = #expect(throws: FailpointProblem.self) { try FailpointOrder.orders(in: text) }
+        #expect(error?.description.contains(problem) == true, "\(error?.description ?? "")")
+    }
+
+    @Test func nothingOrderedIsNoProblem() {
+        #expect(Failpoints.arm(environment: [:]) == nil)
+        #expect(Failpoints.arm(environment: ["HATO_FAILPOINTS": ""]) == nil)
+        #expect(
+            Failpoints.arm(environment: ["HATO_FAILPOINTS": "x"])
+                == "HATO_FAILPOINTS: 'x' is no order; write commit.beforeSync=kill@37")
+    }
+}
