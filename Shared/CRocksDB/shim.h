@@ -21,6 +21,20 @@ static inline void hato_batch_delete_range(rocksdb_writebatch_t *batch, rocksdb_
     rocksdb_writebatch_delete_range_cf(batch, family, hato_bytes(lower), lower_bytes, hato_bytes(upper), upper_bytes);
 }
 
+static inline void hato_file_put(rocksdb_sstfilewriter_t *file, const void *key, size_t key_bytes,
+                                 const void *value, size_t value_bytes, char **error) {
+    rocksdb_sstfilewriter_put(file, hato_bytes(key), key_bytes, hato_bytes(value), value_bytes, error);
+}
+
+static inline void hato_file_delete(rocksdb_sstfilewriter_t *file, const void *key, size_t key_bytes, char **error) {
+    rocksdb_sstfilewriter_delete(file, hato_bytes(key), key_bytes, error);
+}
+
+static inline void hato_file_delete_range(rocksdb_sstfilewriter_t *file, const void *lower, size_t lower_bytes,
+                                          const void *upper, size_t upper_bytes, char **error) {
+    rocksdb_sstfilewriter_delete_range(file, hato_bytes(lower), lower_bytes, hato_bytes(upper), upper_bytes, error);
+}
+
 static inline rocksdb_pinnableslice_t *hato_get(rocksdb_t *database, const rocksdb_readoptions_t *options,
                                                 rocksdb_column_family_handle_t *family, const void *key, size_t key_bytes,
                                                 char **error) {

@@ -20,6 +20,14 @@ public struct CommandClient: Sendable {
         try await rpc.call(method: method, params: identified(params))
     }
 
+    /// Calls without waiting; calls reach the server in the order of these. `completion` gets the text of the result, on
+    /// the client's event loop, which it must not block.
+    public func send(
+        method: String, params: JSONObject, completion: @escaping @Sendable (Result<[UInt8], RPCError>) -> Void
+    ) {
+        rpc.send(method: method, params: EncodedJSON(.object(identified(params))), completion: completion)
+    }
+
     public func subscribe<Request: RPCRequest>(_ request: Request) async throws -> RPCSubscription {
         try await subscribe(method: Request.method, params: try request.encodedParams())
     }

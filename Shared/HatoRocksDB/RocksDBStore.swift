@@ -15,6 +15,8 @@ public final class RocksDBStore: Store {
     private let writer: GroupCommit<RocksWriter>
     private let readers: ReaderPool
     private let limits: StoreLimits
+    private let prepared: PreparedFiles
+    private let memory: RocksDBMemory
     /// Records up to here are forgotten. Written with `compaction` held.
     private let compacted: Atomic<UInt64>
     private let compaction = Mutex<Void>(())
@@ -49,10 +51,12 @@ public final class RocksDBStore: Store {
         epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || isLessThanAnswered)
         if isLessThanAnswered { try folder.resetAnswered(to: version) }
         if folder.isCopy { try folder.forgetItIsACopy() }
+        prepared = try PreparedFiles(folder.preparedPath, recovering: database)
         if folder.isNew { try folder.finishCreating() }
         try folder.startAnswering()
 
         self.database = database
+        memory = options.memory
         limits = options.limits
         compacted = Atomic(forgotten)
         readers = try ReaderPool(threads: options.limits.readerThreads)
@@ -99,6 +103,27 @@ public final class RocksDBStore: Store {
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         writer.submit(body, completion: completion)
+    }
+
+    public func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
+        let path = prepared.newPath()
+        do {
+            // Its options are those of the open database, whose cache goes when it closes.
+            let file = try PreparedFileWriter(path, memory: memory)
+            try rows(file)
+            guard let range = try file.finish() else {
+                try Files.remove(path)
+                return RocksPreparedRows(nil, byteCount: 0)
+            }
+            try prepared.sync(path)
+            try database.whileOpen { () throws(StoreError) in
+                try database.writeOutRows(from: range.lower, through: range.upper)
+            }
+            return RocksPreparedRows(path, byteCount: file.byteCount)
+        } catch {
+            try? Files.remove(path)
+            throw error
+        }
     }
 
     public func submitSnapshot(

@@ -10,6 +10,7 @@ final class RocksTransaction: CommitTransaction {
     private(set) var note: (any Sendable)?
     /// Whether it deletes a range.
     private(set) var deletesRange = false
+    private(set) var prepared: [RocksPreparedRows] = []
     private var hasRecorded = false
     private let writer: RocksWriter
 
@@ -53,6 +54,17 @@ final class RocksTransaction: CommitTransaction {
         writer.batch.deleteRange(range.lower, range.upper ?? RocksDatabase.endOfKeys)
     }
 
+    func take(_ rows: [any PreparedRows]) {
+        phase.willWrite()
+        precondition(prepared.isEmpty, "a transaction takes prepared rows once")
+        for rows in rows {
+            guard let rows = rows as? RocksPreparedRows else { preconditionFailure("prepared by another store") }
+            prepared.append(rows)
+            // Their bytes pass the group by.
+            writtenBytes += 1
+        }
+    }
+
     func record(_ bytes: Span<UInt8>) {
         phase.willWrite()
         precondition(!hasRecorded, "a transaction records once")
@@ -81,6 +93,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     private var isMarked = false
     /// Why RocksDB did not take a batch; it is not offered again.
     private var failure: StoreError?
+    /// Whether the next batch has to take back the note of files that are taken.
+    private var owesNote = false
     /// Whether the batch deletes a range.
     private var deletesRange = false
     /// Whether a range tombstone lies, or is about to, in one memtable with many rows that it may cover.
@@ -103,8 +117,29 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     func apply(_ transaction: RocksTransaction) {
         if transaction.deletesRange { deletesRange = true }
         batch.putCommit(transaction.nextVersion, record: transaction.recorded)
+        if owesNote { batch.putAboutStore(PreparedFiles.noteKey, []) }
+        owesNote = false
         isWaiting = true
         isMarked = false
+        // What fails here fails again, and for good, when the group is made durable.
+        if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
+    }
+
+    /// Behind the transaction that took them; see `RocksPreparedRows`.
+    private func take(_ rows: [RocksPreparedRows]) throws(StoreError) {
+        batch.putAboutStore(PreparedFiles.noteKey, PreparedFiles.note(of: rows))
+        for rows in rows { rows.noteTaken() }
+        owesNote = true
+        try database.whileNotCopied { () throws(StoreError) in
+            try writeBatch()
+            do throws(StoreError) {
+                try database.syncLog()
+                try database.takeFiles(rows.compactMap(\.path))
+            } catch {
+                failure = error
+                throw error
+            }
+        }
     }
 
     func discard(_: RocksTransaction) {

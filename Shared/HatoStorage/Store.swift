@@ -33,6 +33,13 @@ public protocol Store: AnyObject, Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void)
 
+    /// Makes rows ready for a transaction to take, on the calling thread, which may be any but the writer's and may have
+    /// to wait for the disk. `rows` hands over the ranges to be deleted, which cover only what is there before, then the
+    /// rows in rising order of their keys, each once. What it throws is thrown; the store goes on when this fails.
+    ///
+    /// Rows that lie far apart are better prepared apart: taking some touches all that lies between them.
+    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows
+
     /// Asks for the state that the writes submitted before this call leave, without any submitted after it. `completion`
     /// runs once, in the order of submission, as that of `submit` does, when that state is durable. Costs no sync.
     ///
@@ -95,16 +102,15 @@ public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
     var version: UInt64 { get }
 }
 
-public protocol StoreTransaction: AnyObject, StoreReading {
+public protocol StoreTransaction: StoreReading, StoreWriting {
     /// The version this commit will have if it writes something.
     var nextVersion: UInt64 { get }
 
-    /// Later writes of a transaction win over earlier ones.
-    func put(_ key: Span<UInt8>, _ value: Span<UInt8>)
-    func delete(_ key: Span<UInt8>)
-    /// Deletes every row of the range; cheap for large ranges only (a tombstone slows reads near it). A range that is
-    /// empty by its bounds writes nothing.
-    func deleteRange(_ range: KeyRange)
+    // Later writes of a transaction win over earlier ones.
+
+    /// Writes what was prepared by this store; at most once per transaction. Nothing else that the transaction writes may
+    /// lie in the ranges of these rows, or they in each other's.
+    func take(_ rows: [any PreparedRows])
     /// What followers will read for this commit, opaque to the store. At most once per transaction.
     func record(_ bytes: Span<UInt8>)
     /// An object handed to observers with this commit, in this process only: what was planned, so that nobody decodes
@@ -125,7 +131,5 @@ extension StoreReading {
 }
 
 extension StoreTransaction {
-    public func put(_ key: [UInt8], _ value: [UInt8]) { put(key.span, value.span) }
-    public func delete(_ key: [UInt8]) { delete(key.span) }
     public func record(_ bytes: [UInt8]) { record(bytes.span) }
 }

@@ -40,6 +40,59 @@ struct ChatImports {
         }
     }
 
+    /// As Firebase exports it; plain, gzipped, and from stdin.
+    @Test func jsonTreeIsImportedAndComesOutAsItWas() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let messages = (0..<2_500).map { #""m\#($0 + 10_000)":{".priority":\#($0),"text":"é \#($0)","seen":[true,null,1.5]}"# }
+            let tree = #"{"chats":{"c":{"title":{".value":"t",".priority":"p"},"messages":{\#(messages.joined(separator: ","))}}},"n":-0.5}"#
+            let file = try folder.write("tree.json", tree)
+            let first = try await command(["import", file, "--json"], on: stack)
+            #expect(first.code == 0, "\(first.error)")
+            #expect(first.output["rows"] == 10_003)
+            let client = stack.client(.messages, as: .administrator)
+            let meant = try TreeNode(json: JSONParser.parse(tree)).export
+            #expect(try await client.call(Messages.Get(path: .root, form: .export)).value == meant)
+
+            try folder.run("/bin/gzip", [file])
+            let zipped = try await command(["import", file + ".gz", "--path", "/zipped", "--json"], on: stack)
+            #expect(zipped.code == 0, "\(zipped.error)")
+            #expect(try await client.call(Messages.Get(path: try TreePath("/zipped"), form: .export)).value == meant)
+
+            let exported = try await command(["export", "/zipped"], on: stack)
+            let rows = try folder.write("rows", exported.text)
+            var streams = Executable.Streams()
+            streams.input = rows
+            let again = try await command(["import", "-", "--path", "/again", "--json"], on: stack, streams: streams)
+            #expect(again.code == 0, "\(again.error)")
+            #expect(try await command(["export", "/again"], on: stack).text == exported.text)
+            await client.close()
+        }
+    }
+
+    @Test func wrongTreeIsToldBeforeAnythingIsWritten() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            let rest = (0..<3_000).map { #""k\#($0)":1"# }.joined(separator: ",")
+            for (name, end, words) in [
+                ("key", #""a.b":1}"#, #"no tree. At "/": The key "a.b" contains ".""#),
+                ("cut", #""a":1"#, "not valid JSON: the text ends in the middle of a value"),
+                ("mix", #""a":{".value":1,"b":2}}"#, #"At "/a""#),
+            ] {
+                let file = try folder.write("\(name).json", "{\(rest),\(end)")
+                let refused = try await command(["import", file], on: stack)
+                #expect(refused.code == 74)
+                #expect(refused.error.contains(words), "\(refused.error)")
+            }
+            let lines = try folder.write("lines", "[\"/a\",1]\n[\"/b\",{}]\n")
+            let refused = try await command(["import", lines], on: stack)
+            #expect(refused.error.contains("line 2 of"), "\(refused.error)")
+            let client = stack.client(.messages, as: .administrator)
+            #expect(try await client.call(Messages.Get(path: .root)).value == .null)
+            await client.close()
+        }
+    }
+
     @Test func badLineIsNamedAndSkippedOnlyWhenAsked() async throws {
         try await TestStack.run { stack in
             let folder = try TemporaryFolder()

@@ -109,6 +109,27 @@ struct NotificationsAcrossServices {
         }
     }
 
+    @Test func anImportCanBeToldToFireNoTriggers() async throws {
+        try await TestStack.run { stack in
+            let (author, other) = (try await Receiver(), try await Receiver())
+            let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
+            _ = try await furnish(stack, (writer, author), (reader, other))
+            let messages = stack.client(.messages, as: .administrator)
+            for (id, isQuiet) in [("m1", true), ("m2", false), ("m3", true)] {
+                let row: [JSONValue] = [.string("/chats/c1/messages/\(id)/text"), .string(id)]
+                _ = try await messages.call(
+                    Messages.Import(path: .root, rows: [row], disableTriggers: isQuiet ? true : nil))
+            }
+            await messages.close()
+            try await push(stack, writer, "ただいま")
+            try await eventually("what came after the import") { other.received.compactMap(\.text).contains("ただいま") }
+            try await settled(stack)
+            #expect(other.received.compactMap(\.text) == ["m2", "ただいま"])
+            await author.stop()
+            await other.stop()
+        }
+    }
+
     @Test func everyMessageOfALargeWriteAndOfItsRemovalIsNotified() async throws {
         try await TestStack.run { stack in
             let (author, other) = (try await Receiver(), try await Receiver())

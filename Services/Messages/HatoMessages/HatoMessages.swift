@@ -42,13 +42,13 @@ public final class MessagesServer: Sendable {
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
             rulesMeter: meter, slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
-            now: configuration.now)
+            allowances: WriteAllowances(limits), now: configuration.now)
         self.parts = parts
         let publisher = try Publisher { post, setActive in
             ListenerRegistry(parts, logger: logger, post: post, setActive: setActive)
         }
         self.publisher = publisher
-        queue = CommitQueue(parts, publisher: publisher)
+        queue = try CommitQueue(parts, publisher: publisher)
         disconnects = DisconnectRuns(parts, queue: queue, logger: logger)
         let sessions = ConnectionSessions()
         builds = IndexBuilds(parts, logger: logger)

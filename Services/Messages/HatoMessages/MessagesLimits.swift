@@ -30,6 +30,12 @@ public struct MessagesLimits: Sendable, Hashable {
     public var slowOperationMs = 100
     /// Lines a minute about them; how many more there were is said.
     public var slowOperationLinesMax = 20
+    /// Values of one write: each takes some hundred bytes while it is made ready, whatever it takes of its line.
+    public var writeValuesMax = 4_000_000
+    /// Writes of one client a second; 0: no limit. (Firebase: 1,000 of a whole database, spec §1.)
+    public var clientWritesPerSecondMax = 0
+    /// Bytes of writes of one client a minute; 0: no limit. (Firebase: 64 MB of a whole database, spec §1.)
+    public var clientBytesPerMinuteMax = 0
     /// Places an `update` may name.
     public var updatePathsMax = 10_000
     /// Places that one connection may leave to be written when it ends.
@@ -106,6 +112,13 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "slow-operation-lines-max", field: \.slowOperationLinesMax, range: 1...100_000,
             help: "lines a minute about slow operations"),
+        Named(name: "write-values-max", field: \.writeValuesMax, help: "values of one write"),
+        Named(
+            name: "client-writes-per-second-max", field: \.clientWritesPerSecondMax, range: 0...1_000_000,
+            help: "writes of one user (or address, when nobody is signed in) a second; 0: no limit"),
+        Named(
+            name: "client-bytes-per-minute-max", field: \.clientBytesPerMinuteMax, range: 0...(1 << 40),
+            help: "bytes of writes of one user (or address, when nobody is signed in) a minute; 0: no limit"),
         Named(name: "update-paths-max", field: \.updatePathsMax, help: "places one update may name"),
         Named(
             name: "on-disconnect-entries-max", field: \.onDisconnectEntriesMax,

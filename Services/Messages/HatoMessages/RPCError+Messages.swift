@@ -30,6 +30,9 @@ enum MessagesError: Error, Sendable {
     case exportNotFound(String)
     case wrongRow(index: Int, String)
     case verifying
+    case tooManyValues(max: Int)
+    /// A client writes more than it may.
+    case writesTooFast(WriteRate, retryAfterMs: Int)
     case stopping
 }
 
@@ -49,6 +52,11 @@ extension MessagesError: RPCErrorConvertible {
             listeningError
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
         case .tooManyExports, .exportNotFound, .wrongRow, .verifying, .stopping: movingError
+        case .tooManyValues(let max):
+            .invalidArgument(
+                "value", reason: "too_many_values",
+                "A write has at most \(max) values; send the others in further writes")
+        case .writesTooFast(let rate, let retryAfterMs): rate.error(retryAfterMs: retryAfterMs)
         }
     }
 
@@ -156,6 +164,25 @@ extension MessagesError: RPCErrorConvertible {
             .resourceExhausted(reason: "verifying", "A check of the store is under way; there is one at a time")
         case .stopping: .unavailable(reason: "stopping", "The service is stopping")
         default: .internalError
+        }
+    }
+}
+
+/// What one client may write.
+enum WriteRate: Sendable, Hashable {
+    case writes(perSecond: Int)
+    case bytes(perMinute: Int)
+
+    fileprivate func error(retryAfterMs: Int) -> RPCError {
+        switch self {
+        case .writes(let perSecond):
+            .resourceExhausted(
+                reason: "too_many_writes", "One client may write \(perSecond) times a second",
+                retryAfterMs: retryAfterMs)
+        case .bytes(let perMinute):
+            .resourceExhausted(
+                reason: "too_many_bytes", "One client may write \(perMinute) bytes a minute", retryAfterMs: retryAfterMs
+            )
         }
     }
 }

@@ -13,6 +13,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case controlCharacter = "a control character must be escaped inside a string"
         case badUTF8 = "bytes that are not UTF-8"
         case duplicateMember = "the same member name twice in one object"
+        case tooLong = "a string or number is too long to be read"
         case tooDeep = "arrays and objects are nested too deeply"
     }
 

@@ -210,6 +210,40 @@ extension Messages.Push {
     }
 }
 
+extension Messages.Import {
+    /// Ten thousand rows a call: on the event loop, like every request.
+    public static func decode(_ params: JSONObject) throws -> Messages.Import {
+        var reader = ParamsReader()
+        var request = Messages.Import(path: .root, value: .null)
+        request.value = nil
+        for member in params.members where try !reader.takeShared(member) {
+            switch member.name {
+            case "rows": request.rows = try ParamsReader.optional(member, rows)
+            case "value": request.value = try ParamsReader.optional(member) { $0.value }
+            case "disableTriggers": request.disableTriggers = try ParamsReader.optional(member, ParamsReader.bool)
+            default: throw ParamsReader.unknown(member)
+            }
+        }
+        request.path = try reader.requiredPath()
+        request.database = reader.database
+        return request
+    }
+
+    private static func rows(_ member: JSONObject.Member) throws(RPCError) -> [[JSONValue]] {
+        guard case .array(let elements) = member.value else { throw ParamsReader.mismatch(member, "an array of rows") }
+        var rows: [[JSONValue]] = []
+        rows.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            guard case .array(let row) = element else {
+                throw ParamsReader.mismatch(
+                    JSONObject.Member("rows.\(index)", element), "a row, such as [\"/title\", \"磯野家\"]")
+            }
+            rows.append(row)
+        }
+        return rows
+    }
+}
+
 extension Messages.Change {
     /// Names that are not known are ignored: what services tell each other may grow.
     public static func decode(_ params: JSONObject) throws -> Messages.Change {
@@ -223,6 +257,7 @@ extension Messages.Change {
             case "time":
                 guard let time = member.value.integer else { throw ParamsReader.mismatch(member, "a time") }
                 change.time = time
+            case "disableTriggers": change.disableTriggers = try ParamsReader.optional(member, ParamsReader.bool)
             case "changes":
                 guard case .array(let entries) = member.value else { throw ParamsReader.mismatch(member, "an array") }
                 change.changes = try entries.map { entry in

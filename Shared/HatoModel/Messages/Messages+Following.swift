@@ -64,6 +64,8 @@ extension Messages {
         /// When it was committed, in milliseconds since 1970.
         public var time: Int64
         public var changes: [Entry]
+        /// The commit is an import with `disableTriggers`: it changed what the follower follows, and `changes` is empty.
+        public var disableTriggers: Bool?
 
         public init(subscription: String, version: UInt64, epoch: String, time: Int64, changes: [Entry]) {
             self.subscription = subscription

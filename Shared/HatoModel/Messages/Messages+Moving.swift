@@ -59,7 +59,8 @@ extension Messages {
         public var rows: [[JSONValue]]?
         /// Instead of `rows`: a tree in export form, which replaces what is at `path`.
         public var value: JSONValue?
-        /// Followers do not see it.
+        /// No triggers fire: followers are told that something they follow was written, with `disableTriggers` and
+        /// without `changes`.
         public var disableTriggers: Bool?
 
         public init(database: DatabaseName? = nil, path: TreePath, rows: [[JSONValue]], disableTriggers: Bool? = nil) {

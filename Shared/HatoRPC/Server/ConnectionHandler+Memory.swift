@@ -23,7 +23,8 @@ extension ConnectionHandler {
 
     /// Requests that are not answered, and answers that are not taken: it becomes less by itself.
     private var unansweredBytes: Int {
-        (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes + connection.unsentBytes
+        lineElsewhereBytes + (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes
+            + connection.unsentBytes
     }
 
     func countHeldBytes() {

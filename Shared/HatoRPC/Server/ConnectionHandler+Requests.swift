@@ -37,7 +37,8 @@ struct WaitingRequests {
 extension ConnectionHandler {
     /// Whether another request may be handed on now.
     var mayHandOn: Bool {
-        !isBarrierRunning && !isVerifying && requestsInFlight < server.limits.requestsInFlightMax
+        !isBarrierRunning && !isVerifying && lineElsewhereBytes == 0
+            && requestsInFlight < server.limits.requestsInFlightMax
             && bytesInFlight < server.limits.connectionBytesInFlightMax
             && connection.unsentBytes + responses.waitingBytes <= server.limits.unsentResponseBytesMax
     }
@@ -69,7 +70,7 @@ extension ConnectionHandler {
             }
         }
         // What a connection that is refused still holds is never handed on: nothing waits for its turn.
-        isHeldUp = isTaking && (waiting != nil || !lines.isEmpty)
+        isHeldUp = isTaking && (waiting != nil || !lines.isEmpty || lineElsewhereBytes > 0)
     }
 
     private var isTaking: Bool { phase == .open || phase == .finishing }
@@ -112,17 +113,20 @@ extension ConnectionHandler {
         guard line.readableBytes <= lineBytesMax else { return refuseLongLine() }
         let span = line.readableBytesUInt8Span
         guard !HTTPGuard.isHTTP(span) else { return refuseHTTP() }
-        let read: ReadLine
-        do {
-            read = try EnvelopeReader.read(
-                span, nestingMax: server.limits.nestingMax, batchEntriesMax: server.limits.batchEntriesMax)
-        } catch {
-            return refuse(RPCError.parseError(error))
-        }
-        switch read {
-        case .single(let envelope): takeSingle(envelope)
-        case .batch(let entries): takeBatch(entries)
-        case .batchTooLarge:
+        guard line.readableBytes <= Self.lineReadOnLoopBytesMax else { return readElsewhere(line) }
+        take(
+            Result { () throws(JSONError) in
+                try EnvelopeReader.read(
+                    span, nestingMax: server.limits.nestingMax, batchEntriesMax: server.limits.batchEntriesMax)
+            })
+    }
+
+    func take(_ line: Result<ReadLine, JSONError>) {
+        switch line {
+        case .failure(let error): refuse(RPCError.parseError(error))
+        case .success(.single(let envelope)): takeSingle(envelope)
+        case .success(.batch(let entries)): takeBatch(entries)
+        case .success(.batchTooLarge):
             refuse(
                 RPCError.invalidRequest(
                     "A batch may have \(server.limits.batchEntriesMax) entries", reason: "batch_too_large"))
@@ -267,7 +271,7 @@ extension ConnectionHandler {
     private func context(_ request: CurrentRequest, _ caller: Caller) -> RPCContext {
         RPCContext(
             caller: caller, connection: connection, isCallCredential: request.isCallCredential,
-            isByAdministrator: request.isByAdministrator, method: request.method.name,
+            isByAdministrator: request.isByAdministrator, method: request.method.name, byteCount: request.byteCount,
             sequence: request.sequence)
     }
 

@@ -70,6 +70,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var gatheredBytes = 0
     var isBarrierRunning = false
     var isVerifying = false
+    /// Of the line that is being read elsewhere; 0: there is none.
+    var lineElsewhereBytes = 0
     var identity = Caller.nobody
     var hasShownCredential = false
     var expiry: Scheduled<Void>?
@@ -159,7 +161,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func closeIfIdle(since oldest: NIODeadline) {
-        guard lastTraffic < oldest, !connection.hasHolds, requestsInFlight == 0, waiting == nil else { return }
+        guard lastTraffic < oldest, !connection.hasHolds, requestsInFlight == 0, waiting == nil,
+            lineElsewhereBytes == 0
+        else { return }
         closeNow()
     }
 

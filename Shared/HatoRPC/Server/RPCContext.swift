@@ -11,8 +11,13 @@ public struct RPCContext: Sendable {
     public var isByAdministrator: Bool
     /// The name of the method that was called.
     public var method: String
+    /// What the request took of its line.
+    public var byteCount: Int
     /// The request this belongs to, as the order of its connection counts it.
     let sequence: UInt64
+
+    /// Who answers for what is asked: a user, wherever the connections come from, else the address.
+    public var client: String { ConnectionHandler.clientName(caller, connection.remoteAddress) }
 
     /// A name for a listener that this request opens, unique on its connection.
     ///

@@ -8,6 +8,7 @@ import Synchronization
 /// - `answered`: see `AnsweredFile`.
 /// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
+/// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
 final class StoreFolder: Sendable {
     static let format = 1
 
@@ -18,6 +19,7 @@ final class StoreFolder: Sendable {
     private let answered = Mutex<AnsweredFile?>(nil)
 
     var databasePath: String { path + "/rocksdb" }
+    var preparedPath: String { path + "/prepared" }
 
     init(opening path: String) throws(StoreError) {
         self.path = path
@@ -26,7 +28,9 @@ final class StoreFolder: Sendable {
         isNew = !names.contains("format")
         if isNew {
             if names.contains("copy") { throw .corrupted("\(path) is a backup that was not written to its end") }
-            let foreign = names.subtracting(["lock", "answered", "answered.new", "format.new", "rocksdb", "lost+found"])
+            let foreign = names.subtracting([
+                "lock", "answered", "answered.new", "format.new", "rocksdb", "prepared", "lost+found",
+            ])
             if let name = foreign.min() {
                 throw .io(
                     "\(path) is no store, and not empty (it holds \(name)): a new store wants a folder of its own")

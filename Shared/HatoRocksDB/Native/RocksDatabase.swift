@@ -36,6 +36,7 @@ final class RocksDatabase: @unchecked Sendable {
     private let gate = UsageGate()
     /// The snapshots that somebody still holds.
     private let snapshots = Mutex<Set<NativeSnapshot>>([])
+    private let copying = Mutex<Void>(())
 
     /// - Parameters:
     ///   - memtableShare: the part of the memory's memtables that is this database's.
@@ -102,7 +103,7 @@ final class RocksDatabase: @unchecked Sendable {
 
     // MARK: Writing (the writer's thread)
 
-    func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits) }
+    func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits, about: about) }
 
     /// Applies the batch as one record of the log, not synced.
     func write(_ batch: borrowing WriteBatch) throws(StoreError) {
@@ -128,6 +129,68 @@ final class RocksDatabase: @unchecked Sendable {
 
     func syncLog() throws(StoreError) {
         try checked { rocksdb_flush_wal(handle, 1, $0) }
+    }
+
+    // MARK: Prepared rows
+
+    /// Puts files of rows in their place, all at once, above everything written before; they are gone from where they
+    /// were. Durable when it returns.
+    func takeFiles(_ paths: [String]) throws(StoreError) {
+        guard !paths.isEmpty else { return }
+        let options = rocksdb_ingestexternalfileoptions_create()
+        defer { rocksdb_ingestexternalfileoptions_destroy(options) }
+        rocksdb_ingestexternalfileoptions_set_move_files(options, 1)
+        try withCStrings(paths) { paths throws(StoreError) in
+            try checked { rocksdb_ingest_external_file_cf(handle, rows, paths, paths.count, options, $0) }
+        }
+    }
+
+    private func withCStrings(
+        _ texts: [String], _ body: ([UnsafePointer<CChar>?]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let buffers = texts.map { text in
+            let bytes = text.utf8CString
+            let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)
+            for (index, byte) in bytes.enumerated() { (buffer + index).initialize(to: byte) }
+            return buffer
+        }
+        defer { for buffer in buffers { buffer.deallocate() } }
+        try body(buffers.map { UnsafePointer($0) })
+    }
+
+    /// Runs `body` while nobody copies the database, or copies it while nobody is in here: between two steps that belong
+    /// together.
+    func whileNotCopied(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        let failure = copying.withLock { _ -> StoreError? in
+            do throws(StoreError) {
+                try body()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Writes the newest rows out when some of this range are only in memory: a file that is put in its place above them
+    /// would make the writer wait for that.
+    func writeOutRows(from lower: [UInt8], through upper: [UInt8]) throws(StoreError) {
+        guard try hasRowInMemory(from: lower, through: upper) else { return }
+        let options = rocksdb_flushoptions_create()
+        defer { rocksdb_flushoptions_destroy(options) }
+        try checked { rocksdb_flush_cf(handle, options, rows, $0) }
+    }
+
+    private func hasRowInMemory(from lower: [UInt8], through upper: [UInt8]) throws(StoreError) -> Bool {
+        let options = NativeReadOptions(snapshot: nil)
+        options.readMemoryOnly()
+        let iterator = NativeIterator(handle, options, rows)
+        lower.withUnsafeBytes { iterator.seek($0) }
+        guard iterator.isAtRow else {
+            try iterator.checkEnd()
+            return false
+        }
+        return !upper.span.precedes(iterator.key.span)
     }
 
     // MARK: Reading
@@ -205,7 +268,7 @@ final class RocksDatabase: @unchecked Sendable {
     /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being
     /// dropped.
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
-        let batch = WriteBatch(rows: about, commits: about)
+        let batch = WriteBatch(rows: about, commits: about, about: about)
         batch.put(Array(name.utf8).span, value.span)
         try checked { rocksdb_write(handle, synced, batch.handle, $0) }
         let options = rocksdb_flushoptions_create()
@@ -240,7 +303,7 @@ final class RocksDatabase: @unchecked Sendable {
 
     /// Drops records of commits up to `version`: whole files at once, the rest by one tombstone.
     func dropCommits(through version: UInt64) throws(StoreError) {
-        let batch = WriteBatch(rows: commits, commits: commits)
+        let batch = WriteBatch(rows: commits, commits: commits, about: about)
         let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
         batch.deleteRange(lower, upper)
         try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
@@ -269,6 +332,10 @@ final class RocksDatabase: @unchecked Sendable {
 
     /// Writes a database with everything applied so far to a folder that does not exist yet.
     func copy(to folder: String) throws(StoreError) {
+        try whileNotCopied { () throws(StoreError) in try writeCopy(to: folder) }
+    }
+
+    private func writeCopy(to folder: String) throws(StoreError) {
         let checkpoint = try checked { rocksdb_checkpoint_object_create(handle, $0) }
         defer { rocksdb_checkpoint_object_destroy(checkpoint) }
         try checked { rocksdb_checkpoint_create(checkpoint, folder, 0, $0) }

@@ -99,7 +99,57 @@ struct NativeReadOptions: ~Copyable {
         if let snapshot { rocksdb_readoptions_set_snapshot(handle, snapshot.handle) }
     }
 
+    /// Passes over the files.
+    func readMemoryOnly() {
+        // kMemtableTier, which the C interface gives no name.
+        rocksdb_readoptions_set_read_tier(handle, 3)
+    }
+
     deinit { rocksdb_readoptions_destroy(handle) }
+}
+
+/// A file of rows in RocksDB's own format that is being written.
+struct NativeFileWriter: ~Copyable {
+    private let handle: OpaquePointer
+    private let environment: OpaquePointer
+    private let options: NativeOptions
+
+    init(_ path: String, memory: RocksDBMemory) throws(StoreError) {
+        let options = NativeOptions()
+        options.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
+        let environment: OpaquePointer = rocksdb_envoptions_create()
+        let handle: OpaquePointer = rocksdb_sstfilewriter_create(environment, options.handle)
+        self.options = options
+        self.environment = environment
+        self.handle = handle
+        try checked { rocksdb_sstfilewriter_open(handle, path, $0) }
+    }
+
+    deinit {
+        rocksdb_sstfilewriter_destroy(handle)
+        rocksdb_envoptions_destroy(environment)
+    }
+
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) {
+        try key.withUnsafeBytes { key throws(StoreError) in
+            try value.withUnsafeBytes { value throws(StoreError) in
+                try checked { hato_file_put(handle, key.baseAddress, key.count, value.baseAddress, value.count, $0) }
+            }
+        }
+    }
+
+    func delete(_ key: Span<UInt8>) throws(StoreError) {
+        try key.withUnsafeBytes { key throws(StoreError) in
+            try checked { hato_file_delete(handle, key.baseAddress, key.count, $0) }
+        }
+    }
+
+    func deleteRange(_ lower: [UInt8], _ upper: [UInt8]) throws(StoreError) {
+        try checked { hato_file_delete_range(handle, lower, lower.count, upper, upper.count, $0) }
+    }
+
+    /// Ends the file and syncs it.
+    func finish() throws(StoreError) { try checked { rocksdb_sstfilewriter_finish(handle, $0) } }
 }
 
 /// The changes of transactions, used again and again so that its buffer is allocated once.
@@ -107,11 +157,13 @@ struct WriteBatch: ~Copyable {
     let handle: OpaquePointer
     private let rows: OpaquePointer
     private let commits: OpaquePointer
+    private let about: OpaquePointer
 
-    init(rows: OpaquePointer, commits: OpaquePointer) {
+    init(rows: OpaquePointer, commits: OpaquePointer, about: OpaquePointer) {
         handle = rocksdb_writebatch_create()
         self.rows = rows
         self.commits = commits
+        self.about = about
     }
 
     deinit { rocksdb_writebatch_destroy(handle) }
@@ -145,6 +197,11 @@ struct WriteBatch: ~Copyable {
                 hato_batch_delete_range(handle, rows, lower.baseAddress, lower.count, upper.baseAddress, upper.count)
             }
         }
+    }
+
+    /// What the store knows of itself.
+    func putAboutStore(_ name: [UInt8], _ value: [UInt8]) {
+        hato_batch_put(handle, about, name, name.count, value, value.count)
     }
 
     func putCommit(_ version: UInt64, record: [UInt8]) {

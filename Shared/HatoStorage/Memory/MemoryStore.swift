@@ -40,6 +40,10 @@ public final class MemoryStore: Store {
         writer.submit(body, completion: completion)
     }
 
+    public func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
+        try MemoryPreparedRows(rows)
+    }
+
     public func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) {

@@ -62,6 +62,15 @@ package final class MemoryTransaction: CommitTransaction {
         changes.append(.deleteRange(range))
     }
 
+    package func take(_ rows: [any PreparedRows]) {
+        phase.willWrite()
+        for rows in rows {
+            guard let rows = rows as? MemoryPreparedRows else { preconditionFailure("prepared by another store") }
+            writtenBytes += rows.byteCount
+            changes += rows.changes
+        }
+    }
+
     package func record(_ bytes: Span<UInt8>) {
         phase.willWrite()
         precondition(!hasRecorded, "a transaction records once")

@@ -122,16 +122,26 @@ import Testing
         }
     }
 
-    @Test func hiddenImportIsNotFollowed() async throws {
+    @Test func importWithoutTriggersTellsFollowersThatItWasThere() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
             var feed = FeedReader(try await client.subscribe(try follow()))
-            _ = try await client.call(
-                Messages.Import(path: "/", rows: [["/chats/c/messages/m1", "hidden"]], disableTriggers: true))
+            _ = try await client.call(Messages.Import(path: "/", rows: [["/users/u", 1]], disableTriggers: true))
+            let version = try await client.call(
+                Messages.Import(path: "/", rows: [["/chats/c/messages/m1", "hidden"]], disableTriggers: true)
+            ).version
             _ = try await client.call(Messages.Import(path: "/", rows: [["/chats/c/messages/m2", "seen"]]))
-            #expect(try await feed.next().changes.first?.after == "seen")
             var replayed = FeedReader(try await client.subscribe(try follow(after: 0)))
-            #expect(try await replayed.next().changes.first?.after == "seen")
+            let (live, later) = (try await feed.next(), try await replayed.next())
+            for change in [live, later] {
+                #expect(change.version == version)
+                #expect(change.changes.isEmpty)
+                #expect(change.disableTriggers == true)
+            }
+            for change in [try await feed.next(), try await replayed.next()] {
+                #expect(change.changes.first?.after == "seen")
+                #expect(change.disableTriggers == nil)
+            }
         }
     }
 

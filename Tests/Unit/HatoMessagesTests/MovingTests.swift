@@ -68,6 +68,56 @@ import Testing
         }
     }
 
+    /// A page that ended between the priority of an object and its first value would lose it: it is set where nothing is.
+    @Test func noLimitOfAPageLosesAPriority() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let tree: JSONValue = [
+                ".priority": 0,
+                "9": [".priority": "nine", "1": [".priority": -1, "x": [".value": true, ".priority": 4]]],
+                "a": [
+                    ".priority": 1, "b": [".priority": 2, "c": [".priority": 3, "d": [".value": 4, ".priority": 5]]],
+                    "e": 6, "f": [".priority": 7, "g": "h"],
+                ],
+                "b": [".value": "last", ".priority": "p"],
+            ]
+            _ = try await client.call(Messages.Set(path: "/from", value: tree))
+            let whole = try await client.call(Messages.Export(path: "/from"))
+            #expect(whole.rows.count == 15)
+            for limit in 1...whole.rows.count + 1 {
+                let target = try TreePath("/to/\(limit)")
+                var request = Messages.Export(path: "/from", limit: limit)
+                var rows: [[JSONValue]] = []
+                repeat {
+                    let page = try await client.call(request)
+                    rows += page.rows
+                    _ = try await client.call(Messages.Import(path: target, rows: page.rows))
+                    (request.snapshot, request.after) = (page.snapshot, page.after)
+                } while request.after != nil
+                #expect(rows == whole.rows, "limit \(limit)")
+                let copy = try await client.call(Messages.Export(path: target))
+                #expect(
+                    EncodedJSON(.array(copy.rows.map(JSONValue.array)))
+                        == EncodedJSON(.array(rows.map(JSONValue.array))), "limit \(limit)")
+            }
+        }
+    }
+
+    @Test func pageHasNoMoreRowsThanItsLimitWhereAPriorityAllowsIt() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let tree: JSONValue = ["a": 1, "b": [".priority": 1, "c": [".priority": 2, "d": 3]]]
+            _ = try await client.call(Messages.Set(path: "/x", value: tree))
+            let page = try await client.call(Messages.Export(path: "/x", limit: 3))
+            #expect(page.rows == [["/a", 1]])
+            #expect(page.after == "/a")
+            let rest = Messages.Export(path: "/x", snapshot: page.snapshot, after: page.after, limit: 1)
+            let last = try await client.call(rest)
+            #expect(last.rows == [["/b/.priority", 1], ["/b/c/.priority", 2], ["/b/c/d", 3]])
+            #expect(last.after == nil)
+        }
+    }
+
     @Test func largestPageOfAnExportIsOneImport() async throws {
         #expect(MessagesLimits().exportRowsMax == MessagesLimits().importRowsMax)
         try await RunningMessages.with { running in

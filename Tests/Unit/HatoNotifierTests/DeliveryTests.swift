@@ -124,6 +124,9 @@ final class StayingOpen: Store {
     func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) { store.submitSnapshot(endsGroup: endsGroup, completion) }
+    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
+        try store.prepareRows(rows)
+    }
     func submitRead(_ body: @escaping @Sendable () -> Void) { store.submitRead(body) }
 
     func observeCommits(

@@ -14,19 +14,21 @@ final class CommitNote: Sendable {
     let changes: [PathChange]
     /// What followers are told by: cut as its record is, so that live and later they are told the same.
     let cutChanges: [PathChange]
-    let isHiddenFromFollowers: Bool
+    /// Whether followers are told only that something was written: an import that is to fire no triggers.
+    let disablesTriggers: Bool
 
     /// First byte of a record: what `ChangeRecord` does not know.
-    private static let hidden: UInt8 = 1
+    private static let withoutTriggers: UInt8 = 1
 
-    init(version: UInt64, database: DatabaseID, plan: WritePlan, uid: String?, isHiddenFromFollowers: Bool) {
+    /// - Parameter cutChanges: as `ChangeRecord.cut` makes them.
+    init(version: UInt64, database: DatabaseID, plan: WritePlan, cutChanges: [PathChange]?, by write: Write) {
         self.version = version
         self.database = database
         time = plan.time
-        self.uid = uid
+        uid = write.caller.uid
         changes = plan.changes
-        cutChanges = ChangeRecord.cut(plan.changes)
-        self.isHiddenFromFollowers = isHiddenFromFollowers
+        self.cutChanges = cutChanges ?? ChangeRecord.cut(plan.changes)
+        disablesTriggers = write.disablesTriggers
     }
 
     private init(decoding record: [UInt8]) throws {
@@ -38,7 +40,7 @@ final class CommitNote: Sendable {
         uid = change.uid
         changes = change.changes
         cutChanges = change.changes
-        isHiddenFromFollowers = record.first == Self.hidden
+        disablesTriggers = record.first == Self.withoutTriggers
     }
 
     /// The note of a commit, live or read back; nil when it changed no tree. Throws when the record cannot be read.
@@ -52,6 +54,6 @@ final class CommitNote: Sendable {
     var record: [UInt8] {
         let change = ChangeRecord(
             version: version, time: time, uid: uid, database: String(database.rawValue), changes: cutChanges)
-        return [isHiddenFromFollowers ? Self.hidden : 0] + change.encoded
+        return [disablesTriggers ? Self.withoutTriggers : 0] + change.encoded
     }
 }

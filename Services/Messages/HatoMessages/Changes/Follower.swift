@@ -53,14 +53,16 @@ final class Follower {
     static func members(
         of note: CommitNote, _ matcher: FeedMatcher, _ database: DatabaseID, _ epoch: StoreEpoch
     ) -> EncodedJSON? {
-        guard note.database == database, !note.isHiddenFromFollowers else { return nil }
+        guard note.database == database else { return nil }
         let entries = matcher.entries(of: note)
         guard !entries.isEmpty else { return nil }
+        if note.disablesTriggers { return members(version: note.version, epoch, time: note.time, nil) }
         return members(version: note.version, epoch, time: note.time, entries)
     }
 
+    /// - Parameter entries: nil for a commit with `disableTriggers`.
     static func members(
-        version: UInt64, _ epoch: StoreEpoch, time: Int64, _ entries: [Messages.Change.Entry]
+        version: UInt64, _ epoch: StoreEpoch, time: Int64, _ entries: [Messages.Change.Entry]?
     ) -> EncodedJSON {
         var writer = JSONWriter(capacity: 512)
         writer.member("version")
@@ -71,8 +73,12 @@ final class Follower {
         writer.write(time)
         writer.member("changes")
         writer.beginArray()
-        for entry in entries { entry.write(to: &writer) }
+        for entry in entries ?? [] { entry.write(to: &writer) }
         writer.endArray()
+        if entries == nil {
+            writer.member("disableTriggers")
+            writer.write(true)
+        }
         return EncodedJSON(writer)
     }
 }

@@ -45,10 +45,10 @@ struct CommitHistory: ChangeHistory {
         }
     }
 
-    /// Whether a commit after `version` may have changed something that was read then; true also when that is no
-    /// longer known.
-    func touched(_ reads: RulesReadSet, after version: UInt64) throws -> Bool {
-        try contains(after: version) { reads.isTouched(by: $0.changes) }
+    /// Whether a commit after `version` may have changed what something rests on; true also when that is no longer
+    /// known.
+    func touched(after version: UInt64, _ isTouched: ([PathChange]) -> Bool) throws -> Bool {
+        try contains(after: version) { isTouched($0.changes) }
     }
 
     private func contains(after version: UInt64, _ isMeant: (CommitNote) -> Bool) throws -> Bool {

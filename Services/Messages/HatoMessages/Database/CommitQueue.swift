@@ -10,8 +10,8 @@ struct Write: Sendable {
     var caller: Caller
     /// An administrator speaks as the caller, and is told why rules refuse it.
     var isByAdministrator = false
-    /// Followers do not see it.
-    var isHiddenFromFollowers = false
+    /// Followers are told that something was written, not what.
+    var disablesTriggers = false
     /// Nil when nobody asks how long it takes.
     var watch: OperationWatch?
 }
@@ -27,14 +27,17 @@ final class CommitQueue: Sendable {
     private let publisher: Publisher
     private let parts: ServiceParts
     private let pending: PendingChanges
+    private let large: LargeWrites
     private let syncTime = SyncTime()
 
-    init(_ parts: ServiceParts, publisher: Publisher) {
+    /// Throws when the operating system gives no threads.
+    init(_ parts: ServiceParts, publisher: Publisher) throws(StoreError) {
         self.parts = parts
         self.publisher = publisher
         store = parts.store
         catalogue = parts.catalogue
         pending = PendingChanges()
+        large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 2))
     }
 
     /// `answer` gets the etag of a conditional write, and the version at which it is durable.
@@ -42,21 +45,24 @@ final class CommitQueue: Sendable {
         _ write: Write, from session: ConnectionSession,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
-        guard write.mutation.isLarge else {
+        let isLarge = write.mutation.isLarge(parts.limits)
+        let comparesEtag = if case .etag? = write.mutation.condition { true } else { false }
+        guard isLarge || comparesEtag else {
             return submit(
                 from: session, watch: write.watch, { [self] transaction in try commit(write, in: transaction) },
                 answer: answer)
         }
         session.writeBegan()
-        session.holdingTurn { [self] in
-            store.submitRead { [self] in
-                let began = parts.slow.now
-                let judged = Result { try JudgedWrite(write, parts) }
-                write.watch?.preparation = parts.slow.now - began
-                let watched = Watched(session, write.watch)
-                send(from: watched, { [self] in try commit(write, judged.get(), in: $0) }, answer: answer)
-                session.release()
-            }
+        let arrival = Arrival(session, write.watch)
+        let steps = LargeWrites.Steps { [self] holder, planned, transaction in
+            guard let write = holder.write else { throw MessagesError.stopping }
+            return try timed(write.watch) { try commit(write, planned, in: transaction) }
+        } ended: { [self] result in
+            ended(result, of: arrival, answer: answer)
+            session.release()
+        }
+        session.holdingTurn { [large] in
+            if isLarge { large.submit(write, steps) } else { large.submitConditional(write, steps) }
         }
     }
 
@@ -69,15 +75,16 @@ final class CommitQueue: Sendable {
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         session.writeBegan()
-        let watched = Watched(session, watch)
-        if session.isFree { return send(from: watched, body, published: published, answer: answer) }
-        session.inTurn { [self] in send(from: watched, body, published: published, answer: answer) }
+        let arrival = Arrival(session, watch)
+        if session.isFree { return send(arrival, body, published: published, answer: answer) }
+        session.inTurn { [self] in send(arrival, body, published: published, answer: answer) }
     }
 
-    /// Whose write it is, and who wants to know how long it takes.
-    private struct Watched {
+    /// Whose write it is, when it came, and who wants to know how long it takes.
+    private struct Arrival {
         var session: ConnectionSession
         var watch: OperationWatch?
+        var time = ContinuousClock.now
 
         init(_ session: ConnectionSession, _ watch: OperationWatch?) {
             self.session = session
@@ -86,41 +93,41 @@ final class CommitQueue: Sendable {
     }
 
     private func send<Outcome: Sendable>(
-        from watched: Watched, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },
+        _ arrival: Arrival, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        published: @escaping @Sendable (Committed<Outcome>) -> Void,
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
-        let start = ContinuousClock.now
-        let (metrics, slow, catalogue, watch) = (parts.metrics, parts.slow, parts.catalogue, watched.watch)
-        store.submit(timed(body, watch)) { [publisher, syncTime] result in
-            switch result {
-            case .success(let committed):
-                published(committed)
-                metrics.wrote(after: ContinuousClock.now - start)
-            case .failure:
-                metrics.refusedWrite()
-            }
-            watched.session.writeEnded()
-            if let watch {
-                watch.durable = slow.now
-                watch.sync = syncTime.last
-            }
-            publisher.afterEvents {
-                slow.answered(watch, catalogue)
-                answer(result)
-            }
+        let watch = arrival.watch
+        store.submit({ [self] transaction in try timed(watch) { try body(transaction) } }) { [self] result in
+            if case .success(let committed) = result { published(committed) }
+            ended(result, of: arrival, answer: answer)
         }
     }
 
-    private func timed<Outcome>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome, _ watch: OperationWatch?
-    ) -> @Sendable (any StoreTransaction) throws -> Outcome {
-        guard let watch else { return body }
-        let slow = parts.slow
-        return { transaction in
-            watch.began = slow.now
-            defer { watch.ended = slow.now }
-            return try body(transaction)
+    private func timed<Outcome>(_ watch: OperationWatch?, _ body: () throws -> Outcome) rethrows -> Outcome {
+        guard let watch else { return try body() }
+        watch.began = parts.slow.now
+        defer { watch.ended = parts.slow.now }
+        return try body()
+    }
+
+    private func ended<Outcome: Sendable>(
+        _ result: Result<Committed<Outcome>, any Error>, of arrival: Arrival,
+        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        switch result {
+        case .success: parts.metrics.wrote(after: ContinuousClock.now - arrival.time)
+        case .failure: parts.metrics.refusedWrite()
+        }
+        arrival.session.writeEnded()
+        let (slow, catalogue, watch) = (parts.slow, parts.catalogue, arrival.watch)
+        if let watch {
+            watch.durable = slow.now
+            watch.sync = syncTime.last
+        }
+        publisher.afterEvents {
+            slow.answered(watch, catalogue)
+            answer(result)
         }
     }
 
@@ -135,9 +142,9 @@ final class CommitQueue: Sendable {
     /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
     /// conditional write.
     ///
-    /// - Parameter judged: what was found out beforehand; it holds if nothing that it read has changed since.
+    /// - Parameter planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.
     func commit(
-        _ write: Write, _ judged: JudgedWrite? = nil, in transaction: any StoreTransaction
+        _ write: Write, _ planned: PlannedWrite? = nil, in transaction: any StoreTransaction
     ) throws -> String? {
         let database = try catalogue.forWriting(write.database)
         let reading: any StoreReading =
@@ -149,21 +156,26 @@ final class CommitQueue: Sendable {
         judge.history = history
         judge.watch = write.watch
         var resolved: ResolvedMutation
-        if let judged, try judged.holds(in: database, history) {
-            if let refusal = judged.refusal { throw refusal }
-            resolved = judged.resolved
+        if let planned {
+            resolved = planned.resolved
         } else {
             resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
             try judge.authorise(resolved, by: write.caller)
         }
         try judge.authorise(conditionOf: write.mutation, by: write.caller)
         resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
-        let plan = try database.planner.plan(resolved, reading: reader, history: history)
+        let ahead = try planned?.check(in: database, history, resolved, reader)
+        let plan = try ahead?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
         guard !plan.isEmpty else { return plan.etag }
-        plan.rows.apply(to: TransactionRows(transaction))
+        if let ahead {
+            database.planner.adopt(ahead)
+            planned?.applyRows(to: transaction)
+        } else {
+            plan.rows.apply(to: StoreRows(transaction))
+        }
         let note = CommitNote(
-            version: transaction.nextVersion, database: database.id, plan: plan, uid: write.caller.uid,
-            isHiddenFromFollowers: write.isHiddenFromFollowers)
+            version: transaction.nextVersion, database: database.id, plan: plan,
+            cutChanges: ahead == nil ? nil : planned?.cutChanges, by: write)
         transaction.record(note.record.span)
         transaction.attach(note)
         pending.append(note)
@@ -185,6 +197,7 @@ struct ServiceParts: Sendable {
     var limits: MessagesLimits
     var metrics: MessagesMetrics
     var rulesMeter: RulesMeter
+    var allowances: WriteAllowances
     var slow: SlowOperations
     /// Milliseconds since 1970.
     var now: @Sendable () -> Int64

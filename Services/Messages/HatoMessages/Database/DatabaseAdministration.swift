@@ -71,7 +71,7 @@ struct DatabaseAdministration: Sendable {
             name: name, record: record, rules: rules, meter: meter, indexes: indexes)
         var rows = RowBatch()
         for definition in dropped { old.indexCodec.dropRows(of: definition, from: &rows) }
-        rows.apply(to: TransactionRows(transaction))
+        rows.apply(to: StoreRows(transaction))
         database.put(into: transaction)
         transaction.attach(DatabaseChange(id: database.id, database: database))
         catalogue.write(name, database)

@@ -1,8 +1,14 @@
 import HatoModel
+import HatoRPC
 import HatoStorage
 import HatoTree
 
 /// One page of an export: the leaves below a path, in key order, each with its path seen from there.
+///
+/// **Where a page may end.** Behind a value, or the priority of that value. The priority of an object stands before its
+/// children; on a page of its own it would be set where nothing is yet, which sets nothing (spec realtime-database §2),
+/// and be lost when the pages are imported one by one. So such rows go on the next page, and on one that has nothing
+/// else the first value follows, whatever the limit.
 struct ExportPage {
     let database: Database
     let path: TreePath
@@ -12,8 +18,16 @@ struct ExportPage {
     let bytesMax: Int
 
     struct Page {
-        var rows: [[JSONValue]] = []
+        /// An array of pairs of a path and a primitive.
+        var rows: EncodedJSON
+        /// The path of the last row; nil: there are no more.
         var after: String?
+    }
+
+    /// Where the page may end.
+    private struct End {
+        var count: Int
+        var path: [UInt8]
     }
 
     /// What is wrong with a parameter is told with its name.
@@ -27,28 +41,51 @@ struct ExportPage {
         try Self.naming("path") { () throws(ArgumentError) in try path.requireNode() }
         let base = database.codec.key(of: path)
         var range = KeyRange(prefix: base)
-        var page = Page()
+        // The leaf that the next row may be the priority of.
+        var leaf: [UInt8] = []
         if let after {
-            let last = try Self.naming("after") { () throws(ArgumentError) in
+            leaf = try Self.naming("after") { () throws(ArgumentError) in
                 database.codec.key(of: try path.appending(TreePath(after)))
             }
             // The next key after one is that key with a zero byte behind it.
-            range.lower = last + [0]
+            range.lower = leaf + [0]
         }
-        var bytes = 0
+        var paths = RowPaths(base: base)
+        var writer = JSONWriter(capacity: 64 * min(rowsMax, 4_096))
+        writer.beginArray()
+        var (rowCount, bytes, end, isCut) = (0, 0, End?.none, false)
         try snapshot.scan(range, reverse: false) { key, value in
-            if page.rows.count == rowsMax || bytes > bytesMax {
-                page.after = page.rows.last?.first?.string
+            if end != nil, rowCount >= rowsMax || bytes > bytesMax {
+                isCut = true
                 return .stop
             }
-            guard let full = database.codec.path(of: key), let relative = full.relative(to: path) else {
-                throw TreeError.corrupted("a row whose key cannot be read")
-            }
-            page.rows.append([.string(relative.text), try TreeLeafCodec.decode(value).json])
+            try paths.advance(to: key)
+            writer.beginArray()
+            writer.write(utf8: paths.text.span)
+            try TreeLeafCodec.write(value, to: &writer)
+            writer.endArray()
+            rowCount += 1
             bytes += key.count + value.count
+            if !paths.isPriority {
+                leaf = key.withUnsafeBufferPointer { Array($0) }
+                end = End(count: writer.count, path: paths.text)
+            } else if key.count == leaf.count + 1, key.starts(with: leaf) {
+                end = End(count: writer.count, path: paths.text)
+            }
             return .next
         }
-        return page
+        if isCut, let end { writer.truncate(to: end.count, valueFollows: false) }
+        writer.endArray()
+        return Page(
+            rows: EncodedJSON(writer), after: isCut ? end.map { String(decoding: $0.path, as: UTF8.self) } : nil)
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func starts(with prefix: [UInt8]) -> Bool {
+        guard count >= prefix.count else { return false }
+        for index in prefix.indices where self[index] != prefix[index] { return false }
+        return true
     }
 }
 

@@ -66,7 +66,7 @@ final class IndexBuilds: Sendable {
         var indexes = database.indexes
         indexes.pageApplied(page)
         let next = database.with(indexes)
-        page.rows.apply(to: TransactionRows(transaction))
+        page.rows.apply(to: StoreRows(transaction))
         next.putIndexes(into: transaction)
         Failpoint.indexInPage.pass()
         if page.cursor == nil { transaction.attach(DatabaseChange(id: next.id, database: next)) }

@@ -27,7 +27,12 @@ struct DisconnectMethods: Sendable {
         _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext, _ reply: RPCReply<Request>
     ) where Request.Result == Empty {
         let writes: [DeferredWrite]
-        do { writes = try DeferredWrite.all(of: mutation) } catch { return reply.refuse(error) }
+        do {
+            try parts.allowances.take(context, now: parts.now())
+            writes = try DeferredWrite.all(of: mutation)
+        } catch {
+            return reply.refuse(error)
+        }
         let session = sessions.session(of: context.connection)
         let entries = runs.entries(of: context.connection, session)
         let owner = entries.owner(of: context)

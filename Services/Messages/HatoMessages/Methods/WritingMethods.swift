@@ -11,6 +11,7 @@ struct WritingMethods: Sendable {
     var limits: MessagesLimits
     var slow: SlowOperations
     var now: @Sendable () -> Int64
+    private let allowances: WriteAllowances
     private let keys = PushKeys()
 
     init(queue: CommitQueue, sessions: ConnectionSessions, parts: ServiceParts) {
@@ -19,6 +20,7 @@ struct WritingMethods: Sendable {
         limits = parts.limits
         slow = parts.slow
         now = parts.now
+        allowances = parts.allowances
     }
 
     func add(to router: inout RPCRouter) {
@@ -85,6 +87,7 @@ struct WritingMethods: Sendable {
         _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext,
         answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
     ) {
+        do { try allowances.take(context, now: now()) } catch { return answer(.failure(error)) }
         let write = Write(
             database: database ?? .default, mutation: mutation, caller: context.caller,
             isByAdministrator: context.isByAdministrator,

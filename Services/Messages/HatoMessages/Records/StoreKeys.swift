@@ -68,6 +68,12 @@ enum StoreKeys {
         }
     }
 
+    /// Rows that lie side by side, with no other's between them, begin with so many bytes in common: those of the tree of
+    /// a database, or of one of its indexes.
+    static func sectionLength(of row: Span<UInt8>) -> Int {
+        row.count > 0 && row[0] == Room.indexRows.rawValue ? 9 : 5
+    }
+
     private static func key(_ room: Room, _ database: DatabaseID) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(room.rawValue)

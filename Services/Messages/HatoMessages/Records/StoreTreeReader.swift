@@ -24,18 +24,18 @@ struct StoreTreeReader: TreeReader {
 }
 
 /// Where the rows of a plan go.
-struct TransactionRows: RowTarget {
-    let transaction: any StoreTransaction
+struct StoreRows: RowTarget {
+    let target: any StoreWriting
 
-    init(_ transaction: any StoreTransaction) { self.transaction = transaction }
+    init(_ target: any StoreWriting) { self.target = target }
 
-    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { transaction.put(key, value) }
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { target.put(key, value) }
 
-    func delete(_ key: Span<UInt8>) { transaction.delete(key) }
+    func delete(_ key: Span<UInt8>) { target.delete(key) }
 
     func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>) {
         let lower = lower.withUnsafeBufferPointer { Array($0) }
         let upper = upper.withUnsafeBufferPointer { Array($0) }
-        transaction.deleteRange(KeyRange(lower: lower, upper: upper.isEmpty ? nil : upper))
+        target.deleteRange(KeyRange(lower: lower, upper: upper.isEmpty ? nil : upper))
     }
 }

@@ -27,6 +27,8 @@ public struct Mutation: Sendable {
     /// client's key is then a repetition when it is the same as what the history says he pushed before, instead of the
     /// same as what is stored. (Who may not read a place may not have a condition on it.)
     public var hidesStored = false
+    /// A stored node that is larger is not hashed for the condition: `TreeError.tooBig`.
+    public var hashedBytesMax = WritePlanner.hashedBytesMax
 
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {
         self.path = path

@@ -2,22 +2,22 @@ import HatoModel
 
 /// What a write does to rows, in the order it must be done, in two flat arrays: planning allocates nothing for a row.
 public struct RowBatch: Sendable {
-    private enum Kind: UInt8 {
+    fileprivate enum Kind: UInt8 {
         case put
         case delete
         case deleteRange
     }
 
     /// The key (or lower bound) lies in `start..<middle`, the value (or upper bound) in `middle..<end`.
-    private struct Operation {
+    fileprivate struct Operation {
         var kind: Kind
         var start: Int
         var middle: Int
         var end: Int
     }
 
-    private var bytes: [UInt8] = []
-    private var operations: [Operation] = []
+    fileprivate var bytes: [UInt8] = []
+    fileprivate var operations: [Operation] = []
 
     public init() {}
 
@@ -112,6 +112,72 @@ public struct RowBatch: Sendable {
 
     private mutating func append(_ part: Span<UInt8>) {
         part.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+    }
+}
+
+extension RowBatch {
+    /// The same in parts that each hold what lies in one section of the rows: first ranges, then single rows in rising
+    /// order, each key once. Nil when ranges are too many to tell what they cover.
+    ///
+    /// - Parameter section: how many bytes at the beginning of a key are those of its section.
+    public func sorted(sections section: (Span<UInt8>) -> Int) -> [RowBatch]? {
+        let ranges = operations.indices.filter { operations[$0].kind == .deleteRange }
+        guard ranges.count <= Self.rangesMax else { return nil }
+        let all = bytes.span
+        var points = operations.indices.filter { index in
+            operations[index].kind != .deleteRange && !ranges.contains { $0 > index && covers($0, index) }
+        }
+        // Stable: of those with the same key the last counts.
+        points.sort { left, right in
+            let order = compare(left, right)
+            return order == 0 ? left < right : order < 0
+        }
+        var parts: [(section: [UInt8], batch: RowBatch)] = []
+        func part(of index: Int) -> Int {
+            let key = all.extracting(operations[index].start..<operations[index].middle)
+            let name = Array(bytes[operations[index].start..<operations[index].start + min(section(key), key.count)])
+            if let last = parts.last, last.section == name { return parts.count - 1 }
+            if let known = parts.firstIndex(where: { $0.section == name }) { return known }
+            parts.append((name, RowBatch()))
+            return parts.count - 1
+        }
+        for index in ranges { parts[part(of: index)].batch.append(operations[index], of: self) }
+        for (place, index) in points.enumerated() {
+            if place + 1 < points.count, compare(index, points[place + 1]) == 0 { continue }
+            parts[part(of: index)].batch.append(operations[index], of: self)
+        }
+        return parts.map(\.batch)
+    }
+
+    /// Every row of a write is compared with every range.
+    private static let rangesMax = 16
+
+    private mutating func append(_ operation: Operation, of other: RowBatch) {
+        let start = bytes.count
+        bytes.append(contentsOf: other.bytes[operation.start..<operation.end])
+        operations.append(
+            Operation(
+                kind: operation.kind, start: start, middle: start + operation.middle - operation.start,
+                end: bytes.count))
+    }
+
+    private func compare(_ left: Int, _ right: Int) -> Int {
+        bytes.withUnsafeBytes { bytes in
+            let (left, right) = (operations[left], operations[right])
+            let (count, other) = (left.middle - left.start, right.middle - right.start)
+            for index in 0..<min(count, other) {
+                let (one, two) = (bytes[left.start + index], bytes[right.start + index])
+                if one != two { return one < two ? -1 : 1 }
+            }
+            return count - other
+        }
+    }
+
+    private func covers(_ range: Int, _ point: Int) -> Bool {
+        let (range, point) = (operations[range], operations[point])
+        let key = bytes[point.start..<point.middle]
+        let (lower, upper) = (bytes[range.start..<range.middle], bytes[range.middle..<range.end])
+        return !key.lexicographicallyPrecedes(lower) && (upper.isEmpty || key.lexicographicallyPrecedes(upper))
     }
 }
 

@@ -1,4 +1,4 @@
-public import HatoModel
+import HatoModel
 public import HatoRules
 
 /// Decides what a write does to the rows of the tree (spec realtime-database §2, §6; protocol §5).
@@ -41,7 +41,7 @@ public struct WritePlanner: Sendable {
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
         let (mutation, targets) = (resolved.mutation, resolved.targets)
-        try check(mutation, reader, history)
+        try check(mutation, history) { try storedEtag(mutation, reader) }
         var draft = PlanDraft(reader: reader, codec: codec, memory: memory)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: mutation.hidesStored, history: history)
@@ -49,13 +49,20 @@ public struct WritePlanner: Sendable {
         } else {
             try draft.write(targets)
         }
-        if !draft.changes.isEmpty {
-            let write = IndexedWrite(changes: draft.changes, reader: reader, codec: codec)
-            try indexes.appendRows(for: write, to: &draft.rows)
-        }
+        try appendIndexRows(&draft)
         etags.forget(draft.changes)
+        return plan(draft, resolved)
+    }
+
+    private func appendIndexRows(_ draft: inout PlanDraft) throws {
+        guard !draft.changes.isEmpty else { return }
+        let write = IndexedWrite(changes: draft.changes, reader: draft.reader, codec: codec)
+        try indexes.appendRows(for: write, to: &draft.rows)
+    }
+
+    private func plan(_ draft: PlanDraft, _ resolved: ResolvedMutation) -> WritePlan {
         var plan = draft.plan(at: resolved.now)
-        if case .etag? = mutation.condition { plan.etag = SimpleHash.etag(targets[0].node) }
+        if case .etag? = resolved.mutation.condition { plan.etag = SimpleHash.etag(resolved.targets[0].node) }
         return plan
     }
 
@@ -143,11 +150,13 @@ public struct WritePlanner: Sendable {
 
     // MARK: Preconditions
 
-    private func check(_ mutation: Mutation, _ reader: any TreeReader, _ history: (any ChangeHistory)?) throws {
+    private func check(
+        _ mutation: Mutation, _ history: (any ChangeHistory)?, storedEtag: () throws -> StoredEtag
+    ) throws {
         switch mutation.condition {
         case nil: return
         case .etag(let wanted)?:
-            let stored = try storedEtag(mutation.path, reader)
+            let stored = try storedEtag()
             guard stored.etag == wanted else {
                 throw TreeError.etagMismatch(etag: stored.etag, value: stored.value)
             }
@@ -163,14 +172,67 @@ extension WritePlanner {
     /// The etag of a node, and the node itself unless it is too large for an error to carry.
     ///
     /// A large node is hashed once, however many writes ask for it before it changes: every other write waits meanwhile.
-    private func storedEtag(_ path: TreePath, _ reader: any TreeReader) throws -> (etag: String, value: TreeNode?) {
-        if let etag = etags.etag(at: path) { return (etag, nil) }
-        let node = try NodeReader(reader, codec: codec).node(at: path, bytesMax: WritePlanner.hashedBytesMax)
-        let etag = SimpleHash.etag(node)
-        if node.byteCount <= EtagMemory.smallBytesMax { return (etag, node) }
-        etags.remember(etag, at: path)
-        return (etag, nil)
+    private func storedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
+        if let etag = etags.etag(at: mutation.path) { return StoredEtag(etag: etag, value: nil) }
+        let stored = try hashedEtag(mutation, reader)
+        if stored.value == nil { etags.remember(stored.etag, at: mutation.path) }
+        return stored
     }
+
+    private func hashedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
+        let node = try NodeReader(reader, codec: codec).node(at: mutation.path, bytesMax: mutation.hashedBytesMax)
+        let isSmall = node.byteCount <= EtagMemory.smallBytesMax
+        return StoredEtag(etag: SimpleHash.etag(node), value: isSmall ? node : nil)
+    }
+
+    // MARK: Ahead of its turn
+
+    /// Plans a write on a state that is older than the one it will be applied to, so that its turn takes no longer than a
+    /// look at what was written since. Nil when it can only be planned in its turn: a push that is perhaps a repetition.
+    ///
+    /// It neither asks nor tells the planner's memories, which belong to the order of application: `adopt` tells them.
+    public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
+        let targets = resolved.targets
+        var draft = PlanDraft(reader: reader, codec: codec, memory: nil)
+        if case .push(_, _, isClientKey: true) = resolved.mutation.operation,
+            try NodeReader(reader, codec: codec).exists(at: targets[0].path)
+        {
+            return nil
+        }
+        try draft.write(targets)
+        try appendIndexRows(&draft)
+        var etag: StoredEtag?
+        if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation, reader) }
+        return AheadPlan(
+            plan: plan(draft, resolved), basis: PlanBasis(targets.map(\.path), draft.changes), storedEtag: etag)
+    }
+
+    /// In the turn of a write that was planned ahead, when nothing it rests on has changed: checks its condition.
+    public func check(
+        _ ahead: AheadPlan, of resolved: ResolvedMutation, reading reader: any TreeReader,
+        history: (any ChangeHistory)?
+    ) throws {
+        try check(resolved.mutation, history) {
+            try ahead.storedEtag ?? storedEtag(resolved.mutation, reader)
+        }
+    }
+
+    /// In its turn, right before its rows are applied: the planner's memories learn of it.
+    public func adopt(_ ahead: AheadPlan) {
+        etags.forget(ahead.plan.changes)
+        guard let memory else { return }
+        for change in ahead.plan.changes where !change.path.isPriority {
+            memory.noteWrite(
+                at: PlacedPath(change.path, codec), isRemoval: change.after?.isEmpty == true,
+                existsDepth: change.existsDepth)
+        }
+    }
+}
+
+/// The etag of a stored node; the node itself when it is small enough for an error to carry.
+struct StoredEtag {
+    var etag: String
+    var value: TreeNode?
 }
 
 /// A mutation with what it puts where.

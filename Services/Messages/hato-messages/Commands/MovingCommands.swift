@@ -35,112 +35,50 @@ struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Writes what was exported, or a JSON tree, below a path.",
         discussion: """
-            A file whose name ends in .json holds one tree, as Firebase exports it; any other file lines as `export` \
-            prints them, perhaps gzipped; - is stdin. What is there and not in the file stays. For administrators.
+            A file holds one JSON tree, as Firebase exports it, when its name ends in .json or .json.gz or it begins with \
+            {; any other holds lines as `export` prints them. Both may be gzipped and of any size; - is stdin. A file is \
+            read through once before anything is written, and what is wrong in it is told; stdin is not. What is there \
+            and not in the file stays. Pages of it are written one after the other: after a failure the first ones are \
+            there, and importing the file again writes the same. For administrators.
             """)
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var place: DatabaseOption
     @Argument(help: "The file; - is stdin.") var file: String
     @Option(help: "Where it goes.") var path = "/"
-    @Flag(help: "Followers do not see it.") var disableTriggers = false
+    @Flag(help: "Triggers do not fire; followers are told only that something was written.") var disableTriggers = false
 
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
-            var pages = ImportPages(
-                client: client, database: try place.name(), path: try TreePath(path),
-                disableTriggers: disableTriggers ? true : nil)
-            var bar = ProgressBar("import", total: nil, output: output)
-            if file.hasSuffix(".json") {
-                let tree = try TreeNode(json: try ValueArgument.value("@" + file))
-                for row in TreeRows.rows(of: tree) {
-                    try await pages.add(row)
-                    bar.advance()
-                }
-            } else {
-                let lines = try LineFile(path: file)
-                var number = 0
-                while let line = try lines.next() {
-                    number += 1
-                    guard let line else {
-                        throw CommandFailure(.inputOutput, "line \(number) of \(lines.name) is \(LineFile.tooLong)")
-                    }
-                    guard !line.isEmpty else { continue }
-                    guard let row = try? JSONParser.parse(line).array else {
-                        throw CommandFailure(
-                            .inputOutput, "line \(number) of \(lines.name) is no row, such as [\"/title\",\"磯野家\"]")
-                    }
-                    try await pages.add(row)
-                    bar.advance()
-                }
+            let (database, path) = (try place.name(), try TreePath(path))
+            var total: Int?
+            if file != "-" { total = try Self.countRows(of: file, output) }
+            var upload = RowUpload(
+                client: client, database: database, path: path, disableTriggers: disableTriggers)
+            let rows = try RowFile(path: file)
+            var bar = ProgressBar("import", total: total, output: output)
+            while let row = try rows.next() {
+                try await upload.add(row)
+                bar.advance()
             }
-            let version = try await pages.finish()
+            let version = try await upload.finish()
             bar.finish()
             try output.show([
-                "rows": .number(Double(pages.rowCount)), "version": version.map { .number(Double($0)) } ?? .null,
+                "rows": .number(Double(upload.rowCount)), "version": version.map { .number(Double($0)) } ?? .null,
             ])
         }
     }
-}
 
-/// Rows on their way to the service, a page a call.
-private struct ImportPages {
-    private static let rowsMax = 1_000
-    private static let bytesMax = 1 << 20
-
-    let client: CommandClient
-    let database: DatabaseName?
-    let path: TreePath
-    let disableTriggers: Bool?
-    private(set) var rowCount = 0
-    private var rows: [[JSONValue]] = []
-    private var bytes = 0
-    private var version: UInt64?
-
-    init(client: CommandClient, database: DatabaseName?, path: TreePath, disableTriggers: Bool?) {
-        self.client = client
-        self.database = database
-        self.path = path
-        self.disableTriggers = disableTriggers
-    }
-
-    mutating func add(_ row: [JSONValue]) async throws {
-        // The priority of a leaf stays on the page of its leaf.
-        let isPriority = row.first?.string?.hasSuffix("/.priority") ?? false
-        if rows.count >= Self.rowsMax || bytes >= Self.bytesMax, !isPriority { try await send() }
-        rows.append(row)
-        rowCount += 1
-        bytes += JSONValue.array(row).encoded.count
-    }
-
-    /// The version of the last page; nil when there was none.
-    mutating func finish() async throws -> UInt64? {
-        try await send()
-        return version
-    }
-
-    private mutating func send() async throws {
-        guard !rows.isEmpty else { return }
-        let request = Messages.Import(database: database, path: path, rows: rows, disableTriggers: disableTriggers)
-        version = try await client.call(request).version
-        rows = []
-        bytes = 0
-    }
-}
-
-/// The rows of a tree as `messages.export` would give them.
-enum TreeRows {
-    static func rows(of node: TreeNode) -> [[JSONValue]] {
-        var rows: [[JSONValue]] = []
-        append(node, at: "", to: &rows)
-        return rows
-    }
-
-    private static func append(_ node: TreeNode, at path: String, to rows: inout [[JSONValue]]) {
-        if let leaf = node.leaf { rows.append([.string(path.isEmpty ? "/" : path), leaf.json]) }
-        if let priority = node.priority { rows.append([.string(path + "/.priority"), priority.leaf.json]) }
-        if let children = node.children {
-            for child in children { append(child.node, at: "\(path)/\(child.key)", to: &rows) }
+    /// Throws what is wrong with the file before any of it is written.
+    private static func countRows(of file: String, _ output: CommandOutput) throws -> Int {
+        let rows = try RowFile(path: file)
+        var bar = ProgressBar("check", total: nil, output: output)
+        var count = 0
+        while try rows.next() != nil {
+            count += 1
+            bar.advance()
         }
+        bar.finish()
+        return count
     }
 }

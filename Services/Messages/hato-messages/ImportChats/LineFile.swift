@@ -10,7 +10,7 @@ import HatoRPC
     import Darwin
 #endif
 
-/// The lines of a file or of stdin, gzipped or plain, a block at a time.
+/// The lines, or the bytes, of a file or of stdin, gzipped or plain, a block at a time.
 final class LineFile {
     private let file: gzFile
     /// What people call it: its path, or `stdin`.
@@ -67,6 +67,23 @@ final class LineFile {
             }
             if line.count > Self.lineBytesMax { (line, isTooLong) = ([], true) }
         }
+    }
+
+    /// The next bytes as they are; nil after the last. Lines and blocks are not to be mixed.
+    func nextBlock() throws(CommandFailure) -> ArraySlice<UInt8>? {
+        if position == filled {
+            guard try fill() else { return nil }
+        }
+        defer { position = filled }
+        return block[position..<filled]
+    }
+
+    /// The first byte that is not white space, which is not passed; nil when there is none in the first block.
+    func firstByte() throws(CommandFailure) -> UInt8? {
+        if position == filled {
+            guard try fill() else { return nil }
+        }
+        return block[position..<filled].first { !" \t\r\n".utf8.contains($0) }
     }
 
     private func fill() throws(CommandFailure) -> Bool {

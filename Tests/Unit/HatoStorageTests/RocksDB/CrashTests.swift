@@ -49,6 +49,10 @@ struct CrashTests {
             let rows = try snapshot.rows(KeyRange(prefix: bytes(letter + "/")))
             #expect(Set(rows) == Set((0..<version).map { "\(letter)/\($0 + 1)=\($0 + 1)" }), place)
         }
+        let (taken, takers) = (
+            try snapshot.rows(KeyRange(prefix: bytes("p/"))), try snapshot.rows(KeyRange(prefix: bytes("q/")))
+        )
+        #expect(taken.map { $0.dropFirst() } == takers.map { $0.dropFirst() }, place)
         var position: UInt64 = 0
         while position < version {
             let commits = try store.commits(after: position, limit: 1_000)
@@ -84,12 +88,20 @@ private func writeUntilKilled(in folder: String, after microseconds: UInt32) asy
                 while true {
                     step += 1
                     if writer == 0, step % 50 == 0 { try? store.compactCommits(through: 0) }
+                    // One in some commits brings its rows in a file.
+                    let name = "\(ProcessInfo.processInfo.processIdentifier)-\(step)"
+                    let isPrepared = writer == 1 && step % 5 == 0
+                    let prepared = isPrepared ? try? store.prepareRows { $0.put(bytes("p/" + name), []) } : nil
                     let version = try? await store.write { transaction in
                         let count = try transaction.text("count").flatMap { Int($0) } ?? 0
                         let version = transaction.nextVersion
                         transaction.put("a/\(version)", "\(version)")
                         transaction.put("count", String(count + 1))
                         transaction.put("b/\(version)", "\(version)")
+                        if let prepared {
+                            transaction.put("q/" + name, "")
+                            transaction.take([prepared])
+                        }
                         transaction.record(bytes("\(version)"))
                     }.version
                     guard let version else { return }

@@ -1,0 +1,110 @@
+import HatoModel
+import HatoStorage
+import HatoTree
+import Synchronization
+
+/// Takes large writes to the writer, and those that ask for the hash of a large node, each planned on a thread for such
+/// work before its turn (`PlannedWrite`).
+///
+/// **Order.** Such a write holds the turn of its connection until it is done: what the connection sends after it comes
+/// after it. When something it rests on has changed by its turn it is planned again, a few times; then the writer plans it
+/// itself, and others wait.
+///
+/// **Memory.** A value of millions of nodes takes a tenth of a second only to be let go. So the last to let go of it is a
+/// thread for such work, after the writer and the publisher have.
+struct LargeWrites: Sendable {
+    private static let triesMax = 4
+
+    let parts: ServiceParts
+    let publisher: Publisher
+    /// Few: each write at hand may take hundreds of megabytes.
+    let threads: ReaderPool
+
+    /// What a large write leaves to the queue.
+    struct Steps: Sendable {
+        /// In a write closure; nil: to be planned now.
+        var commit: @Sendable (Holder, PlannedWrite?, any StoreTransaction) throws -> String?
+        /// The write is durable, or refused.
+        var ended: @Sendable (Result<Committed<String?>, any Error>) -> Void
+    }
+
+    /// The write as it came, for those who only pass it on.
+    final class Holder: Sendable {
+        private struct State {
+            var write: Write
+            var planned: PlannedWrite?
+        }
+
+        private let state: Mutex<State?>
+
+        init(_ write: Write) { state = Mutex(State(write: write)) }
+
+        /// Nil when it is over.
+        var write: Write? { state.withLock { $0?.write } }
+        var planned: PlannedWrite? { state.withLock { $0?.planned } }
+
+        func keep(_ planned: PlannedWrite?) { state.withLock { $0?.planned = planned } }
+
+        func letGo() {
+            let old = state.withLock { state in
+                defer { state = nil }
+                return state
+            }
+            _ = old
+        }
+    }
+
+    func submit(_ write: Write, _ steps: Steps) { attempt(1, Holder(write), steps) }
+
+    /// A write of another size whose condition may ask for the hash of a large node: most are of small ones, so its turn
+    /// comes first.
+    func submitConditional(_ write: Write, _ steps: Steps) {
+        var first = write
+        first.mutation.hashedBytesMax = Self.hashedInTurnBytesMax
+        let holder = Holder(write)
+        parts.store.submit({ [first] in try steps.commit(Holder(first), nil, $0) }) { result in
+            if case .failure(TreeError.tooBig) = result { return attempt(1, holder, steps) }
+            steps.ended(result)
+        }
+    }
+
+    /// Some milliseconds.
+    private static let hashedInTurnBytesMax = 256 << 10
+
+    private func attempt(_ number: Int, _ holder: Holder, _ steps: Steps) {
+        threads.submit {
+            do {
+                guard let write = holder.write else { return }
+                let began = parts.slow.now
+                defer { write.watch?.preparation = parts.slow.now - began }
+                // The writer plans it itself when it was overtaken too often, or its database is not there yet.
+                holder.keep(number > Self.triesMax ? nil : try PlannedWrite(write, parts))
+            } catch is PlannedWrite.Outdated {
+                return attempt(number + 1, holder, steps)
+            } catch {
+                return refuse(error, holder, steps)
+            }
+            parts.store.submit({ try steps.commit(holder, holder.planned, $0) }) { result in
+                if case .failure(let error) = result, error is PlannedWrite.Outdated {
+                    return attempt(number + 1, holder, steps)
+                }
+                end(result, holder, steps)
+            }
+        }
+    }
+
+    /// In the queue of the writer, so that the answer comes after those of the writes before it.
+    private func refuse(_ error: any Error, _ holder: Holder, _ steps: Steps) {
+        parts.store.submit({ _ -> String? in throw error }) { end($0, holder, steps) }
+    }
+
+    private func end(_ result: Result<Committed<String?>, any Error>, _ holder: Holder, _ steps: Steps) {
+        steps.ended(result)
+        // The group that is being handed out holds the changes, and then the publisher does: both are done with it when
+        // they have come to something later.
+        let (publisher, threads) = (publisher, threads)
+        parts.store.submit({ _ in }) { _ in
+            publisher.run { _ in publisher.run { _ in threads.submit { holder.letGo() } } }
+        }
+    }
+}

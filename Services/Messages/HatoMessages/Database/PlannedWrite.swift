@@ -1,0 +1,166 @@
+import HatoModel
+import HatoRules
+import HatoStorage
+import HatoTree
+
+/// A large write that was made ready on a snapshot, on another thread than the writer's: normalised, judged by the rules,
+/// planned, its rows in a file when they are many. What is left for its turn does not grow with its size: to see that
+/// nothing it rests on has changed since, and to apply it.
+final class PlannedWrite: Sendable {
+    /// What did not come out as the write's turn needs it: it is planned again.
+    struct Outdated: Error {}
+
+    let resolved: ResolvedMutation
+    /// Why the rules refuse it, if they do.
+    private let refusal: MessagesError?
+    /// Nil when it is refused, or can only be planned in its turn.
+    private let ahead: AheadPlan?
+    /// The changes as the record keeps them.
+    let cutChanges: [PathChange]
+    /// Instead of the rows of the plan.
+    private let prepared: [any PreparedRows]?
+    private let database: DatabaseID
+    private let rules: String
+    private let indexes: [IndexDefinition]
+    private let reads: RulesReadSet
+    private let isRepeatable: Bool
+    /// Nothing that it rests on has changed up to here.
+    private let validThrough: UInt64
+
+    /// More rows than this, or more bytes, are prepared: one by one, the writer takes 2 ms for a thousand, and its log as
+    /// long as the disk for a mebibyte.
+    private static let rowsMax = 8_192
+    private static let bytesMax = 2 << 20
+
+    /// Nil when the database is not there yet: a write before this one may make it. Throws `Outdated` when it was
+    /// overtaken.
+    init?(_ write: Write, _ parts: ServiceParts) throws {
+        let valuesMax = parts.limits.writeValuesMax
+        guard write.mutation.valueCount(upTo: valuesMax) <= valuesMax else {
+            throw MessagesError.tooManyValues(max: valuesMax)
+        }
+        let snapshot = try parts.store.snapshot()
+        guard let database = parts.catalogue.readable[write.database] else { return nil }
+        let reader = StoreTreeReader(snapshot)
+        let now = parts.now()
+        resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
+        var recording = RulesRecording(reads: true)
+        refusal = try RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
+            .refusal(of: resolved, by: write.caller, recording: &recording)
+        var reads = recording.reads ?? RulesReadSet()
+        for read in resolved.reads { reads.insert(read) }
+        self.reads = reads
+        self.database = database.id
+        rules = database.record.rules
+        indexes = database.indexes.definitions
+        isRepeatable = if case .push(_, _, isClientKey: true) = write.mutation.operation { true } else { false }
+        ahead = refusal == nil ? try database.planner.planAhead(resolved, reading: reader) : nil
+        cutChanges = ahead.map { ChangeRecord.cut($0.plan.changes) } ?? []
+        prepared = try ahead.flatMap { try Self.prepare($0.plan.rows, parts.store) }
+        validThrough = try Self.catchUp(from: snapshot.version, parts, database.id) { [ahead] changes in
+            reads.isTouched(by: changes) || ahead?.basis.isTouched(by: changes) == true
+        }
+    }
+
+    private static func prepare(_ rows: RowBatch, _ store: any Store) throws -> [any PreparedRows]? {
+        guard rows.count > rowsMax || rows.byteCount > bytesMax,
+            let parts = rows.sorted(sections: StoreKeys.sectionLength)
+        else { return nil }
+        return try parts.map { part in try store.prepareRows { part.apply(to: StoreRows($0)) } }
+    }
+
+    /// Looks at the commits that came meanwhile, until so few are left that the writer may look at them; returns how far.
+    private static func catchUp(
+        from start: UInt64, _ parts: ServiceParts, _ database: DatabaseID, isTouched: ([PathChange]) -> Bool
+    ) throws -> UInt64 {
+        var position = start
+        while parts.store.version - position > commitsLeftMax {
+            let commits = try parts.store.commits(after: position, limit: 256)
+            guard let last = commits.last else { break }
+            for commit in commits {
+                guard let note = try CommitNote.of(commit), note.database == database else { continue }
+                if isTouched(note.changes) { throw Outdated() }
+            }
+            position = last.version
+        }
+        return position
+    }
+
+    private static let commitsLeftMax: UInt64 = 64
+
+    // MARK: In its turn
+
+    /// In a write closure: throws why the write is refused, or `Outdated`; else what to apply, or nil when it must be
+    /// planned now. (Whether a refused push is only repeated, the kept commits tell; so that is looked at in its turn.)
+    func check(
+        in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ reader: StoreTreeReader
+    ) throws -> AheadPlan? {
+        if refusal != nil, isRepeatable { throw Outdated() }
+        guard database.id == self.database, database.record.rules.hasSameBytes(as: rules),
+            database.indexes.definitions == indexes,
+            try !history.touched(
+                after: validThrough,
+                { [reads, ahead] changes in
+                    reads.isTouched(by: changes) || ahead?.basis.isTouched(by: changes) == true
+                })
+        else { throw Outdated() }
+        if let refusal { throw refusal }
+        guard let ahead else { return nil }
+        try database.planner.check(ahead, of: resolved, reading: reader, history: history)
+        return ahead
+    }
+
+    func applyRows(to transaction: any StoreTransaction) {
+        if let prepared { return transaction.take(prepared) }
+        ahead?.plan.rows.apply(to: StoreRows(transaction))
+    }
+}
+
+extension Mutation {
+    /// Values of so many nodes take the writer less than some milliseconds to make ready and to judge.
+    private static let nodesMax = 2_000
+
+    /// Whether it is worth looking at before its turn.
+    func isLarge(_ limits: MessagesLimits) -> Bool {
+        let nodesMax = min(Mutation.nodesMax, limits.writeValuesMax)
+        var left = nodesMax
+        forEachValue { $0.countDown(&left, isNode: { _ in true }) }
+        return left < 0
+    }
+
+    /// The number of its values; beyond `limit` it is not exact.
+    func valueCount(upTo limit: Int) -> Int {
+        var left = limit
+        forEachValue { value in
+            value.countDown(&left) { node in
+                switch node {
+                case .null, .array, .object: false
+                case .bool, .number, .string: true
+                }
+            }
+        }
+        return limit - left
+    }
+
+    private func forEachValue(_ body: (JSONValue) -> Void) {
+        switch operation {
+        case .set(let value), .push(let value, _, _): body(value)
+        case .update(let values): for member in values.members { body(member.value) }
+        }
+    }
+}
+
+extension JSONValue {
+    /// Takes the number of its nodes that count from `left`, until nothing is left.
+    fileprivate func countDown(_ left: inout Int, isNode: (JSONValue) -> Bool) {
+        if isNode(self) { left -= 1 }
+        guard left >= 0 else { return }
+        switch self {
+        case .array(let elements):
+            for element in elements where left >= 0 { element.countDown(&left, isNode: isNode) }
+        case .object(let object):
+            for member in object.members where left >= 0 { member.value.countDown(&left, isNode: isNode) }
+        case .null, .bool, .number, .string: return
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import HatoModel
+import HatoRPC
+import Synchronization
+
+/// How much each client may still write: so many writes a second, so many bytes a minute (spec realtime-database §1), each
+/// off at 0. Administrators may write what they like.
+///
+/// Both are token buckets. A client that was quiet has a second's writes and a minute's bytes; a write is taken when there
+/// is a write and a byte left, so one that is larger than what is left is taken, and paid for by waiting afterwards.
+final class WriteAllowances: Sendable {
+    private struct Bucket {
+        var writes: Double
+        /// Below zero after a write that was larger than what was left.
+        var bytes: Double
+        /// Milliseconds since 1970.
+        var filledAt: Int64
+    }
+
+    /// More clients at one time than this are not remembered: some 150 bytes each.
+    private static let clientsMax = 65_536
+
+    private let writesPerSecond: Double
+    private let bytesPerMinute: Double
+    private let buckets = Mutex<[String: Bucket]>([:])
+
+    init(_ limits: MessagesLimits) {
+        writesPerSecond = Double(limits.clientWritesPerSecondMax)
+        bytesPerMinute = Double(limits.clientBytesPerMinuteMax)
+    }
+
+    var isOff: Bool { writesPerSecond <= 0 && bytesPerMinute <= 0 }
+
+    /// Throws `MessagesError.writesTooFast` when the client has to wait.
+    func take(_ context: RPCContext, now: Int64) throws(MessagesError) {
+        if isOff || context.caller.isAdministrator || context.isByAdministrator { return }
+        try take(context.client, bytes: context.byteCount, now: now)
+    }
+
+    func take(_ client: String, bytes: Int, now: Int64) throws(MessagesError) {
+        let refusal = buckets.withLock { buckets -> MessagesError? in
+            var bucket = filled(buckets[client], now)
+            if let refusal = self.refusal(bucket) { return refusal }
+            bucket.writes -= 1
+            bucket.bytes -= Double(bytes)
+            if buckets.count >= Self.clientsMax, buckets[client] == nil { forgetSome(&buckets, now) }
+            buckets[client] = bucket
+            return nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// How many clients are remembered.
+    var clientCount: Int { buckets.withLock { $0.count } }
+
+    private func filled(_ bucket: Bucket?, _ now: Int64) -> Bucket {
+        guard var bucket else { return Bucket(writes: writesPerSecond, bytes: bytesPerMinute, filledAt: now) }
+        // A clock that was set back fills nothing, and does not empty what is there.
+        let elapsed = Double(max(0, now - bucket.filledAt))
+        bucket.writes = min(writesPerSecond, bucket.writes + elapsed * writesPerSecond / 1_000)
+        bucket.bytes = min(bytesPerMinute, bucket.bytes + elapsed * bytesPerMinute / 60_000)
+        bucket.filledAt = now
+        return bucket
+    }
+
+    private func refusal(_ bucket: Bucket) -> MessagesError? {
+        if writesPerSecond > 0, bucket.writes < 1 - Self.rounding {
+            let wait = (1 - bucket.writes) * 1_000 / writesPerSecond
+            return .writesTooFast(.writes(perSecond: Int(writesPerSecond)), retryAfterMs: Self.milliseconds(wait))
+        }
+        if bytesPerMinute > 0, bucket.bytes < 1 - Self.rounding {
+            let wait = (1 - bucket.bytes) * 60_000 / bytesPerMinute
+            return .writesTooFast(.bytes(perMinute: Int(bytesPerMinute)), retryAfterMs: Self.milliseconds(wait))
+        }
+        return nil
+    }
+
+    /// What many small additions may be off by.
+    private static let rounding = 1e-6
+
+    private static func milliseconds(_ wait: Double) -> Int { max(1, Int((wait - rounding).rounded(.up))) }
+
+    /// Those that have all they may have again; all when nobody has.
+    private func forgetSome(_ buckets: inout [String: Bucket], _ now: Int64) {
+        buckets = buckets.filter { entry in
+            let bucket = filled(entry.value, now)
+            return bucket.writes < writesPerSecond || bucket.bytes < bytesPerMinute
+        }
+        if buckets.count >= Self.clientsMax { buckets = [:] }
+    }
+}
