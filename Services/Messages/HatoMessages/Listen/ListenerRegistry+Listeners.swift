@@ -124,7 +124,8 @@ extension ListenerRegistry {
 
     /// Reads what `listener` lacks as of the newest group, on a reader's thread; `loaded` goes on.
     func load(_ listener: Listener, _ wanted: ListenerReading.Wanted) {
-        guard let current else { return }
+        // It may have ended while it was to be read for.
+        guard let current, listeners[listener.id] === listener else { return }
         let topic = listener.topic
         topic.addOther(listener, .loading)
         var window: QueryWindow?

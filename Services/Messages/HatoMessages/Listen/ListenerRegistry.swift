@@ -228,9 +228,10 @@ final class ListenerRegistry {
 
     // MARK: Answers
 
-    /// An answer of a write leaves when the events of its connection up to its version are on their way.
+    /// An answer of a write leaves when the events of its connection up to its version are on their way. (Version 0: of
+    /// one that was refused.)
     func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
-        for id in gathering[connection]?.sorted() ?? [] {
+        for id in gathering[connection]?.sorted() ?? [] where version > 0 {
             // Its own writes end its gathering.
             guard let listener = listeners[id], !listener.missed.isEmpty, listener.topic.lastChanged >= version
             else { continue }
