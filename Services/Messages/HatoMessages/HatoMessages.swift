@@ -44,9 +44,7 @@ public final class MessagesServer: Sendable {
             rulesMeter: meter, slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
             allowances: WriteAllowances(limits), now: configuration.now)
         self.parts = parts
-        let publisher = try Publisher { post, setActive in
-            ListenerRegistry(parts, logger: logger, post: post, setActive: setActive)
-        }
+        let publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }
         self.publisher = publisher
         queue = try CommitQueue(parts, publisher: publisher)
         disconnects = DisconnectRuns(parts, queue: queue, logger: logger)

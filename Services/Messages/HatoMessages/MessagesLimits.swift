@@ -15,6 +15,13 @@ public struct MessagesLimits: Sendable, Hashable {
     /// does.
     public var catchUpBytesMax = 1 << 20
     public var coalesceMsMax = 10_000
+    /// Rows that the publisher's thread reads for the events of one listened-to thing in one group of commits; what
+    /// takes more is worked out on a reader's thread. So many take about 1 ms.
+    public var eventRowsMax = 1_000
+    /// Commits that are searched for what a resuming listener missed; beyond, it gets the whole value.
+    public var resumeCommitsMax = 50_000
+    /// Bytes of their records.
+    public var resumeBytesMax = 64 << 20
     public var databasesMax = 1_000
     /// Bytes of a rules text; never more than the rules language itself takes (spec §1: 256 KB documented, production
     /// takes a little more).
@@ -94,6 +101,15 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "coalesce-ms-max", field: \.coalesceMsMax, range: 1...3_600_000,
             help: "the longest coalesceMs of a listener"),
+        Named(
+            name: "event-rows-max", field: \.eventRowsMax,
+            help: "rows read on the publisher's thread for the events of one place"),
+        Named(
+            name: "resume-commits-max", field: \.resumeCommitsMax,
+            help: "commits searched for what a resuming listener missed"),
+        Named(
+            name: "resume-bytes-max", field: \.resumeBytesMax, range: 1...(1 << 40),
+            help: "bytes of the records of these commits"),
         Named(name: "databases-max", field: \.databasesMax, help: "databases of the service"),
         Named(
             name: "rules-bytes-max", field: \.rulesBytesMax, range: 1...RulesLimits.documentBytesMax,

@@ -58,6 +58,8 @@ final class MessagesMetrics: Sendable {
     private let eventBytes = Counter(label: "hato_messages_event_bytes_total")
     private let fellBehindCount = Counter(label: "hato_messages_fell_behind_total")
     private let catchUps = Counter(label: "hato_messages_catch_ups_total")
+    private let longEvents = Counter(label: "hato_messages_long_events_total")
+    private let judgedRights = Counter(label: "hato_messages_read_rights_judged_total")
 
     func listening(_ count: Int) { listeners.record(count) }
 
@@ -72,6 +74,12 @@ final class MessagesMetrics: Sendable {
 
     /// A listener whose socket was full, or that just began, was brought up to date.
     func caughtUp() { catchUps.increment() }
+
+    /// Events took so much reading that a reader's thread worked them out.
+    func workedElsewhere() { longEvents.increment() }
+
+    /// The rules were asked whether a listener may begin or go on.
+    func judgedRight() { judgedRights.increment() }
 
     /// - Parameter windows: results of queries that are kept.
     func listening(behind: Int, windows: Int) {

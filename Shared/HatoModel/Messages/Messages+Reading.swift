@@ -63,12 +63,13 @@ extension Messages {
         public var database: DatabaseName?
         public var path: TreePath
         public var query: TreeQuery?
-        /// Send only what came after this version; together with `epoch`.
+        /// Send only what came after this version, that of the last event that was received; together with `epoch`.
         public var since: UInt64?
         public var epoch: String?
         /// Skip the first value if it still has this etag.
         public var etag: String?
-        /// Gather the changes of so many milliseconds into one notification.
+        /// Gather the changes of so many milliseconds into one notification; what its own connection writes is told at
+        /// once, before the answer of the write, with what was gathered.
         public var coalesceMs: Int?
 
         public init(

@@ -7,7 +7,7 @@ typealias RulesLocating = @Sendable (inout RulesEvaluation) throws(RulesFailure)
 /// What expressions see while the rules of one operation are evaluated, and what that has cost so far.
 struct RulesEvaluation {
     let auth: RulesAuth
-    let now: Double
+    private let now: Double
     let query: RulesQuery
     let before: any RulesData
     let after: any RulesData
@@ -70,6 +70,12 @@ struct RulesEvaluation {
         let found = RegexMatcher.finds(program, in: text, steps: &left)
         try spend(found == nil ? allowed + 1 : allowed - left, span)
         return found ?? false
+    }
+
+    /// Milliseconds since 1970, noting that somebody asked.
+    mutating func readTime() -> Double {
+        reads?.insertTime()
+        return now
     }
 
     /// Notes what made the rule false, and says false.

@@ -26,8 +26,12 @@ public struct RulesReadSet: Sendable {
     public private(set) var reads: Set<RulesRead> = []
     /// More was read than is named here (`RulesLimits.readsMax`): then every change may matter.
     public private(set) var isOverflowing = false
+    /// Whether the time was looked at: then an answer may end without any change.
+    public private(set) var readsTime = false
 
     public init() {}
+
+    public mutating func insertTime() { readsTime = true }
 
     public mutating func insert(_ read: RulesRead) {
         guard !isOverflowing else { return }

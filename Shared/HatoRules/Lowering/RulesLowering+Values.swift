@@ -35,7 +35,7 @@ extension RulesLowering {
     private func variable(_ name: String) -> RulesReading {
         switch name {
         case "auth": return { evaluation in evaluation.auth.isNobody ? .null : .auth }
-        case "now": return { evaluation in .number(evaluation.now) }
+        case "now": return { evaluation in .number(evaluation.readTime()) }
         default:
             guard let index = wildcards[name] else { return { _ in .null } }
             return { evaluation in .string(evaluation.keys[index].text) }

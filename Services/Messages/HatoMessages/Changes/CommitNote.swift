@@ -16,6 +16,8 @@ final class CommitNote: Sendable {
     let cutChanges: [PathChange]
     /// Whether followers are told only that something was written: an import that is to fire no triggers.
     let disablesTriggers: Bool
+    /// Over 1 MiB: its record is cut.
+    let isLarge: Bool
 
     /// First byte of a record: what `ChangeRecord` does not know.
     private static let withoutTriggers: UInt8 = 1
@@ -29,6 +31,7 @@ final class CommitNote: Sendable {
         changes = plan.changes
         self.cutChanges = cutChanges ?? ChangeRecord.cut(plan.changes)
         disablesTriggers = write.disablesTriggers
+        isLarge = self.cutChanges.contains { $0.isTruncated }
     }
 
     private init(decoding record: [UInt8]) throws {
@@ -41,6 +44,7 @@ final class CommitNote: Sendable {
         changes = change.changes
         cutChanges = change.changes
         disablesTriggers = record.first == Self.withoutTriggers
+        isLarge = changes.contains { $0.isTruncated }
     }
 
     /// The note of a commit, live or read back; nil when it changed no tree. Throws when the record cannot be read.

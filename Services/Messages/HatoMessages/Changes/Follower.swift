@@ -18,11 +18,12 @@ final class Follower {
     }
 
     struct Opening: Sendable {
-        var connection: RPCConnection
+        var connection: any ListenerPeer
         var subscription: String
         var database: Database
         var patterns: [FeedPattern]?
-        var watch: RPCWatch
+        /// Takes the watch of its identity back.
+        var endWatch: @Sendable () -> Void
     }
 
     let id: UInt64
@@ -33,7 +34,7 @@ final class Follower {
     /// The version of the last notification.
     var toldVersion: UInt64
 
-    var connection: RPCConnection { opening.connection }
+    var connection: any ListenerPeer { opening.connection }
     var subscription: String { opening.subscription }
     var database: Database { opening.database }
 

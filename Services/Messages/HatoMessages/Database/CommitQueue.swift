@@ -125,7 +125,7 @@ final class CommitQueue: Sendable {
             watch.durable = slow.now
             watch.sync = syncTime.last
         }
-        publisher.afterEvents {
+        publisher.afterEvents(of: try? result.get().version, to: arrival.session.id) {
             slow.answered(watch, catalogue)
             answer(result)
         }

@@ -2,6 +2,8 @@ import Synchronization
 
 /// What this service remembers of one connection: how many of its writes are on their way.
 final class ConnectionSession: Sendable {
+    /// Of the connection; nil of one that a run before had.
+    let id: UInt64?
     private let pendingWrites = Atomic<Int>(0)
 
     /// A write, or a read at its place among them, that waits for its turn.
@@ -18,6 +20,8 @@ final class ConnectionSession: Sendable {
     }
 
     private let turns = Mutex(Turns())
+
+    init(of connection: UInt64?) { id = connection }
 
     /// Whether a snapshot taken now may lack a write that was submitted.
     var hasPendingWrites: Bool { pendingWrites.load(ordering: .acquiring) > 0 }

@@ -10,7 +10,7 @@ final class ConnectionSessions: Sendable {
     /// Called on the connection's event loop, so a connection asks one question at a time and closes between two.
     func session(of connection: RPCConnection) -> ConnectionSession {
         if let session = sessions.withLock({ $0[connection.id] }) { return session }
-        let session = ConnectionSession()
+        let session = ConnectionSession(of: connection.id)
         sessions.withLock { $0[connection.id] = session }
         let id = connection.id
         connection.onClose { [weak self] in

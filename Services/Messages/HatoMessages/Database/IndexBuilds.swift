@@ -54,7 +54,7 @@ final class IndexBuilds: Sendable {
     }
 
     /// The database after one more page; nil when nothing is left to build.
-    private static func buildPage(
+    static func buildPage(
         of name: DatabaseName, in transaction: any StoreTransaction, _ parts: ServiceParts
     ) throws -> Database? {
         let database = try parts.catalogue.forWriting(name)

@@ -9,19 +9,21 @@ struct NodeReading {
     let snapshot: any StoreSnapshot
     /// Bytes of one answer.
     let bytesMax: Int
+    private let reader: any TreeReader
     let nodes: NodeReader
 
     /// - Parameter database: as the catalogue has it; read as of the snapshot.
-    init(_ database: Database, in snapshot: any StoreSnapshot, bytesMax: Int) {
+    init(_ database: Database, in snapshot: any StoreSnapshot, bytesMax: Int, meter: ReadingMeter? = nil) {
         self.database = database
         self.snapshot = snapshot
         self.bytesMax = bytesMax
-        nodes = NodeReader(StoreTreeReader(snapshot), codec: database.codec)
+        let stored = StoreTreeReader(snapshot)
+        if let meter { reader = MeteredReader(stored, meter) } else { reader = stored }
+        nodes = NodeReader(reader, codec: database.codec)
     }
 
     var runner: QueryRunner {
-        QueryRunner(
-            StoreTreeReader(snapshot), codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
+        QueryRunner(reader, codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
     }
 
     /// The result of `messages.get`, for who may read it.

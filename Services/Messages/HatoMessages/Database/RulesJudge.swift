@@ -42,6 +42,21 @@ struct RulesJudge {
         throw try refusal(at: path) { _ = try rules.judgeRead(path, situation(caller, query), recording: &$0) }
     }
 
+    /// What the right of `caller` to read the node rests on: it lasts until one of these changes.
+    ///
+    /// - Throws: `MessagesError.denied` when there is no such right.
+    func reads(behind path: TreePath, _ query: TreeQuery?, by caller: Caller) throws -> RulesReadSet {
+        if caller.isAdministrator { return RulesReadSet() }
+        var recording = RulesRecording(reads: true)
+        let verdict = try database.meter.judge(recording: &recording) {
+            try rules.judgeRead(path, situation(caller, query), recording: &$0)
+        }
+        guard verdict.isAllowed else {
+            throw try refusal(at: path) { _ = try rules.judgeRead(path, situation(caller, query), recording: &$0) }
+        }
+        return recording.reads ?? RulesReadSet()
+    }
+
     private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesSituation {
         var situation = RulesSituation(
             auth: RulesAuth(caller), now: now, before: stored, query: query.map { RulesQuery($0) } ?? RulesQuery())

@@ -24,7 +24,9 @@ enum EventMembers {
     }
 
     /// One put of `/` with the whole value of a topic.
-    static func whole(_ key: TopicKey, _ reading: NodeReading) throws -> EncodedJSON {
+    ///
+    /// - Parameter window: of the query, as of what is read, if it is known.
+    static func whole(_ key: TopicKey, _ reading: NodeReading, _ window: QueryWindow? = nil) throws -> EncodedJSON {
         try encode(version: reading.snapshot.version) { writer in
             writer.beginObject()
             writer.member("type")
@@ -34,7 +36,9 @@ enum EventMembers {
             writer.member("data")
             if let query = key.query {
                 let plan = QueryPlan(query, at: key.path, in: reading.database.indexes)
-                let places = try reading.runner.places(query, at: key.path, by: plan)
+                let places =
+                    try window?.places(reading: reading.runner)
+                    ?? reading.runner.places(query, at: key.path, by: plan)
                 if places.isEmpty {
                     writer.writeNull()
                 } else {

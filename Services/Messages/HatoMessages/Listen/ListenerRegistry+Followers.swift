@@ -31,7 +31,7 @@ extension ListenerRegistry {
                         subscription: opening.subscription, version: position, epoch: parts.store.epoch.description)))
             if position < newest { load(follower) }
         } catch {
-            opening.watch.cancel()
+            opening.endWatch()
             endIfIdle()
             answer(.failure(error))
         }
@@ -97,11 +97,11 @@ extension ListenerRegistry {
 
     private func load(_ follower: Follower) {
         follower.state = .loading
-        let (post, id, store) = (post, follower.id, parts.store)
+        let (line, id, store) = (line, follower.id, parts.store)
         let (position, matcher, database) = (follower.position, follower.matcher, follower.database.id)
         store.submitRead {
             let page = Result { try FeedPage.read(after: position, store, matcher, database) }
-            post { $0.loaded(id, page) }
+            line.post { $0.loaded(id, page) }
         }
     }
 
@@ -132,9 +132,9 @@ extension ListenerRegistry {
 
     private func waitForDrain(_ follower: Follower) {
         follower.state = .waiting
-        let (post, id) = (post, follower.id)
+        let (line, id) = (line, follower.id)
         follower.connection.onDrain {
-            post { registry in
+            line.post { registry in
                 guard let follower = registry.followers[id], case .waiting = follower.state else { return }
                 registry.load(follower)
             }
@@ -144,7 +144,7 @@ extension ListenerRegistry {
     // MARK: Ending
 
     /// False when the connection has no such follower.
-    func unfollow(_ connection: RPCConnection, _ subscription: String) -> Bool {
+    func unfollow(_ connection: any ListenerPeer, _ subscription: String) -> Bool {
         guard let id = names[connection.id]?[subscription], let follower = followers[id] else { return false }
         end(follower)
         return true
@@ -152,7 +152,7 @@ extension ListenerRegistry {
 
     func end(_ follower: Follower) {
         followers[follower.id] = nil
-        follower.opening.watch.cancel()
+        follower.opening.endWatch()
         names[follower.connection.id]?[follower.subscription] = nil
         parts.metrics.following(followers.count)
         endIfIdle()

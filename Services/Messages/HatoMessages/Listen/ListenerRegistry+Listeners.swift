@@ -1,22 +1,19 @@
 import HatoModel
 import HatoRPC
-import HatoRules
 import HatoStorage
 import HatoTree
 import Logging
 
 extension ListenerRegistry {
-    typealias Answer = @Sendable (Result<Messages.Listen.Result, any Error>) -> Void
-    typealias Loaded = Result<ListenerReading.Outcome, any Error>
+    typealias Loaded = Result<EncodedJSON?, any Error>
 
     // MARK: Beginning
 
-    /// Opens a listener, which may read there. The answer goes out before its first event does.
+    /// Opens a listener, if the rules let it. The answer goes out before its first event does.
     func open(
-        _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Answer
+        _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Listener.Answer
     ) {
         do {
-            let path = request.path
             guard listeners.count < parts.limits.listenersMax else {
                 throw MessagesError.tooManyListeners(max: parts.limits.listenersMax)
             }
@@ -25,35 +22,47 @@ extension ListenerRegistry {
             }
             begin(at: view.snapshot)
             let database = try view.database(request.database)
-            let key = TopicKey(database: database.id, path: path, query: request.query)
+            let key = TopicKey(database: database.id, path: request.path, query: request.query)
+            // By the data of the snapshot it begins with; what comes later finds the listener.
+            let right = try right(to: key, in: database, for: opening.caller, explains: opening.explains)
             let listener = Listener(id: nextID(), opening, topic: topic(key, database, at: view.snapshot.version))
+            listener.answer = answer
             listeners[listener.id] = listener
+            give(right, to: listener)
+            if listener.gathers { gathering[opening.connection.id, default: []].insert(listener.id) }
             remember(opening.connection, opening.subscription, listener.id)
             parts.metrics.listening(listeners.count)
-            load(listener, wanted(by: request), answer: answer)
+            begin(listener, request)
         } catch {
-            opening.watch.cancel()
+            opening.endWatch()
             endIfIdle()
             answer(.failure(error))
         }
     }
 
-    private func wanted(by request: Messages.Listen) -> ListenerReading.Wanted {
-        if let since = request.since, request.epoch == parts.store.epoch.description { return .since(since) }
-        if let etag = request.etag { return .unlessEtag(etag) }
-        return .whole
+    private func begin(_ listener: Listener, _ request: Messages.Listen) {
+        let first = request.etag.map { ListenerReading.Wanted.unlessEtag($0) } ?? .whole
+        guard let since = request.since, request.epoch == parts.store.epoch.description, let current,
+            !MissedScan.isTooFar(since, from: current.version, parts.limits)
+        else { return load(listener, first) }
+        listener.topic.addOther(listener, .loading)
+        resuming.append(
+            Resuming(
+                listener: listener.id, request: MissedScan.Request(key: listener.topic.key, since: since),
+                fallback: first))
+        scan()
     }
 
     /// Groups go on coming here; what was durable before is in the snapshot.
     func begin(at snapshot: any StoreSnapshot) {
         guard current == nil else { return }
-        setActive(true)
+        line.setActive(true)
         current = snapshot
     }
 
     func endIfIdle() {
         guard listeners.isEmpty, followers.isEmpty else { return }
-        setActive(false)
+        line.setActive(false)
         current = nil
     }
 
@@ -62,13 +71,12 @@ extension ListenerRegistry {
         return lastID
     }
 
-    func remember(_ connection: RPCConnection, _ subscription: String, _ id: UInt64) {
+    func remember(_ connection: any ListenerPeer, _ subscription: String, _ id: UInt64) {
         let isNew = names[connection.id] == nil
         names[connection.id, default: [:]][subscription] = id
         guard isNew else { return }
-        let post = post
-        let connectionID = connection.id
-        connection.onClose { post { $0.connectionClosed(connectionID) } }
+        let (line, connectionID) = (line, connection.id)
+        connection.whenClosed { line.post { $0.connectionClosed(connectionID) } }
     }
 
     private func topic(_ key: TopicKey, _ database: Database, at version: UInt64) -> Topic {
@@ -80,58 +88,159 @@ extension ListenerRegistry {
         return topic
     }
 
+    // MARK: Listening again
+
+    /// Searches the commits for what they have missed, for all that have come since the last search began.
+    private func scan() {
+        guard !isScanning, !resuming.isEmpty, let current else { return }
+        isScanning = true
+        let taken = resuming
+        resuming = []
+        let scan = MissedScan(
+            store: parts.store, limits: parts.limits, requests: Set(taken.map(\.request)), until: current.version)
+        let line = line
+        parts.store.submitRead {
+            let result = Result { try scan.missed() }
+            line.post { $0.scanned(taken, result) }
+        }
+    }
+
+    private func scanned(_ taken: [Resuming], _ result: Result<[MissedScan.Request: MissedChanges], any Error>) {
+        isScanning = false
+        for one in taken {
+            guard let listener = listeners[one.listener] else { continue }
+            switch result {
+            case .failure(let error): cancel(listener, .lost(error))
+            case .success(let found):
+                // What came since it began has been gathered as for everybody who is not live.
+                if let missed = found[one.request] { listener.missed.formUnion(missed) }
+                load(listener, listener.missed.isWhole ? one.fallback : .missed(listener.missed))
+            }
+        }
+        scan()
+    }
+
     // MARK: Bringing up to date
 
     /// Reads what `listener` lacks as of the newest group, on a reader's thread; `loaded` goes on.
-    func load(_ listener: Listener, _ wanted: ListenerReading.Wanted, answer: Answer? = nil) {
-        guard let current else { return }
+    func load(_ listener: Listener, _ wanted: ListenerReading.Wanted) {
+        // It may have ended while it was to be read for.
+        guard let current, listeners[listener.id] === listener else { return }
         let topic = listener.topic
         topic.addOther(listener, .loading)
-        topic.loadBegan()
-        var readsWindow = false
-        if topic.key.query != nil, case .none = topic.window {
-            readsWindow = true
-            topic.window = .loading(after: current.version, pending: [])
+        var window: QueryWindow?
+        switch topic.telling {
+        case .ready(let known):
+            window = known
+            // Indexes come and go.
+            if let query = topic.key.query {
+                window?.plan = QueryPlan(query, at: topic.key.path, in: topic.database.indexes)
+            }
+        // Who gathers is never told with the others.
+        case .unread where listener.gathers, .working where listener.gathers: break
+        case .unread:
+            topic.park(.load(listener, wanted))
+            return readAnew(topic, .window, after: current.version)
+        case .working: return topic.park(.load(listener, wanted))
         }
-        let reading = ListenerReading(
-            store: parts.store, limits: parts.limits, topic: topic.id, key: topic.key, database: topic.database,
-            snapshot: current,
-            wanted: wanted, readsWindow: readsWindow)
-        let (post, id) = (post, listener.id)
+        var wanted = wanted
+        if case .missed(var missed) = wanted {
+            // More may have come while it was parked.
+            missed.formUnion(listener.missed)
+            wanted = .missed(missed)
+            if missed.isEmpty { return arrived(listener, nil, at: current.version) }
+            if missed.isWhole || topic.key.query != nil { wanted = .whole }
+        }
+        listener.forgetMissed()
+        if let reading = topic.readings[wanted], reading.version >= topic.lastChanged {
+            reading.listeners.append(listener.id)
+            return
+        }
+        let reading = TopicReading(id: nextID(), version: current.version)
+        reading.listeners.append(listener.id)
+        topic.readings[wanted] = reading
+        topic.openReadings[reading.id] = reading
+        topic.loadBegan()
+        let job = ListenerReading(
+            limits: parts.limits, key: topic.key, database: topic.database, snapshot: current, wanted: wanted,
+            window: window)
+        let (line, topicID, id) = (line, topic.id, reading.id)
         parts.store.submitRead {
-            let outcome = Result { try reading.read() }
-            post { $0.loaded(id, reading, outcome, answer) }
+            let members = Result { try job.members() }
+            line.post { $0.loaded(topicID, id, job.wanted, members) }
         }
     }
 
-    private func loaded(_ id: UInt64, _ reading: ListenerReading, _ outcome: Loaded, _ answer: Answer?) {
-        guard let topic = topics[reading.topic] else {
-            answer?(.failure(MessagesError.stopping))
-            return
-        }
-        defer { topic.loadEnded() }
-        if reading.readsWindow { windowLoaded(topic, try? outcome.get().window) }
-        guard let listener = listeners[id], case .loading = listener.state else {
-            answer?(.failure(MessagesError.stopping))
-            return
-        }
-        switch outcome {
-        case .success(let outcome):
+    private func loaded(_ topicID: UInt64, _ id: UInt64, _ wanted: ListenerReading.Wanted, _ loaded: Loaded) {
+        guard let topic = topics[topicID], let reading = topic.openReadings.removeValue(forKey: id) else { return }
+        if topic.readings[wanted] === reading { topic.readings[wanted] = nil }
+        for id in reading.listeners {
+            guard let listener = listeners[id], case .loading = listener.state else { continue }
+            switch loaded {
             // Events first: the connection holds them until the answer leaves, and lets them leave right behind it, before
             // answers to later requests that are ready and wait their turn.
-            broughtUpToDate(listener, outcome.members, to: reading.version)
-            answer?(.success(result(of: listener, at: reading.version)))
-        case .failure(let error):
-            if let answer {
-                end(listener)
-                answer(.failure(error))
-            } else {
-                cancel(listener, reason: Self.reason(of: error))
+            case .success(let members): arrived(listener, members, at: reading.version)
+            case .failure(let error): cancel(listener, .lost(error))
             }
         }
+        topic.loadEnded()
     }
 
-    private func result(of listener: Listener, at version: UInt64) -> Messages.Listen.Result {
+    /// Sends what was read as of `version`.
+    private func arrived(_ listener: Listener, _ members: EncodedJSON?, at version: UInt64) {
+        if let members {
+            guard notify(listener, members) else {
+                // What was read is let go, and read again when there is room for it.
+                listener.missed.addWhole()
+                opened(listener, at: version)
+                return waitForDrain(listener)
+            }
+            parts.metrics.sentEvents(1, bytes: members.count)
+            parts.metrics.caughtUp()
+        }
+        if listener.gathers { gather(listener, from: version) } else { join(listener, from: version) }
+    }
+
+    /// Has been sent what was there at `version`, and gathers what comes.
+    private func gather(_ listener: Listener, from version: UInt64) {
+        let connection = listener.connection.id
+        opened(listener, at: version)
+        release(connection, by: listener.id, through: version)
+        if heldAnswers.hasAnswers(to: connection), !listener.missed.isEmpty {
+            // Answers wait for more that it wrote itself.
+            return load(listener, .missed(listener.missed))
+        }
+        listener.topic.addOther(listener, .gathering)
+        if !listener.missed.isEmpty { scheduleGathered(listener) }
+        release(connection, by: listener.id)
+    }
+
+    /// Sends what the others were sent since `version`; after that it is one of them.
+    func join(_ listener: Listener, from version: UInt64) {
+        let topic = listener.topic
+        guard case .ready = topic.telling else { return topic.park(.join(listener, version)) }
+        if listener.mustReadAgain {
+            listener.mustReadAgain = false
+            return load(listener, .missed(listener.missed))
+        }
+        guard let sent = topic.sent(after: version) else { return load(listener, .missed(listener.missed)) }
+        for next in sent {
+            guard notify(listener, next.members) else {
+                opened(listener, at: version)
+                return waitForDrain(listener)
+            }
+            parts.metrics.sentEvents(1, bytes: next.members.count)
+        }
+        listener.forgetMissed()
+        topic.addLive(listener)
+        opened(listener, at: version)
+        release(listener.connection.id, by: listener.id)
+    }
+
+    /// Answers the request that opened it, if that still waits.
+    private func opened(_ listener: Listener, at version: UInt64) {
+        guard let answer = listener.answer else { return }
+        listener.answer = nil
         var result = Messages.Listen.Result(
             subscription: listener.opening.subscription, version: version, epoch: parts.store.epoch.description)
         let topic = listener.topic
@@ -140,105 +249,40 @@ extension ListenerRegistry {
         {
             result.warning = .noIndex
         }
-        return result
-    }
-
-    /// Sends what was read as of `version`, then what the others were sent since; after that it is one of them.
-    private func broughtUpToDate(_ listener: Listener, _ members: EncodedJSON?, to version: UInt64) {
-        let topic = listener.topic
-        if let members {
-            guard notify(listener, members) else {
-                // What was read is let go, and read again when there is room for it.
-                listener.missed.addWhole()
-                return waitForDrain(listener)
-            }
-            parts.metrics.sentEvents(1, bytes: members.count)
-            parts.metrics.caughtUp()
-        }
-        if listener.gathers {
-            topic.addOther(listener, .waiting)
-            if topic.lastChanged > version {
-                scheduleGathered(listener)
-            } else {
-                listener.missed = MissedChanges(of: topic.key.path)
-            }
-            return
-        }
-        // Who listens to a query is told by its window, so there must be one first.
-        guard topic.isTold, let sent = topic.sent(after: version) else {
-            return load(listener, .missed(listener.missed))
-        }
-        for next in sent {
-            guard notify(listener, next.members) else { return waitForDrain(listener) }
-            parts.metrics.sentEvents(1, bytes: next.members.count)
-        }
-        listener.missed = MissedChanges(of: topic.key.path)
-        topic.addLive(listener)
-    }
-
-    private func windowLoaded(_ topic: Topic, _ window: QueryWindow?) {
-        guard case .loading(let after, let pending) = topic.window else { return }
-        guard var window, let pending, let current else {
-            topic.window = .none
-            return
-        }
-        do {
-            guard !pending.isEmpty else {
-                topic.window = .ready(window)
-                return
-            }
-            let reading = NodeReading(topic.database, in: current, bytesMax: parts.limits.responseBytesMax)
-            window.plan = QueryPlan(window.query, at: window.path, in: topic.database.indexes)
-            let update = try window.apply(pending, reading: reading.runner)
-            topic.window = .ready(window)
-            let version = topic.lastChanged
-            switch update {
-            case .nothing: return
-            case .fresh:
-                topic.keep(
-                    Topic.Sent(after: after, version: version, members: try EventMembers.whole(topic.key, reading)))
-            case .events(let events):
-                topic.keep(
-                    Topic.Sent(
-                        after: after, version: version, members: EventMembers.encode(version: version, events)))
-            }
-        } catch {
-            topic.window = .none
-            cancelAll(of: topic, for: error)
-        }
+        answer(.success(result))
     }
 
     /// Waits until the socket has room; then what it has missed is read.
     func waitForDrain(_ listener: Listener) {
-        parts.metrics.fellBehind()
         listener.topic.addOther(listener, .waiting)
-        let (post, id) = (post, listener.id)
-        listener.connection.onDrain { post { $0.readMissed(of: id) } }
+        release(listener.connection.id, by: listener.id)
+        parts.metrics.fellBehind()
+        let (line, id) = (line, listener.id)
+        listener.connection.onDrain {
+            line.post { registry in
+                guard let listener = registry.listeners[id], case .waiting = listener.state else { return }
+                registry.load(listener, .missed(listener.missed))
+            }
+        }
     }
 
     /// Gathers changes for a while, then reads what has changed.
     func scheduleGathered(_ listener: Listener) {
         guard !listener.isScheduled else { return }
         listener.isScheduled = true
-        let (post, id, milliseconds) = (post, listener.id, listener.opening.coalesceMs)
-        Task {
-            try? await Task.sleep(for: .milliseconds(milliseconds))
-            post { registry in
-                registry.listeners[id]?.isScheduled = false
-                registry.readMissed(of: id)
-            }
+        let id = listener.id
+        line.postLater(listener.opening.coalesceMs) { registry in
+            guard let listener = registry.listeners[id] else { return }
+            listener.isScheduled = false
+            guard case .gathering = listener.state, !listener.missed.isEmpty else { return }
+            registry.load(listener, .missed(listener.missed))
         }
-    }
-
-    private func readMissed(of id: UInt64) {
-        guard let listener = listeners[id], case .waiting = listener.state else { return }
-        load(listener, .missed(listener.missed))
     }
 
     // MARK: Ending
 
     /// False when the connection has no such listener.
-    func unlisten(_ connection: RPCConnection, _ subscription: String) -> Bool {
+    func unlisten(_ connection: any ListenerPeer, _ subscription: String) -> Bool {
         guard let id = names[connection.id]?[subscription], let listener = listeners[id] else { return false }
         end(listener)
         return true
@@ -247,16 +291,25 @@ extension ListenerRegistry {
     func end(_ listener: Listener) {
         let topic = listener.topic
         topic.remove(listener)
-        listener.opening.watch.cancel()
+        takeRight(of: listener)
+        listener.opening.endWatch()
         listeners[listener.id] = nil
-        names[listener.connection.id]?[listener.opening.subscription] = nil
+        let connection = listener.connection.id
+        names[connection]?[listener.opening.subscription] = nil
+        gathering[connection]?.remove(listener.id)
+        release(connection, by: listener.id)
         removeIfUnused(topic)
         parts.metrics.listening(listeners.count)
         endIfIdle()
+        if let answer = listener.answer {
+            listener.answer = nil
+            answer(.failure(MessagesError.stopping))
+        }
     }
 
     private func removeIfUnused(_ topic: Topic) {
         guard topic.isUnused else { return }
+        releaseAll(topic)
         topics[topic.id] = nil
         topicIDs[topic.key] = nil
         tries[topic.key.database]?.remove(topic.id, at: topic.key.path)
@@ -264,18 +317,24 @@ extension ListenerRegistry {
     }
 
     /// Ends a listener that did not ask for it.
-    func cancel(_ listener: Listener, reason: String) {
+    func cancel(_ listener: Listener, _ cancellation: Listener.Cancellation) {
+        if let answer = listener.answer {
+            // It never was there.
+            listener.answer = nil
+            answer(.failure(cancellation.error))
+        } else {
+            Self.sayFarewell(listener.connection, listener.opening.subscription, cancellation.reason)
+        }
         end(listener)
-        Self.sayFarewell(listener.connection, listener.opening.subscription, reason)
     }
 
     func cancelAll(of topic: Topic, for error: any Error) {
         logger.warning("listeners cancelled", metadata: ["path": "\(topic.key.path)", "error": "\(error)"])
-        for listener in topic.live + Array(topic.others.values) { cancel(listener, reason: Self.reason(of: error)) }
+        for listener in topic.listeners { cancel(listener, .lost(error)) }
     }
 
     /// The last word to a subscription: waits for room if there is none, so that it is not lost.
-    static func sayFarewell(_ connection: RPCConnection, _ subscription: String, _ reason: String) {
+    static func sayFarewell(_ connection: any ListenerPeer, _ subscription: String, _ reason: String) {
         var writer = JSONWriter()
         writer.member("reason")
         writer.write(reason)
@@ -286,65 +345,12 @@ extension ListenerRegistry {
         }
     }
 
-    private static func reason(of error: any Error) -> String {
-        switch error {
-        case MessagesError.denied: "permission_denied"
-        case TreeError.tooBig: "too_big"
-        default: "unavailable"
-        }
-    }
-
     func connectionClosed(_ connection: UInt64) {
         for id in names.removeValue(forKey: connection)?.values.sorted() ?? [] {
             if let listener = listeners[id] { end(listener) }
             if let follower = followers[id] { end(follower) }
         }
-    }
-
-    // MARK: Rights
-
-    func identityChanged(_ connection: UInt64, _ subscription: String, _ change: RPCIdentityChange) {
-        guard let id = names[connection]?[subscription] else { return }
-        if let follower = followers[id] { return followerIdentityChanged(follower, change) }
-        guard let listener = listeners[id] else { return }
-        switch change {
-        case .expired: return cancel(listener, reason: "token_expired")
-        case .extended(let caller), .replaced(let caller): listener.caller = caller
-        }
-        judge(listener)
-    }
-
-    private func judge(_ listener: Listener) {
-        let topic = listener.topic
-        guard let current else { return }
-        do {
-            let judge = RulesJudge(topic.database, reading: StoreTreeReader(current), now: parts.now())
-            guard try !judge.mayRead(topic.key.path, topic.key.query, as: listener.caller) else { return }
-            cancel(listener, reason: "permission_denied")
-        } catch {
-            cancel(listener, reason: Self.reason(of: error))
-        }
-    }
-
-    /// Rules, indexes, or the end of a database: rights are judged again, windows read by the indexes there are now.
-    func databaseChanged(_ change: DatabaseChange) {
-        for topic in topics.values.filter({ $0.key.database == change.id }).sorted(by: { $0.id < $1.id }) {
-            let all = topic.live + Array(topic.others.values)
-            guard let database = change.database else {
-                for listener in all { cancel(listener, reason: "database_dropped") }
-                continue
-            }
-            topic.database = database
-            if case .ready(var window) = topic.window {
-                window.plan = QueryPlan(window.query, at: window.path, in: database.indexes)
-                topic.window = .ready(window)
-            }
-            for listener in all { judge(listener) }
-        }
-        guard change.database == nil else { return }
-        for follower in followers.values.filter({ $0.database.id == change.id }) {
-            end(follower)
-            Self.sayFarewell(follower.connection, follower.subscription, "database_dropped")
-        }
+        gathering[connection] = nil
+        for answer in heldAnswers.forget(connection) { answer() }
     }
 }

@@ -6,18 +6,27 @@ import Synchronization
 ///
 /// **Order.** Groups of commits come in the order in which they became durable, each followed by the answers of its
 /// writes. Jobs run one after the other, so a listener's events of a commit leave before the answer of that commit
-/// does, and a connection sees its own events before its own answers (protocol §5).
+/// does, and a connection sees its own events before its own answers (protocol §5). Events that are worked out on another
+/// thread hold back the answers of those they are for (`HeldAnswers`).
 ///
 /// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes
 /// straight from the writer's thread. Who starts to listen comes by the writer's thread too, between two groups, with
 /// the snapshot that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
 final class Publisher: Sendable {
-    /// Runs its argument on the publisher's thread, later.
-    typealias Post = @Sendable (@escaping @Sendable (ListenerRegistry) -> Void) -> Void
+    typealias Body = @Sendable (ListenerRegistry) -> Void
+
+    /// How what lives on the thread gets back there, and says whether groups must come.
+    struct Line: Sendable {
+        /// Runs a body on the publisher's thread, later.
+        var post: @Sendable (@escaping Body) -> Void
+        /// The same after so many milliseconds.
+        var postLater: @Sendable (Int, @escaping Body) -> Void
+        var setActive: @Sendable (Bool) -> Void
+    }
 
     enum Job: Sendable {
         case group(CommitGroup)
-        case answer(@Sendable () -> Void)
+        case answer(UInt64, UInt64, @Sendable () -> Void)
         case run(@Sendable (ListenerRegistry) -> Void)
     }
 
@@ -26,15 +35,14 @@ final class Publisher: Sendable {
 
     /// Throws when the operating system gives no thread.
     ///
-    /// - Parameter makeRegistry: makes what lives on the thread; gets the way to post to it later, and to set
-    ///   `isActive`.
-    init(_ makeRegistry: @escaping @Sendable (@escaping Post, @escaping @Sendable (Bool) -> Void) -> ListenerRegistry)
-        throws(StoreError)
-    {
+    /// - Parameter makeRegistry: makes what lives on the thread.
+    init(_ makeRegistry: @escaping @Sendable (Line) -> ListenerRegistry) throws(StoreError) {
         let (jobs, activity) = (jobs, activity)
         try startThread {
+            let post: @Sendable (@escaping Body) -> Void = { [weak jobs] body in _ = jobs?.append(.run(body)) }
             let registry = makeRegistry(
-                { [weak jobs] body in _ = jobs?.append(.run(body)) }, { activity.setAudience($0) })
+                Line(
+                    post: post, postLater: { Self.wait($0, then: $1, post) }, setActive: { activity.setAudience($0) }))
             var taken: [Job] = []
             while jobs.takeAll(into: &taken) {
                 for job in taken {
@@ -43,12 +51,23 @@ final class Publisher: Sendable {
                         Failpoint.eventsBeforeSend.pass()
                         registry.groupBecameDurable(group)
                         Failpoint.eventsAfterSend.pass()
-                    case .answer(let answer): answer()
+                    case .answer(let version, let connection, let answer):
+                        registry.answer(connection, version, answer)
                     case .run(let body): body(registry)
                     }
                 }
                 taken.removeAll(keepingCapacity: taken.count <= 4_096)
             }
+            registry.close()
+        }
+    }
+
+    private static func wait(
+        _ milliseconds: Int, then body: @escaping Body, _ post: @escaping @Sendable (@escaping Body) -> Void
+    ) {
+        Task {
+            try? await Task.sleep(for: .milliseconds(milliseconds))
+            post(body)
         }
     }
 
@@ -60,9 +79,10 @@ final class Publisher: Sendable {
         if isActive { _ = jobs.append(.group(group)) }
     }
 
-    /// On the writer's thread, after the group: `answer` runs when the events of the group are on their way.
-    func afterEvents(_ answer: @escaping @Sendable () -> Void) {
-        if !isActive || !jobs.append(.answer(answer)) { answer() }
+    /// On the writer's thread, after the group: `answer` runs when the events of commits up to `version` that the
+    /// connection listens to are on their way. Nil: nothing was written that it could tell of.
+    func afterEvents(of version: UInt64?, to connection: UInt64?, _ answer: @escaping @Sendable () -> Void) {
+        if !isActive || !jobs.append(.answer(version ?? 0, connection ?? 0, answer)) { answer() }
     }
 
     /// Runs `body` on the publisher's thread; not at all after `close`.

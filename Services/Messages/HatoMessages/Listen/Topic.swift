@@ -16,6 +16,9 @@ struct TopicKey: Sendable, Hashable {
 /// handed to all. The others lack something, which is being read for them or will be when their sockets drain. For
 /// those whose reading is under way, `recent` keeps what the live ones are sent meanwhile, so that they end where the
 /// live ones are instead of chasing them.
+///
+/// What takes long to tell is worked out on a reader's thread, from the state of its group; what comes meanwhile waits,
+/// and is told next. Who would become live meanwhile waits too (`Parked`).
 final class Topic {
     /// One notification: leads a listener that has everything up to `after` to `version`.
     struct Sent {
@@ -24,12 +27,21 @@ final class Topic {
         var members: EncodedJSON
     }
 
-    enum Window {
-        /// A whole node needs none.
-        case none
-        /// Is being read as of a version; the changes since then wait (nil: too many).
-        case loading(after: UInt64, pending: [PathChange]?)
-        case ready(QueryWindow)
+    /// How changes become events.
+    enum Telling {
+        /// Of a query: its window has not been read, and nobody is live.
+        case unread
+        /// As they come. A whole node needs no window.
+        case ready(QueryWindow?)
+        /// On a reader's thread; the live ones have been told everything up to a version.
+        case working(told: UInt64)
+    }
+
+    /// A listener that goes on when the topic is ready.
+    enum Parked {
+        case load(Listener, ListenerReading.Wanted)
+        /// Has been sent what was there at a version.
+        case join(Listener, UInt64)
     }
 
     let id: UInt64
@@ -38,11 +50,23 @@ final class Topic {
     var database: Database
     private(set) var live: [Listener] = []
     /// Those that are not live, by id.
-    var others: [UInt64: Listener] = [:]
-    var window = Window.none
+    private(set) var others: [UInt64: Listener] = [:]
+    var telling: Telling
+    /// Commits that wait while something is worked out; nil: too many, so that all is read anew.
+    private(set) var pending: [CommitNote]? = []
+    private var pendingChanges = 0
+    private var parked: [Parked] = []
+    /// Connections whose answers wait for this topic.
+    var waitingConnections: Set<UInt64> = []
+    /// Readings under way, by what they read.
+    var readings: [ListenerReading.Wanted: TopicReading] = [:]
+    /// The same by id, those too that nobody may join any more.
+    var openReadings: [UInt64: TopicReading] = [:]
     /// The version of the last commit that touched the topic since the publisher knows it.
     private(set) var lastChanged: UInt64
-    /// Readings under way for listeners.
+    /// The same of those that the live ones have been told of.
+    private var lastTold: UInt64
+    /// Readings and joinings under way, for which `recent` is kept.
     private var loads = 0
     private var recent: [Sent] = []
     private var recentBytes = 0
@@ -51,23 +75,44 @@ final class Topic {
 
     /// More than that to keep means that reading anew is cheaper.
     private static let recentBytesMax = 1 << 20
+    /// Changes that may wait; beyond, everything is read anew.
+    private static let pendingMax = 10_000
 
     init(id: UInt64, key: TopicKey, database: Database, version: UInt64) {
         self.id = id
         self.key = key
         self.database = database
+        telling = key.query == nil ? .ready(nil) : .unread
         lastChanged = version
+        lastTold = version
     }
 
     var isUnused: Bool { live.isEmpty && others.isEmpty }
-    /// Whether changes become events at once: a query needs its window for that.
-    var isTold: Bool {
-        guard key.query != nil else { return true }
-        if case .ready = window { return true }
-        return false
-    }
+    var listeners: [Listener] { live + others.values.sorted { $0.id < $1.id } }
     /// Whether somebody will ask for what is sent now.
     var needsEvents: Bool { !live.isEmpty || loads > 0 }
+
+    // MARK: Commits
+
+    func changed(at version: UInt64) { lastChanged = version }
+
+    /// The live ones have been told of all commits up to one.
+    func told(through version: UInt64) { lastTold = max(lastTold, min(version, lastChanged)) }
+
+    func wait(_ notes: [CommitNote]) {
+        pendingChanges += notes.reduce(0) { $0 + $1.changes.count }
+        if pendingChanges > Self.pendingMax { pending = nil } else { pending?.append(contentsOf: notes) }
+    }
+
+    func takePending() -> [CommitNote]? {
+        defer {
+            pending = []
+            pendingChanges = 0
+        }
+        return pending
+    }
+
+    // MARK: What was sent lately
 
     func loadBegan() { loads += 1 }
 
@@ -78,8 +123,6 @@ final class Topic {
         recentBytes = 0
         isRecentWhole = true
     }
-
-    func changed(at version: UInt64) { lastChanged = version }
 
     /// Keeps a notification for those who are being brought up to date.
     func keep(_ sent: Sent) {
@@ -92,12 +135,27 @@ final class Topic {
         }
     }
 
-    /// What leads from `version` to the newest state; nil when that cannot be told any more. Asked before `loadEnded`.
+    /// What leads from `version` to where the live ones are; nil when that cannot be told any more. Asked before
+    /// `loadEnded`.
     func sent(after version: UInt64) -> ArraySlice<Sent>? {
-        if lastChanged <= version { return [] }
-        guard isRecentWhole, let start = recent.firstIndex(where: { $0.version > version }) else { return nil }
+        if lastTold <= version { return [] }
+        guard isRecentWhole else { return nil }
+        // What changed since could not be seen.
+        guard let start = recent.firstIndex(where: { $0.version > version }) else { return [] }
         // One that begins before `version` would miss what came and went in between.
         return recent[start].after >= version ? recent[start...] : nil
+    }
+
+    // MARK: Who listens
+
+    func park(_ step: Parked) {
+        if case .join = step { loadBegan() }
+        parked.append(step)
+    }
+
+    func takeParked() -> [Parked] {
+        defer { parked = [] }
+        return parked
     }
 
     func addLive(_ listener: Listener) {
@@ -129,48 +187,15 @@ final class Topic {
     }
 }
 
-/// One subscription of one connection. Lives on the publisher's thread.
-final class Listener {
-    enum State {
-        /// Has been sent everything; `index` is its place in `Topic.live`.
-        case live(index: Int)
-        /// What it lacks is being read on a reader's thread.
-        case loading
-        /// Its socket is full, or it gathers its events; what it lacks is read when that ends.
-        case waiting
-        case ended
-    }
-
+/// A reading for all listeners of a topic that lack the same. Lives on the publisher's thread.
+final class TopicReading {
     let id: UInt64
-    let opening: Opening
-    let topic: Topic
-    var caller: Caller
-    var state = State.waiting
-    /// What it has not been told; kept while it is not live.
-    var missed: MissedChanges
-    /// Whether a timer runs that ends the gathering.
-    var isScheduled = false
+    /// Of the snapshot that is read.
+    let version: UInt64
+    var listeners: [UInt64] = []
 
-    var connection: RPCConnection { opening.connection }
-
-    init(id: UInt64, _ opening: Opening, topic: Topic) {
+    init(id: UInt64, version: UInt64) {
         self.id = id
-        self.opening = opening
-        self.topic = topic
-        caller = opening.caller
-        missed = MissedChanges(of: topic.key.path)
-    }
-
-    /// Whether it wants its events gathered for a while.
-    var gathers: Bool { opening.coalesceMs > 0 }
-
-    /// Who wants to listen, and how.
-    struct Opening: Sendable {
-        var connection: RPCConnection
-        var subscription: String
-        var caller: Caller
-        var coalesceMs: Int
-        /// Kept so that it can be taken back.
-        var watch: RPCWatch
+        self.version = version
     }
 }

@@ -38,15 +38,10 @@ struct ListeningMethods: Sendable {
             do { try request.path.requireNode() } catch let error as ArgumentError {
                 throw RPCError.invalidArgument("path", reason: error.reason, error.message)
             }
-            // By the rules and the data of the snapshot it begins with; what comes later finds the listener.
-            let judge = RulesJudge(
-                try view.database(request.database), reading: StoreTreeReader(view.snapshot), now: parts.now(),
-                explains: context.isByAdministrator)
-            try judge.authorise(reading: request.path, request.query, by: context.caller)
             let subscription = context.openSubscription()
             let opening = Listener.Opening(
                 connection: context.connection, subscription: subscription, caller: context.caller,
-                coalesceMs: coalesceMs, watch: watch(context, subscription))
+                coalesceMs: coalesceMs, explains: context.isByAdministrator, endWatch: watch(context, subscription))
             registry.open(opening, request, at: view) { result in
                 switch result {
                 case .success(let result): reply.succeed(result)
@@ -67,7 +62,7 @@ struct ListeningMethods: Sendable {
             let subscription = context.openSubscription()
             let opening = Follower.Opening(
                 connection: context.connection, subscription: subscription, database: database,
-                patterns: request.patterns, watch: watch(context, subscription))
+                patterns: request.patterns, endWatch: watch(context, subscription))
             registry.follow(opening, request, at: view.snapshot) { result in
                 switch result {
                 case .success(let result): reply.succeed(result)
@@ -77,11 +72,12 @@ struct ListeningMethods: Sendable {
         }
     }
 
-    private func watch(_ context: RPCContext, _ subscription: String) -> RPCWatch {
+    private func watch(_ context: RPCContext, _ subscription: String) -> @Sendable () -> Void {
         let connection = context.connection.id
-        return context.watchIdentity { [publisher = reads.publisher] change in
+        let watch = context.watchIdentity { [publisher = reads.publisher] change in
             publisher.run { $0.identityChanged(connection, subscription, change) }
         }
+        return { watch.cancel() }
     }
 
     private func end<Request: RPCRequest>(

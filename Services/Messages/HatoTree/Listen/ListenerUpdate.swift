@@ -90,12 +90,13 @@ extension ListenerUpdate {
                 }
                 places.append((relative, after))
             } else if let rest = path.relative(to: change.path) {
-                guard let before = change.before, let after = change.after else {
+                guard let after = change.after else {
                     self = .fresh
                     return
                 }
                 let node = after.node(at: rest)
-                if node != before.node(at: rest) { places.append((.root, node)) }
+                // What was too large to keep may have been the same here: then it is told again.
+                if node != change.before?.node(at: rest) { places.append((.root, node)) }
             }
         }
         self = ListenerEvent(places).map { .events([$0]) } ?? .nothing

@@ -2,7 +2,7 @@ public import HatoModel
 
 /// What a listener without a query has not been told yet, because its socket was full: the places that changed, none
 /// below another. When it drains, what is there by then is one event.
-public struct MissedChanges: Sendable {
+public struct MissedChanges: Sendable, Hashable {
     /// More places than this become the whole value.
     public static let placesMax = 256
 
@@ -26,6 +26,12 @@ public struct MissedChanges: Sendable {
             }
             if isWhole { return }
         }
+    }
+
+    /// What either has missed.
+    public mutating func formUnion(_ other: MissedChanges) {
+        if other.isWhole { addWhole() }
+        for place in other.places where !isWhole { add(place) }
     }
 
     public mutating func addWhole() {

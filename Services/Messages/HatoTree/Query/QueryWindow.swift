@@ -3,8 +3,9 @@ public import HatoModel
 /// What the listeners of one query at one path see, told from commits: shared by all that ask the same.
 ///
 /// It keeps keys and sort values of its children, and only where the query needs them: nothing for a query that selects
-/// every child, keys for a range, keys and sort values for a limit. After `apply` it is exactly what the query would
-/// answer from the state it was applied with; the event leads from the state before to that one.
+/// every child, keys for a range, keys and sort values for a limit, of some more children than it shows. After `apply`
+/// it is exactly what the query would answer from the state it was applied with; the event leads from the state before
+/// to that one.
 public struct QueryWindow: Sendable {
     public let query: TreeQuery
     public let path: TreePath
@@ -15,39 +16,34 @@ public struct QueryWindow: Sendable {
     private enum Content: Sendable {
         case everything
         case keys(Set<TreeKey>)
-        /// In query order, at most as many as the limit says; and each child's place in it by key.
-        case places([SortPlace], [TreeKey: SortPlace])
+        case places(WindowPlaces)
     }
 
-    /// Reads the window; also what to do after it was `.fresh` and the reader failed.
+    /// Reads the window.
     public init(_ query: TreeQuery, at path: TreePath, by plan: QueryPlan, reading runner: QueryRunner) throws {
         self.query = query
         self.path = path
         self.plan = plan
         content = .everything
-        try reload(runner)
+        content = try read(runner)
     }
 
-    private mutating func reload(_ runner: QueryRunner) throws {
-        if query.selectsEverything { return }
-        let places = try runner.places(query, at: path, by: plan)
-        if query.limit == nil {
-            content = .keys(Set(places.map(\.key)))
-        } else {
-            content = Self.content(places)
+    private func read(_ runner: QueryRunner) throws -> Content {
+        if query.selectsEverything { return .everything }
+        guard let limit = query.limit else {
+            return .keys(Set(try runner.places(query, at: path, by: plan).map(\.key)))
         }
+        var wider = query
+        wider.limit = WindowPlaces.room(for: limit)
+        return .places(WindowPlaces(try runner.places(wider, at: path, by: plan), limit: limit))
     }
 
-    private static func content(_ places: [SortPlace]) -> Content {
-        .places(places, Dictionary(uniqueKeysWithValues: places.map { ($0.key, $0) }))
-    }
-
-    /// How many children it keeps in memory.
+    /// How many children it shows, as far as it counts them.
     public var count: Int {
         switch content {
         case .everything: 0
         case .keys(let keys): keys.count
-        case .places(let places, _): places.count
+        case .places(let places): places.visible.count
         }
     }
 
@@ -55,11 +51,12 @@ public struct QueryWindow: Sendable {
     ///
     /// - Parameter runner: reads the state that was last applied.
     public func places(reading runner: QueryRunner) throws -> [SortPlace] {
-        if case .places(let places, _) = content { return places }
+        if case .places(let places) = content { return Array(places.visible) }
         return try runner.places(query, at: path, by: plan)
     }
 
-    /// Takes over the changes of one or more commits, in order, and says what listeners must be told.
+    /// Takes over the changes of one or more commits, in order, and says what listeners must be told. When the reader
+    /// fails, the window is as it was.
     ///
     /// - Parameter runner: reads the state after the last of these commits.
     public mutating func apply(_ changes: [PathChange], reading runner: QueryRunner) throws -> ListenerUpdate {
@@ -67,7 +64,7 @@ public struct QueryWindow: Sendable {
         for change in changes {
             if change.path.isAtOrAbove(path) {
                 guard hasChanged(change) else { continue }
-                try reload(runner)
+                content = try read(runner)
                 return .fresh
             }
             guard let relative = change.path.relative(to: path) else { continue }
@@ -80,13 +77,13 @@ public struct QueryWindow: Sendable {
         case .everything:
             changed = try touched.keys.flatMap { try touched.changes(of: $0, at: path, reading: runner) }
         case .keys(var keys):
+            let moves = try moves(keys, touched, runner)
             content = .everything  // so that the set is changed in place
-            defer { content = .keys(keys) }
-            changed = try update(&keys, touched, runner)
-        case .places(let old, let placesByKey):
-            let new = try window(after: touched, from: old, placesByKey, runner)
-            changed = try difference(from: placesByKey, to: new, touched, runner)
-            content = Self.content(new)
+            keys.subtract(moves.left)
+            keys.formUnion(moves.come)
+            content = .keys(keys)
+            changed = moves.changed
+        case .places(let places): changed = try move(places, touched, runner)
         }
         return ListenerEvent(changed).map { .events([$0]) } ?? .nothing
     }
@@ -102,69 +99,72 @@ public struct QueryWindow: Sendable {
 
     // MARK: A range without a limit
 
-    private func update(
-        _ keys: inout Set<TreeKey>, _ touched: TouchedChildren, _ runner: QueryRunner
-    ) throws -> [Change] {
-        var changed: [Change] = []
+    private func moves(
+        _ keys: Set<TreeKey>, _ touched: TouchedChildren, _ runner: QueryRunner
+    ) throws -> (left: [TreeKey], come: [TreeKey], changed: [Change]) {
+        var moves: (left: [TreeKey], come: [TreeKey], changed: [Change]) = ([], [], [])
         for key in touched.keys {
             let place = try runner.place(of: key, at: path, in: query)
             let isIn = place.map(query.contains) ?? false
             switch (keys.contains(key), isIn) {
             case (true, true):
-                changed += try touched.changes(of: key, at: path, reading: runner)
+                moves.changed += try touched.changes(of: key, at: path, reading: runner)
             case (true, false):
-                keys.remove(key)
-                changed.append((TreePath(uncheckedKeys: [key]), .empty))
+                moves.left.append(key)
+                moves.changed.append((TreePath(uncheckedKeys: [key]), .empty))
             case (false, true):
-                keys.insert(key)
-                changed.append(try whole(key, runner))
+                moves.come.append(key)
+                moves.changed.append(try whole(key, runner))
             case (false, false):
                 break
             }
         }
-        return changed
+        return moves
     }
 
     // MARK: A limit
 
-    /// The window after the touched children moved, read from the index only when children from outside may come in.
-    private func window(
-        after touched: TouchedChildren, from old: [SortPlace], _ placesByKey: [TreeKey: SortPlace],
-        _ runner: QueryRunner
-    ) throws -> [SortPlace] {
-        guard let limit = query.limit else { return old }
-        var new = touched.keys.contains { placesByKey[$0] != nil } ? old.filter { !touched.contains($0.key) } : old
-        var hasGrown = false
+    private mutating func move(
+        _ old: WindowPlaces, _ touched: TouchedChildren, _ runner: QueryRunner
+    ) throws -> [Change] {
+        var moved: [TreeKey: SortPlace?] = [:]
         for key in touched.keys {
-            guard let place = try runner.place(of: key, at: path, in: query), query.contains(place) else { continue }
-            new.append(place)
-            hasGrown = true
+            let place = try runner.place(of: key, at: path, in: query)
+            moved.updateValue(place.flatMap { query.contains($0) ? $0 : nil }, forKey: key)
         }
-        if hasGrown { new.sort() }
-        // As long as the window was not full, nobody stands outside of it.
-        guard old.count >= limit.count else { return QueryRunner.limited(new, limit) }
-        // Who stands outside stands beyond its far edge: up to there the order is known.
-        switch limit {
-        case .first:
-            if let edge = old.last { new = Array(new.prefix { $0 <= edge }) }
-        case .last:
-            if let edge = old.first { new = Array(new.drop { $0 < edge }) }
+        var new = old
+        let changed: [Change]
+        if let shift = new.move(moved) {
+            changed = try changes(shift, touched, runner)
+        } else {
+            guard case .places(let read) = try read(runner) else { return [] }
+            new = read
+            changed = try changes(Self.shift(from: old.visible, to: new.visible, touched), touched, runner)
         }
-        guard new.count >= limit.count else { return try runner.places(query, at: path, by: plan) }
-        return QueryRunner.limited(new, limit)
+        content = .places(new)
+        return changed
     }
 
-    private func difference(
-        from old: [TreeKey: SortPlace], to new: [SortPlace], _ touched: TouchedChildren, _ runner: QueryRunner
-    ) throws -> [Change] {
-        let newKeys = Set(new.map(\.key))
-        var changed: [Change] = old.values.filter { !newKeys.contains($0.key) }.sorted().map {
-            (TreePath(uncheckedKeys: [$0.key]), .empty)
+    /// The same of two windows of which nothing else is known.
+    private static func shift(
+        from old: ArraySlice<SortPlace>, to new: ArraySlice<SortPlace>, _ touched: TouchedChildren
+    ) -> WindowPlaces.Shift {
+        let (oldKeys, newKeys) = (Set(old.map(\.key)), Set(new.map(\.key)))
+        var shift = WindowPlaces.Shift(left: old.map(\.key).filter { !newKeys.contains($0) })
+        for place in new where !oldKeys.contains(place.key) || touched.contains(place.key) {
+            shift.shown.append((place, !oldKeys.contains(place.key)))
         }
-        for place in new {
-            if old[place.key] == nil {
+        return shift
+    }
+
+    private func changes(
+        _ shift: WindowPlaces.Shift, _ touched: TouchedChildren, _ runner: QueryRunner
+    ) throws -> [Change] {
+        var changed: [Change] = shift.left.map { (TreePath(uncheckedKeys: [$0]), .empty) }
+        for (place, isNew) in shift.shown {
+            if isNew {
                 changed.append(try whole(place.key, runner))
-            } else if touched.contains(place.key) {
+            } else {
                 changed += try touched.changes(of: place.key, at: path, reading: runner)
             }
         }

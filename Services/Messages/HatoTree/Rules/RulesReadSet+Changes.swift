@@ -12,11 +12,17 @@ extension RulesReadSet {
 
 extension RulesRead {
     public func isTouched(by change: PathChange) -> Bool {
-        let depth = path.depth
-        guard change.path.sharedDepth(with: path) == min(depth, change.path.depth) else { return false }
+        guard change.path.sharedDepth(with: path) == min(path.depth, change.path.depth) else { return false }
+        return aspect.isTouched(at: path.depth, by: change)
+    }
+}
+
+extension RulesRead.Aspect {
+    /// - Parameter depth: of the place that was read, which lies above the change, at it or below it.
+    func isTouched(at depth: Int, by change: PathChange) -> Bool {
         if change.path.isPriority {
             // A priority matters to who asked for it, and comes and goes with its node.
-            return aspect == .priority && change.path.depth == depth
+            return self == .priority && change.path.depth == depth
         }
         // At or above the place: the node may be any other now.
         guard change.path.depth > depth else { return true }
@@ -26,7 +32,7 @@ extension RulesRead {
             depth == 0
             ? change.existedDepth == 0 || change.existsDepth == 0
             : (change.existedDepth >= depth) != (change.existsDepth >= depth)
-        switch aspect {
+        switch self {
         case .existence, .priority: return cameOrWent
         case .children, .value: return cameOrWent || change.replacedLeafDepth == depth
         }

@@ -104,10 +104,16 @@ import Testing
     }
 
     @Test func whatIsTooLargeToKeepIsReadAnew() throws {
-        let change = PathChange(path: try path("/a"), before: nil, after: .leaf(.number(1)), depths: (1, 1))
+        let change = PathChange(path: try path("/a"), before: nil, after: nil, depths: (1, 1))
         #expect(ListenerUpdate(of: [change], at: try path("/a/b")) == .fresh)
         let cut = PathChange(path: try path("/a/b"), before: .empty, after: nil, depths: (1, 2))
         #expect(ListenerUpdate(of: [cut], at: try path("/a")) == .fresh)
+    }
+
+    @Test func whatWasTooLargeToKeepIsToldAgain() throws {
+        let change = PathChange(path: try path("/a"), before: nil, after: try TreeNode(json: ["b": 1]), depths: (1, 1))
+        #expect(
+            text(ListenerUpdate(of: [change], at: try path("/a/b"))) == #"{"type":"put","path":"/","data":1}"#)
     }
 
     @Test func missedChangesAreOneEventOfWhatIsThereNow() throws {

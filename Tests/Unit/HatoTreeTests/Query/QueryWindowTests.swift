@@ -115,4 +115,42 @@ import Testing
         _ = try world.window.apply(changes, reading: runner)
         #expect(rows.read < 10)
     }
+
+    @Test func childrenThatLeaveAreFollowedWithoutReadingForAWhile() throws {
+        var children: JSONObject = [:]
+        for index in 100..<300 { children["k\(index)"] = ["date": .number(Double(index))] }
+        var world = try World(.object(children), ["orderBy": "date", "limitToLast": 50])
+        var scans: [Int] = []
+        for index in (250..<300).reversed() {
+            let changes = try world.tree.set("/m/k\(index)", .null)
+            let rows = CountingRows(world.tree.rows)
+            let runner = QueryRunner(rows, codec: world.tree.codec, indexCodec: world.tree.indexCodec)
+            _ = try world.window.apply(changes, reading: runner)
+            #expect(try world.window.places(reading: runner).map(\.key.text).first == "k\(index - 50)")
+            if rows.read > 20 { scans.append(index) }
+        }
+        #expect(scans.count <= 2)
+    }
+
+    @Test func windowIsAsItWasWhenTheReaderFails() throws {
+        for query: JSONValue in [
+            ["orderBy": "date", "limitToLast": 2], ["orderBy": "date", "startAt": 2], ["orderBy": "date"],
+        ] {
+            var world = try World(Self.three, query)
+            let changes = try world.tree.set("/m/d", ["date": 4, "text": "x"])
+            for rows in 0..<6 {
+                let meter = ReadingMeter(rows: rows, bytes: .max)
+                let reader = MeteredReader(world.tree.rows, meter)
+                let runner = QueryRunner(reader, codec: world.tree.codec, indexCodec: world.tree.indexCodec)
+                var failing = world.window
+                do {
+                    _ = try failing.apply(changes, reading: runner)
+                } catch is ReadingMeter.Exhausted {
+                    let told = try failing.apply(changes, reading: world.tree.runner)
+                    var fresh = world.window
+                    #expect(try told == fresh.apply(changes, reading: world.tree.runner))
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,57 @@
+/// Answers of writes that wait for events of their own connection (protocol §5: own events come before own answers),
+/// because those are still being worked out on another thread.
+struct HeldAnswers {
+    typealias Answer = @Sendable () -> Void
+
+    private struct Connection {
+        /// By whose events are on their way: the version up to which they have been sent.
+        var told: [UInt64: UInt64] = [:]
+        /// In the order of their versions.
+        var answers: [(version: UInt64, answer: Answer)] = []
+
+        mutating func takeReady() -> [Answer] {
+            let limit = told.values.min() ?? .max
+            let count = answers.prefix { $0.version <= limit }.count
+            defer { answers.removeFirst(count) }
+            return answers.prefix(count).map(\.answer)
+        }
+    }
+
+    private var connections: [UInt64: Connection] = [:]
+
+    /// Answers to `connection` about versions after `version` wait for `topic`.
+    mutating func wait(_ connection: UInt64, for topic: UInt64, after version: UInt64) {
+        connections[connection, default: Connection()].told[topic] = version
+    }
+
+    /// `topic` has sent everything up to `version`, or everything there is. Returns what need not wait any more.
+    mutating func told(_ connection: UInt64, by topic: UInt64, through version: UInt64? = nil) -> [Answer] {
+        guard var state = connections[connection], state.told[topic] != nil else { return [] }
+        connections[connection] = nil
+        state.told[topic] = version
+        let ready = state.takeReady()
+        if !state.told.isEmpty { connections[connection] = state }
+        return ready
+    }
+
+    /// Whether answers to the connection wait.
+    func hasAnswers(to connection: UInt64) -> Bool { connections[connection]?.answers.isEmpty == false }
+
+    /// False when the answer need not wait.
+    mutating func keep(_ answer: @escaping Answer, of version: UInt64, to connection: UInt64) -> Bool {
+        guard let least = connections[connection]?.told.values.min(), least < version else { return false }
+        connections[connection]?.answers.append((version, answer))
+        return true
+    }
+
+    /// The connection is gone.
+    mutating func forget(_ connection: UInt64) -> [Answer] {
+        connections.removeValue(forKey: connection)?.answers.map(\.answer) ?? []
+    }
+
+    /// Nobody will be told anything any more.
+    mutating func forgetAll() -> [Answer] {
+        defer { connections = [:] }
+        return connections.values.flatMap { $0.answers.map(\.answer) }
+    }
+}

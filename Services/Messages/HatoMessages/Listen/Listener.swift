@@ -1,0 +1,96 @@
+import HatoModel
+import HatoRPC
+import HatoTree
+
+/// One subscription of one connection. Lives on the publisher's thread.
+final class Listener {
+    typealias Answer = @Sendable (Result<Messages.Listen.Result, any Error>) -> Void
+
+    enum State {
+        /// Has been sent everything up to the newest group, or is told the next together with the others; `index` is
+        /// its place in `Topic.live`.
+        case live(index: Int)
+        /// What it lacks is being read on a reader's thread, or its topic is about to get there.
+        case loading
+        /// Gathers its events for a while.
+        case gathering
+        /// Its socket is full; what it lacks is read when there is room.
+        case waiting
+        case ended
+    }
+
+    let id: UInt64
+    let opening: Opening
+    let topic: Topic
+    var caller: Caller
+    /// Nil for an administrator, who needs none.
+    var right: ReadRight?
+    var state = State.waiting
+    /// What it has not been told, nor is being read for it; kept while it is not live.
+    var missed: MissedChanges
+    /// Of the request that opens it, until its first event is on its way.
+    var answer: Answer?
+    /// What the others are sent while it loads is not for it.
+    var mustReadAgain = false
+    /// Whether a timer runs that ends the gathering.
+    var isScheduled = false
+
+    var connection: any ListenerPeer { opening.connection }
+
+    init(id: UInt64, _ opening: Opening, topic: Topic) {
+        self.id = id
+        self.opening = opening
+        self.topic = topic
+        caller = opening.caller
+        missed = MissedChanges(of: topic.key.path)
+    }
+
+    /// Whether it wants its events gathered for a while.
+    var gathers: Bool { opening.coalesceMs > 0 }
+
+    /// It is sent everything up to now in another way.
+    func forgetMissed() { missed = MissedChanges(of: topic.key.path) }
+
+    /// It was not sent what these commits changed.
+    func miss(_ notes: [CommitNote]) {
+        for note in notes { missed.add(note.changes) }
+        if topic.key.query != nil, !notes.isEmpty { missed.addWhole() }
+    }
+
+    /// Who wants to listen, and how.
+    struct Opening: Sendable {
+        var connection: any ListenerPeer
+        var subscription: String
+        var caller: Caller
+        var coalesceMs = 0
+        /// Whether a refusal says why.
+        var explains = false
+        /// Takes the watch of its identity back.
+        var endWatch: @Sendable () -> Void
+    }
+
+    /// Why one ends that did not ask for it.
+    struct Cancellation {
+        /// What `messages.cancelled` says.
+        var reason: String
+        /// What the request that opens it is answered, if it was not answered yet.
+        var error: any Error
+
+        static func lost(_ error: any Error) -> Cancellation {
+            let reason =
+                switch error {
+                case MessagesError.denied: "permission_denied"
+                case TreeError.tooBig: "too_big"
+                default: "unavailable"
+                }
+            return Cancellation(reason: reason, error: error)
+        }
+
+        static let expired = Cancellation(
+            reason: "token_expired", error: RPCError.unauthenticated(reason: "TOKEN_EXPIRED", "The token has ended"))
+
+        static func dropped(_ database: DatabaseName) -> Cancellation {
+            Cancellation(reason: "database_dropped", error: MessagesError.databaseNotFound(database))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+
+/// What the live listeners of a topic are told of some commits: worked out on the publisher's thread as long as little
+/// has to be read for it, else on a reader's thread.
+struct TopicUpdate: Sendable {
+    enum Wanted: Sendable {
+        /// Only the window, for who comes next.
+        case window
+        /// Everything: too much has changed to tell apart.
+        case anew
+        case changes([CommitNote])
+    }
+
+    let key: TopicKey
+    /// As of the snapshot.
+    let database: Database
+    /// The state after the commits.
+    let snapshot: any StoreSnapshot
+    let bytesMax: Int
+    let wanted: Wanted
+    /// Of a query: before `work` as of the state before the commits, then as of the snapshot.
+    var window: QueryWindow?
+
+    var version: UInt64 { snapshot.version }
+
+    /// The members of a notification; nil when there is nothing to tell. When this throws, the window is as it was.
+    mutating func work(_ meter: ReadingMeter? = nil) throws -> EncodedJSON? {
+        let reading = NodeReading(database, in: snapshot, bytesMax: bytesMax, meter: meter)
+        guard case .changes(let notes) = wanted else {
+            if let query = key.query {
+                let plan = QueryPlan(query, at: key.path, in: database.indexes)
+                window = try QueryWindow(query, at: key.path, by: plan, reading: reading.runner)
+            }
+            if case .anew = wanted { return try EventMembers.whole(key, reading, window) }
+            return nil
+        }
+        guard let query = key.query, let last = notes.last else { return try events(of: notes, reading) }
+        guard var moved = window else { return nil }
+        // The window is changed in place, unless that fails.
+        window = nil
+        do {
+            moved.plan = QueryPlan(query, at: key.path, in: database.indexes)
+            let members: EncodedJSON?
+            switch try moved.apply(notes.flatMap(\.changes), reading: reading.runner) {
+            case .nothing: members = nil
+            case .fresh: members = try EventMembers.whole(key, reading, moved)
+            case .events(let events): members = EventMembers.encode(version: last.version, events)
+            }
+            window = moved
+            return members
+        } catch {
+            window = moved
+            throw error
+        }
+    }
+
+    /// Of a whole node: each commit tells its own.
+    private func events(of notes: [CommitNote], _ reading: NodeReading) throws -> EncodedJSON? {
+        var events: [ListenerEvent] = []
+        for note in notes {
+            switch ListenerUpdate(of: note.changes, at: key.path) {
+            case .nothing: continue
+            case .fresh: return try EventMembers.whole(key, reading)
+            case .events(let more): events += more
+            }
+        }
+        guard let last = notes.last, !events.isEmpty else { return nil }
+        return EventMembers.encode(version: last.version, events)
+    }
+}
+
+extension TopicUpdate {
+    /// Changes that are told on the publisher's thread; of more, working out the events would hold up all listeners.
+    private static let changesMax = 256
+
+    /// Whether it takes long for sure.
+    var isLong: Bool {
+        guard case .changes(let notes) = wanted else { return true }
+        return notes.contains { $0.isLarge } || notes.reduce(0) { $0 + $1.changes.count } > Self.changesMax
+    }
+}

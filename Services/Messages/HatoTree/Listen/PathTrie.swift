@@ -1,0 +1,58 @@
+import HatoModel
+
+/// Something kept at places of a tree, found by the path of a change: what lies above it, at it and below it. The cost
+/// grows with the depth of the path and with what is found, not with what is kept.
+struct PathTrie<Kept: Sendable>: Sendable {
+    private struct Node: Sendable {
+        var children: [TreeKey: Int] = [:]
+        var kept: Kept?
+
+        var isUnused: Bool { children.isEmpty && kept == nil }
+    }
+
+    /// The root is the first.
+    private var nodes = [Node()]
+    private var free: [Int] = []
+
+    /// Changes what is kept at `path`; nil: nothing.
+    mutating func change(at path: TreePath, _ body: (inout Kept?) -> Void) {
+        var trail = [0]
+        for key in path.keys {
+            let index = trail[trail.count - 1]
+            if let next = nodes[index].children[key] {
+                trail.append(next)
+            } else {
+                let next = newNode()
+                nodes[index].children[key] = next
+                trail.append(next)
+            }
+        }
+        body(&nodes[trail[trail.count - 1]].kept)
+        for depth in stride(from: path.keys.count, to: 0, by: -1) where nodes[trail[depth]].isUnused {
+            nodes[trail[depth - 1]].children[path.keys[depth - 1]] = nil
+            free.append(trail[depth])
+        }
+    }
+
+    private mutating func newNode() -> Int {
+        if let index = free.popLast() { return index }
+        nodes.append(Node())
+        return nodes.count - 1
+    }
+
+    /// Visits what is kept above the node of `path`, with its depth, and then what is kept at it and below.
+    func visit(_ path: TreePath, above: (Int, Kept) -> Void, atOrBelow: (_ isBelow: Bool, Kept) -> Void) {
+        var index = 0
+        for (depth, key) in path.keys.enumerated() {
+            if let kept = nodes[index].kept { above(depth, kept) }
+            guard let next = nodes[index].children[key] else { return }
+            index = next
+        }
+        if let kept = nodes[index].kept { atOrBelow(false, kept) }
+        var open = Array(nodes[index].children.values)
+        while let index = open.popLast() {
+            if let kept = nodes[index].kept { atOrBelow(true, kept) }
+            open.append(contentsOf: nodes[index].children.values)
+        }
+    }
+}

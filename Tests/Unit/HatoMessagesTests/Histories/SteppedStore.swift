@@ -1,0 +1,90 @@
+import HatoStorage
+import Synchronization
+
+/// A memory store whose reader threads stand still: a test lets one reading run when it pleases, on its own thread.
+final class SteppedStore: Store {
+    let memory: MemoryStore
+    private let reads = Mutex<[@Sendable () -> Void]>([])
+    /// Groups that were handed to observers and not taken yet.
+    private let groups = Mutex<[CommitGroup]>([])
+
+    init() throws {
+        var limits = StoreLimits()
+        limits.readerThreads = 1
+        memory = try MemoryStore(limits: limits)
+        memory.observeCommits { [weak self] group in
+            self?.groups.withLock { $0.append(group) }
+        } ended: { _ in
+        }
+    }
+
+    /// Runs a write and waits for it, on the calling thread.
+    func commit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome
+    ) throws -> Committed<Outcome> {
+        let latch = Latch()
+        let answer = Mutex<Result<Committed<Outcome>, any Error>?>(nil)
+        memory.submit(body) { result in
+            answer.withLock { $0 = result }
+            latch.open()
+        }
+        latch.wait()
+        guard let result = answer.withLock({ $0 }) else { throw StoreError.closed(cause: nil) }
+        return try result.get()
+    }
+
+    func takeGroups() -> [CommitGroup] {
+        groups.withLock { groups in
+            defer { groups = [] }
+            return groups
+        }
+    }
+
+    var waitingReads: Int { reads.withLock { $0.count } }
+
+    func runRead(_ index: Int) {
+        let body = reads.withLock { $0.remove(at: index) }
+        body()
+    }
+
+    // MARK: Store
+
+    var epoch: StoreEpoch { memory.epoch }
+    var version: UInt64 { memory.version }
+    func snapshot() throws(StoreError) -> any StoreSnapshot { try memory.snapshot() }
+
+    func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        memory.submit(body, completion: completion)
+    }
+
+    func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) {
+        memory.submitSnapshot(endsGroup: endsGroup, completion)
+    }
+
+    func submitRead(_ body: @escaping @Sendable () -> Void) { reads.withLock { $0.append(body) } }
+
+    @discardableResult
+    func observeCommits(
+        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
+    ) -> CommitObservation {
+        memory.observeCommits(observer, ended: ended)
+    }
+
+    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        try memory.commits(after: version, limit: limit)
+    }
+
+    func compactCommits(through version: UInt64) throws(StoreError) { try memory.compactCommits(through: version) }
+    var keptCommits: KeptCommits { memory.keptCommits }
+
+    @discardableResult
+    func backup(to folder: String) throws(StoreError) -> UInt64 { try memory.backup(to: folder) }
+
+    var statistics: [String: Double] { memory.statistics }
+    func close() { memory.close() }
+}

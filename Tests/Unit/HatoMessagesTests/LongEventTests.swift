@@ -1,0 +1,78 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTesting
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+/// Events that take much reading are worked out on another thread, and nobody notices.
+@Suite struct LongEventTests {
+    /// Every window is a long one.
+    private func running(_ body: (RunningMessages) async throws -> Void) async throws {
+        try await RunningMessages.with(change: { $0.limits.eventRowsMax = 1 }, body)
+    }
+
+    @Test func ownEventsComeBeforeOwnAnswersAllTheSame() async throws {
+        try await running { running in
+            let line = try await RawLines.connect(running)
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":0,"method":"messages.listen","params":{"auth":"admin","path":"/a","query":{"orderBy":"$key","limitToLast":2}}}"#
+            )
+            for _ in 0..<2 { _ = try await line.next() }
+            for number in 1...20 {
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":\#(number),"method":"messages.set","params":{"auth":"admin","path":"/a/k\#(100 + number)","value":\#(number)}}"#
+                )
+            }
+            var seen: Set<Int> = []
+            for _ in 0..<1_000 {
+                let message = try await line.next()
+                for event in message["params"]?["events"]?.array ?? [] {
+                    let data = event["data"] ?? .null
+                    let values = data.object?.members.map(\.value) ?? [data]
+                    seen.formUnion(values.compactMap { $0.number.map { Int($0) } })
+                }
+                guard let id = message["id"]?.number.map({ Int($0) }) else { continue }
+                // One event may stand for several writes, of which the window shows the last two.
+                #expect(seen.contains { $0 >= id })
+                if id == 20 { break }
+            }
+            line.close()
+        }
+    }
+
+    @Test func otherListenersDoNotWaitForALongOne() async throws {
+        try await running { running in
+            let (client, other) = (running.administrator, running.user("b"))
+            let query = TreeQuery(order: .child("/date"), limit: .last(2))
+            var long = EventReader(try await client.subscribe(Messages.Listen(path: "/a", query: query)))
+            var short = EventReader(try await other.subscribe(Messages.Listen(path: "/a")))
+            _ = try await (long.next(), short.next())
+            var window: [SeenEvent] = []
+            for number in 1...30 {
+                _ = try await client.call(
+                    Messages.Set(path: TreePath("/a/k\(number)"), value: ["date": .number(Double(number))]))
+            }
+            while window.isEmpty || !"\(window)".contains("30") { window = try await long.next() }
+            for number in 1...30 {
+                #expect(try await short.next() == [.put("/k\(number)", ["date": .number(Double(number))])])
+            }
+        }
+    }
+
+    @Test func largeCommitIsToldInOrder() async throws {
+        try await running { running in
+            let client = running.administrator
+            var events = EventReader(try await client.subscribe(Messages.Listen(path: "/a")))
+            _ = try await events.next()
+            let text = JSONValue.string(String(repeating: "x", count: 2 << 20))
+            _ = try await client.call(Messages.Set(path: "/a/large", value: text))
+            _ = try await client.call(Messages.Set(path: "/a/small", value: 1))
+            var seen: [SeenEvent] = []
+            while seen.count < 2 { seen += try await events.next() }
+            #expect(seen == [.put("/large", text), .put("/small", 1)])
+        }
+    }
+}
