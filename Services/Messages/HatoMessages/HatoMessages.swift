@@ -41,8 +41,9 @@ public final class MessagesServer: Sendable {
         let meter = RulesMeter(limits, metrics)
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
-            rulesMeter: meter, slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
-            allowances: WriteAllowances(limits), now: configuration.now)
+            rulesMeter: meter, allowances: WriteAllowances(limits),
+            slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
+            now: configuration.now)
         self.parts = parts
         let publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }
         self.publisher = publisher

@@ -48,7 +48,7 @@ struct RulesJudge {
     func reads(behind path: TreePath, _ query: TreeQuery?, by caller: Caller) throws -> RulesReadSet {
         if caller.isAdministrator { return RulesReadSet() }
         var recording = RulesRecording(reads: true)
-        let verdict = try database.meter.judge(recording: &recording) {
+        let verdict = try database.meter.judge(recording: &recording, watch) {
             try rules.judgeRead(path, situation(caller, query), recording: &$0)
         }
         guard verdict.isAllowed else {
