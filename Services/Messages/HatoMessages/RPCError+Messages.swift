@@ -30,7 +30,7 @@ enum MessagesError: Error, Sendable {
     case exportNotFound(String)
     case wrongRow(index: Int, String)
     case verifying
-    case tooManyValues(max: Int)
+    case tooManyValues(parameter: String, max: Int)
     /// A client writes more than it may.
     case writesTooFast(WriteRate, retryAfterMs: Int)
     case stopping
@@ -52,9 +52,9 @@ extension MessagesError: RPCErrorConvertible {
             listeningError
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
         case .tooManyExports, .exportNotFound, .wrongRow, .verifying, .stopping: movingError
-        case .tooManyValues(let max):
+        case .tooManyValues(let parameter, let max):
             .invalidArgument(
-                "value", reason: "too_many_values",
+                parameter, reason: "too_many_values",
                 "A write has at most \(max) values; send the others in further writes")
         case .writesTooFast(let rate, let retryAfterMs): rate.error(retryAfterMs: retryAfterMs)
         }

@@ -129,7 +129,7 @@ import Testing
             name: "a write of many places has so many values", method: "messages.update",
             right: ["path": "/", "values": ["a": .array(Array(repeating: 1, count: 19)), "b": nil, "c": 1]],
             wrong: ["path": "/", "values": ["a": .array(Array(repeating: 1, count: 19)), "b": 1, "c": 1]],
-            reason: "too_many_values", parameter: "value", says: "at most 20 values"),
+            reason: "too_many_values", parameter: "values", says: "at most 20 values"),
         Row(
             name: "an update names so many places", method: "messages.update",
             right: ["path": "/", "values": ["a": 1, "b": 1, "c": 1]],

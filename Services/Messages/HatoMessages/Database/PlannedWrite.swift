@@ -37,7 +37,8 @@ final class PlannedWrite: Sendable {
     init?(_ write: Write, _ parts: ServiceParts) throws {
         let valuesMax = parts.limits.writeValuesMax
         guard write.mutation.valueCount(upTo: valuesMax) <= valuesMax else {
-            throw MessagesError.tooManyValues(max: valuesMax)
+            let isUpdate = if case .update = write.mutation.operation { true } else { false }
+            throw MessagesError.tooManyValues(parameter: isUpdate ? "values" : "value", max: valuesMax)
         }
         let snapshot = try parts.store.snapshot()
         guard let database = parts.catalogue.readable[write.database] else { return nil }
