@@ -77,15 +77,16 @@ final class HistoryWorld {
         limits.catchUpBytesMax = writes.random.pick([200, 1 << 20])
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
+        let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
-            rulesMeter: meter, now: { 0 })
+            rulesMeter: meter, allowances: WriteAllowances(limits),
+            slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }), now: { 0 })
         self.parts = parts
-        let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
         posts = Posts()
         registry = ListenerRegistry(parts, logger: logger, line: posts.line)
         publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }
-        queue = CommitQueue(parts, publisher: publisher)
+        queue = try CommitQueue(parts, publisher: publisher)
         for _ in 0..<3 { addPeer() }
     }
 

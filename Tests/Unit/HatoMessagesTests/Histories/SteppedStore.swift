@@ -60,6 +60,10 @@ final class SteppedStore: Store {
         memory.submit(body, completion: completion)
     }
 
+    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
+        try memory.prepareRows(rows)
+    }
+
     func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) {
