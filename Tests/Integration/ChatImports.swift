@@ -44,8 +44,12 @@ struct ChatImports {
     @Test func jsonTreeIsImportedAndComesOutAsItWas() async throws {
         try await TestStack.run { stack in
             let folder = try TemporaryFolder()
-            let messages = (0..<2_500).map { #""m\#($0 + 10_000)":{".priority":\#($0),"text":"é \#($0)","seen":[true,null,1.5]}"# }
-            let tree = #"{"chats":{"c":{"title":{".value":"t",".priority":"p"},"messages":{\#(messages.joined(separator: ","))}}},"n":-0.5}"#
+            let messages = (0..<2_500).map {
+                #""m\#($0 + 10_000)":{".priority":\#($0),"text":"é \#($0)","seen":[true,null,1.5]}"#
+            }
+            let title = #"{".value":"t",".priority":"p"}"#
+            let chat = #"{"title":\#(title),"messages":{\#(messages.joined(separator: ","))}}"#
+            let tree = #"{"chats":{"c":\#(chat)},"n":-0.5}"#
             let file = try folder.write("tree.json", tree)
             let first = try await command(["import", file, "--json"], on: stack)
             #expect(first.code == 0, "\(first.error)")

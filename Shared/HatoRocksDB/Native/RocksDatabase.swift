@@ -21,10 +21,6 @@ final class RocksDatabase: @unchecked Sendable {
     /// RocksDB deletes ranges with an upper bound only; no key is as long as this one.
     static let endOfKeys = [UInt8](repeating: 0xFF, count: StoreLimits.keyBytesMax + 1)
 
-    /// Rows whose keys agree in so many bytes (a room of the store and a database, as a rule) are often written in rising
-    /// order: a memtable remembers for each such region where the last one went, and looks there first.
-    private static let regionBytes = 5
-
     private let handle: OpaquePointer
     private let about: OpaquePointer
     let rows: OpaquePointer
@@ -46,7 +42,7 @@ final class RocksDatabase: @unchecked Sendable {
     ) throws(StoreError) {
         let bytes = Int(Double(memory.memtableBytes) * memtableShare)
         let database = NativeOptions()
-        let rowOptions = try NativeOptions("memtable_insert_with_hint_prefix_extractor=fixed:\(Self.regionBytes)")
+        let rowOptions = NativeOptions()
         let commitOptions = NativeOptions()
         database.setDatabase(memtableBytes: bytes)
         database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)

@@ -32,14 +32,6 @@ struct NativeOptions: ~Copyable {
 
     init() { handle = rocksdb_options_create() }
 
-    /// With settings that the C interface has no functions for, as `name=value;name=value`.
-    init(_ text: String) throws(StoreError) {
-        let base = rocksdb_options_create()
-        defer { rocksdb_options_destroy(base) }
-        handle = rocksdb_options_create()
-        try checked { rocksdb_get_options_from_string(base, text, handle, $0) }
-    }
-
     deinit { rocksdb_options_destroy(handle) }
 
     /// What every family has: LZ4, 10 bits of Bloom filter a key, checksums verified.

@@ -81,7 +81,8 @@ final class HistoryWorld {
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
             rulesMeter: meter, allowances: WriteAllowances(limits),
-            slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }), now: { 0 })
+            slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
+            now: { 0 })
         self.parts = parts
         posts = Posts()
         registry = ListenerRegistry(parts, logger: logger, line: posts.line)
