@@ -1,6 +1,5 @@
 import HatoModel
 import NIOCore
-import NIOPosix
 
 // Lines that take long to read: a line of 16 MiB may hold millions of values, which keep a loop for half a second and
 // with it every other connection. They are read by a thread for such work; what is behind them on their connection waits.
@@ -12,7 +11,7 @@ extension ConnectionHandler {
     func readElsewhere(_ line: ByteBuffer) {
         lineElsewhereBytes = line.readableBytes
         let (connection, limits) = (connection, server.limits)
-        NIOThreadPool.singleton.submit { _ in
+        server.runElsewhere {
             let read = Result { () throws(JSONError) in
                 try EnvelopeReader.read(
                     line.readableBytesUInt8Span, nestingMax: limits.nestingMax, batchEntriesMax: limits.batchEntriesMax)

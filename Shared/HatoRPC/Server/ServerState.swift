@@ -1,6 +1,7 @@
 import HatoModel
 import Logging
 import NIOCore
+import NIOPosix
 import Synchronization
 
 /// What all connections of a server share.
@@ -12,12 +13,18 @@ final class ServerState: Sendable {
     let now: @Sendable () -> Int64
     let budget: ProcessBudget
     let admission: Admission
+    /// Runs what would keep a loop too long on another thread.
+    let runElsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void
     private let nextConnection = Atomic<UInt64>(1)
 
     init(
         _ configuration: RPCServerConfiguration, methods: [String: RPCMethod], authenticator: any Authenticator,
-        logger: Logger
+        logger: Logger,
+        runElsewhere: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { body in
+            NIOThreadPool.singleton.submit { _ in body() }
+        }
     ) {
+        self.runElsewhere = runElsewhere
         limits = configuration.limits
         now = configuration.now
         self.methods = methods

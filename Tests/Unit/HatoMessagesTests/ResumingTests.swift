@@ -72,7 +72,7 @@ import Testing
         let etag = SimpleHash.etag(try TreeNode(json: Self.whole))
         try await RunningMessages.with { running in
             let events = try await firstEvent(running) {
-                $0.epoch = "another history"
+                $0.epoch = String(repeating: "0", count: 32)
                 $0.etag = etag
             }
             #expect(events == [.put("/z", 1)])

@@ -20,7 +20,7 @@ final class EmbeddedServer {
         router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
         state = ServerState(
             configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, runElsewhere: { $0() })
         hub = LoopHub(loop: loop, server: state)
     }
 
