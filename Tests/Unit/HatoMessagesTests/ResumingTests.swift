@@ -82,7 +82,7 @@ import Testing
             #expect(events == [.put("/z", 1)])
         }
         try await RunningMessages.with(change: { $0.limits.resumeCommitsMax = 1 }) { running in
-            let events = try await firstEvent(running) { $0.etag = "other" }
+            let events = try await firstEvent(running) { $0.etag = SimpleHash.etag(.leaf(.bool(true), priority: nil)) }
             #expect(events == [.put("/", Self.whole)])
         }
     }

@@ -10,15 +10,15 @@ final class HistoryPeer: ListenerPeer {
         case opened(String, Messages.Listen.Result)
         case refused(String, String)
         case notification(method: String, subscription: String, EncodedJSON)
-        /// The answer to a write of its own.
-        case answered(UInt64)
+        /// The answer to a write of its own, which may have changed nothing.
+        case answered(UInt64, hasWritten: Bool)
 
         var text: String {
             switch self {
             case .opened(let subscription, let result): "\(subscription) is open at \(result.version)"
             case .refused(let subscription, let reason): "\(subscription) is refused: \(reason)"
             case .notification(_, let subscription, let members): "\(subscription): \(members.text)"
-            case .answered(let version): "answered \(version)"
+            case .answered(let version, _): "answered \(version)"
             }
         }
     }

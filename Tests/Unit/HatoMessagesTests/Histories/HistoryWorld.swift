@@ -22,7 +22,7 @@ final class HistoryWorld {
     private var states: [HistoryState] = []
     /// Commits that were not handed to the registry yet, with the writers that wait for their answers.
     private var unpublished: [Commit] = []
-    private var answers: [(HistoryPeer, UInt64)] = []
+    private var answers: [(HistoryPeer, UInt64, hasWritten: Bool)] = []
     private var peers: [HistoryPeer] = []
     private var listeners: [HistoryListener] = []
     private var lastID: UInt64 = 0
@@ -155,7 +155,7 @@ final class HistoryWorld {
                 HistoryState(version: committed.version, node: try newest.node.after(mutation), rules: newest.rules))
         }
         adoptGroups()
-        answers.append((random.pick(peers), committed.version))
+        answers.append((random.pick(peers), committed.version, committed.version > newest.version))
     }
 
     private func adoptGroups() {
@@ -172,8 +172,8 @@ final class HistoryWorld {
             registry.groupBecameDurable(CommitGroup(commits: unpublished, snapshot: snapshot))
         }
         unpublished = []
-        for (peer, version) in answers {
-            registry.answer(peer.id, version) { peer.receive(.answered(version)) }
+        for (peer, version, hasWritten) in answers {
+            registry.answer(peer.id, version) { peer.receive(.answered(version, hasWritten: hasWritten)) }
         }
         answers = []
     }
@@ -320,7 +320,7 @@ final class HistoryWorld {
             try listener.hear(
                 JSONCoding.decode(Messages.Event.self, from: JSONParser.parse(Array(text.utf8)).object ?? [:]))
             try check(listener, "when it was told")
-        case .answered(let version): try checkAnswer(version, on: peer)
+        case .answered(let version, let hasWritten): try checkAnswer(version, hasWritten, on: peer)
         }
     }
 
@@ -341,13 +341,13 @@ final class HistoryWorld {
     }
 
     /// Own events come before own answers.
-    private func checkAnswer(_ version: UInt64, on peer: HistoryPeer) throws {
+    private func checkAnswer(_ version: UInt64, _ hasWritten: Bool, on peer: HistoryPeer) throws {
         guard !peer.hasRefused else { return }
         for listener in listeners where listener.peer === peer && listener.isOpen && !listener.hasEnded {
             let expected = listener.view(of: state(at: version).node)
             // Who gathers is told at once of own writes only.
             let before = listener.view(of: state(at: version - 1).node)
-            if listener.coalesceMs > 0, expected == before { continue }
+            if listener.coalesceMs > 0, !hasWritten || expected == before { continue }
             if listener.version < version, listener.sight.node != expected {
                 throw HistoryFailure("\(listener.name) at \(listener.version) was answered \(version) before its event")
             }
