@@ -27,8 +27,10 @@ USER 10001:10001
 VOLUME /data
 STOPSIGNAL SIGTERM
 
+# Each image runs its binary once: one that lacks a library is not built.
 FROM service AS auth
 COPY --from=build /out/hato-auth /usr/local/bin/
+RUN hato-auth --help >/dev/null
 EXPOSE 7701
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-auth", "health", "--server", "127.0.0.1:7701"]
 ENTRYPOINT ["hato-auth"]
@@ -36,6 +38,7 @@ CMD ["serve", "--data", "/data", "--host", "0.0.0.0"]
 
 FROM service AS messages
 COPY --from=build /out/hato-messages /usr/local/bin/
+RUN hato-messages --help >/dev/null
 EXPOSE 7702
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-messages", "health", "--server", "127.0.0.1:7702"]
 ENTRYPOINT ["hato-messages"]
@@ -43,6 +46,7 @@ CMD ["serve", "--data", "/data", "--host", "0.0.0.0", "--auth", "auth:7701"]
 
 FROM service AS notifier
 COPY --from=build /out/hato-notifier /usr/local/bin/
+RUN hato-notifier --help >/dev/null
 EXPOSE 7703
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-notifier", "health", "--server", "127.0.0.1:7703"]
 ENTRYPOINT ["hato-notifier"]

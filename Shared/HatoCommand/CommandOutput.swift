@@ -62,7 +62,9 @@ public struct CommandOutput: Sendable {
     /// One member of a result; a string as it is, everything else as JSON.
     public func show(member: String, of result: JSONValue) throws {
         guard let value = result[member] else {
-            throw CommandFailure(.usage, "the result has no member '\(member)'")
+            let names = result.object?.members.map(\.name).joined(separator: ", ") ?? "none"
+            throw CommandFailure(
+                .refused, "the call was carried out, but its result has no member '\(member)'; it has: \(names)")
         }
         try standardOutput((value.string.map { Array($0.utf8) } ?? value.encoded) + [UInt8(ascii: "\n")])
     }

@@ -38,6 +38,14 @@ public struct AdministratorKeys: Sendable {
                     problem:
                         "the key on line \(index + 1) has \(key.count) bytes, at least \(Self.keyBytesMin) are needed")
             }
+            // Clients show it as JSON text.
+            guard let text = String(validating: key, as: UTF8.self),
+                !text.unicodeScalars.contains(where: { $0.value < 0x20 })
+            else {
+                throw SecretFileError(
+                    path: path,
+                    problem: "the key on line \(index + 1) is no text; make one with: openssl rand -base64 36")
+            }
             digests.append(SHA256.hash(data: Array(key)))
         }
         guard !digests.isEmpty else { throw SecretFileError(path: path, problem: "holds no key") }

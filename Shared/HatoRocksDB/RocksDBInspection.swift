@@ -13,8 +13,9 @@ public final class RocksDBInspection: StoreInspection {
     private let lock: OpenFile
     private let limits = StoreLimits()
 
-    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store or it cannot be read, and
-    /// `.corrupted` when it is too damaged to be opened.
+    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store, when it cannot be read,
+    /// or when a crash has left rows that only its next opening puts in their place, and `.corrupted` when it is too
+    /// damaged to be opened.
     public init(folder: String) throws(StoreError) {
         guard Files.exists(folder + "/format") else {
             throw .io("\(folder) is no store: it holds no file named format")
@@ -24,6 +25,12 @@ public final class RocksDBInspection: StoreInspection {
         guard try lock.lock() else { throw .locked("\(folder) is open in another process") }
         let memory = RocksDBMemory(blockCacheBytes: 32 << 20, memtableBytes: RocksDBMemory.memtableBytes)
         database = try RocksDatabase(folder: folder + "/rocksdb", memory: memory, isReadOnly: true)
+        guard try PreparedFiles.waiting(in: folder + "/prepared", for: database).isEmpty else {
+            // Without them their commit would look like damage.
+            throw .io(
+                "\(folder): rows of a commit wait to be put in their place at the next start, as a crash may leave them; "
+                    + "start the service once, then check again")
+        }
         version = try database.newestCommit() ?? 0
         compacted = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
         snapshot = RocksSnapshot(version: version, of: database)

@@ -17,6 +17,9 @@ public final class RocksDBStore: Store {
     private let limits: StoreLimits
     private let prepared: PreparedFiles
     private let memory: RocksDBMemory
+    /// The folder of copies that are being made.
+    private let copying: String
+    private let lastCopy = Atomic<UInt64>(0)
     /// Records up to here are forgotten. Written with `compaction` held.
     private let compacted: Atomic<UInt64>
     private let compaction = Mutex<Void>(())
@@ -24,12 +27,15 @@ public final class RocksDBStore: Store {
     /// Opens the store in `folder`, which is created when it is missing.
     ///
     /// Throws `.locked` when somebody has it open, `.newerFormat`, `.lostCommits` when answered commits are missing,
-    /// `.corrupted`, and `.io` when the folder cannot be written (or is somebody else's).
+    /// `.corrupted`, and `.io` when the folder cannot be written (or is somebody else's, or another service's).
+    ///
+    /// - Parameter service: whose data it holds: noted in the folder the first time, compared with that later.
     public static func open(
-        folder: String, options: RocksDBOptions = RocksDBOptions()
+        folder: String, of service: String? = nil, options: RocksDBOptions = RocksDBOptions()
     ) throws(StoreError) -> RocksDBStore {
         let storeFolder = try StoreFolder(opening: folder)
         do {
+            if let service { try storeFolder.belong(to: service) }
             return try RocksDBStore(storeFolder, options)
         } catch {
             storeFolder.close()
@@ -52,6 +58,9 @@ public final class RocksDBStore: Store {
         if isLessThanAnswered { try folder.resetAnswered(to: version) }
         if folder.isCopy { try folder.forgetItIsACopy() }
         prepared = try PreparedFiles(folder.preparedPath, recovering: database)
+        copying = folder.copyingPath
+        // Links in there keep tables on disk that compaction has replaced.
+        Files.removeFolder(copying)
         if folder.isNew { try folder.finishCreating() }
         try folder.startAnswering()
 
@@ -115,13 +124,14 @@ public final class RocksDBStore: Store {
                 try Files.remove(path)
                 return RocksPreparedRows(nil, byteCount: 0)
             }
-            try prepared.sync(path)
+            try prepared.makeCopy(of: path)
             try database.whileOpen { () throws(StoreError) in
                 try database.writeOutRows(from: range.lower, through: range.upper)
             }
             return RocksPreparedRows(path, byteCount: file.byteCount)
         } catch {
             try? Files.remove(path)
+            try? Files.remove(RocksPreparedRows.copy(of: path))
             throw error
         }
     }
@@ -202,13 +212,24 @@ public final class RocksDBStore: Store {
         return try database.whileOpen { () throws(StoreError) in
             try StoreFolder.writeBackup(to: folder) { path throws(StoreError) in
                 try Failpoint.backupBeforeCopy.passOrFail()
-                try database.copy(to: path)
+                try copyDatabase(to: path)
                 let version = try Self.settle(path)
                 try Failpoint.backupAfterCopy.passOrFail()
                 if version < durable { throw .lostCommits(answered: durable, found: version) }
                 return version
             }
         }
+    }
+
+    /// The copy is made in the store's own folder, where it only takes links, and then moved: a disk of backups may be
+    /// another one, and slow, while prepared rows wait for whoever copies the database.
+    private func copyDatabase(to path: String) throws(StoreError) {
+        try Files.createFolder(copying)
+        let draft = "\(copying)/\(lastCopy.wrappingAdd(1, ordering: .relaxed).newValue)"
+        defer { Files.removeFolder(draft) }
+        try database.writeOut()
+        try database.link(to: draft)
+        try Files.moveFolder(draft, to: path)
     }
 
     /// Makes one state of the copy in `folder` and tells its version. What others write while RocksDB copies stands in

@@ -8,13 +8,23 @@ import Synchronization
 /// (record, version, other rows). So the batch also notes, under `taking`, which files belong to it, and is synced first;
 /// whoever opens the store after a crash between the two steps finds the note and takes the files then. Nobody sees the
 /// state between: snapshots are taken after both steps, and copies wait for them. The next batch takes the note back.
-/// Taking a file twice changes nothing, as long as nothing was written in between; and nothing was, or the note is gone.
+/// Taking rows twice changes nothing, as long as nothing was written in between; and nothing was, or the note is gone.
+///
+/// **Two copies.** RocksDB makes the file its own and writes into it where it stands, before it is known whether it will
+/// keep it: after a crash in that moment it does not take the same file again. It is given a copy; the rows themselves
+/// stay until their copy is surely in place.
 final class RocksPreparedRows: PreparedRows {
     let byteCount: Int
     /// Nil when there are no rows.
     let path: String?
-    /// The file belongs to a commit, or is about to; it must not be removed from here.
-    private let isTaken = Atomic<Bool>(false)
+    private let state = Atomic<State>(.waiting)
+
+    private enum State: UInt8, AtomicRepresentable {
+        case waiting
+        /// They belong to a commit, or are about to, and only their file may tell it.
+        case taken
+        case inPlace
+    }
 
     init(_ path: String?, byteCount: Int) {
         self.path = path
@@ -22,13 +32,27 @@ final class RocksPreparedRows: PreparedRows {
     }
 
     deinit {
-        if let path, !isTaken.load(ordering: .acquiring) { try? Files.remove(path) }
+        guard let path else { return }
+        switch state.load(ordering: .acquiring) {
+        case .waiting:
+            try? Files.remove(path)
+            try? Files.remove(Self.copy(of: path))
+        case .taken: break
+        case .inPlace: try? Files.remove(path)
+        }
     }
+
+    /// What RocksDB is given of the rows at `path`.
+    static func copy(of path: String) -> String { path + ".copy" }
 
     /// Only a store's writer says this.
     func noteTaken() {
-        precondition(!isTaken.exchange(true, ordering: .acquiringAndReleasing), "prepared rows are taken once")
+        precondition(
+            state.exchange(.taken, ordering: .acquiringAndReleasing) == .waiting, "prepared rows are taken once")
     }
+
+    /// RocksDB has them for good.
+    func noteInPlace() { state.store(.inPlace, ordering: .releasing) }
 }
 
 /// The files of rows that are being prepared, or wait for their commit; all in one folder of the store.
@@ -36,25 +60,44 @@ final class PreparedFiles: Sendable {
     private static let note = "taking"
 
     private let folder: String
+    /// Begins the names of this opening's files: none is ever mistaken for one of an earlier opening, whose name a note
+    /// may still hold.
+    private let prefix = String(UInt64.random(in: .min ... .max), radix: 36)
     private let last = Atomic<UInt64>(0)
 
     /// Takes what a crash has left untaken, and removes what it left for nobody. Before anybody writes.
     init(_ folder: String, recovering database: RocksDatabase) throws(StoreError) {
         self.folder = folder
         try Files.createFolder(folder)
-        if let note = try database.aboutStore(Self.note), !note.isEmpty {
-            // What is not there any more has been taken: only then files go away.
-            let paths = Self.names(in: note).map { "\(folder)/\($0)" }.filter(Files.exists)
-            try database.takeFiles(paths)
+        if try Self.hasNote(database) {
+            let waiting = try Self.waiting(in: folder, for: database)
+            for path in waiting { try makeCopy(of: path) }
+            try database.takeFiles(waiting.map(RocksPreparedRows.copy))
             try database.setAboutStore(Self.note, [])
         }
         for name in try Files.names(in: folder) { try Files.remove("\(folder)/\(name)") }
     }
 
-    /// The name of a file that is not there.
-    func newPath() -> String { "\(folder)/\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
+    /// The files whose commit the database has, and that it may not have.
+    static func waiting(in folder: String, for database: RocksDatabase) throws(StoreError) -> [String] {
+        // What is not there any more is in its place: only then files go away.
+        try names(in: database.aboutStore(note) ?? []).map { "\(folder)/\($0)" }.filter(Files.exists)
+    }
 
-    func sync(_ path: String) throws(StoreError) { try Files.syncFolder(of: path) }
+    private static func hasNote(_ database: RocksDatabase) throws(StoreError) -> Bool {
+        try database.aboutStore(note)?.isEmpty == false
+    }
+
+    /// The name of a file that is not there.
+    func newPath() -> String { "\(folder)/\(prefix)-\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
+
+    /// Makes a finished file ready to be taken; both it and its copy are on disk when this returns.
+    func makeCopy(of path: String) throws(StoreError) {
+        let copy = RocksPreparedRows.copy(of: path)
+        try Files.remove(copy)
+        try Files.copyFile(path, to: copy)
+        try Files.syncFolder(of: path)
+    }
 
     /// What a batch notes of the files that belong to it.
     static func note(of rows: [RocksPreparedRows]) -> [UInt8] {

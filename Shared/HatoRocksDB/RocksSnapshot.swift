@@ -26,7 +26,17 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
-        try database.scanWhileOpen(range, at: snapshot, reverse: reverse, visit)
+        try database.scanWhileOpen(range, by: NativeReadOptions(snapshot: snapshot), reverse: reverse, visit)
+    }
+
+    var uncached: any StoreSnapshot { UncachedRocksSnapshot(self) }
+
+    fileprivate func scanUncached(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        let options = NativeReadOptions(snapshot: snapshot)
+        options.leaveCache()
+        try database.scanWhileOpen(range, by: options, reverse: reverse, visit)
     }
 
     /// The records of commits after `version`, those of this snapshot only; nil where one is missing.
@@ -44,5 +54,23 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
             }
         }
         return isFull ? commits : nil
+    }
+}
+
+/// A snapshot whose scans leave the block cache as it is.
+private final class UncachedRocksSnapshot: StoreSnapshot {
+    private let snapshot: RocksSnapshot
+
+    var version: UInt64 { snapshot.version }
+    var uncached: any StoreSnapshot { self }
+
+    init(_ snapshot: RocksSnapshot) { self.snapshot = snapshot }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try snapshot.get(key) }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        try snapshot.scanUncached(range, reverse: reverse, visit)
     }
 }

@@ -1,7 +1,7 @@
 import HatoStorage
 
 /// One closure's transaction: it reads the newest state, which only its own thread changes, and adds what it writes to
-/// the writer's batch.
+/// the writer's pending rows.
 final class RocksTransaction: CommitTransaction {
     let nextVersion: UInt64
     private(set) var phase = TransactionPhase()
@@ -23,35 +23,34 @@ final class RocksTransaction: CommitTransaction {
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
         phase.willRead()
-        try writer.writeBatch()
-        return try writer.database.get(key, newestOf: writer.database.rows)
+        return try writer.get(key)
     }
 
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
         phase.willRead()
-        try writer.writeBatch()
-        try writer.database.scan(range, at: nil, reverse: reverse, visit)
+        try writer.scan(range, reverse: reverse, visit)
     }
 
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
         guard phase.willWrite(key: key) else { return }
         writtenBytes += key.count + value.count
-        writer.batch.put(key, value)
+        writer.pending.put(key, value)
     }
 
     func delete(_ key: Span<UInt8>) {
         guard phase.willWrite(key: key) else { return }
         writtenBytes += key.count
-        writer.batch.delete(key)
+        writer.pending.delete(key)
     }
 
     func deleteRange(_ range: KeyRange) {
         guard !range.isEmpty, phase.willWrite(key: range.lower.span) else { return }
         writtenBytes += range.lower.count
         deletesRange = true
-        writer.batch.deleteRange(range.lower, range.upper ?? RocksDatabase.endOfKeys)
+        let upper = range.upper ?? RocksDatabase.endOfKeys
+        writer.pending.deleteRange(range.lower.span, upper.span)
     }
 
     func take(_ rows: [any PreparedRows]) {
@@ -78,19 +77,21 @@ final class RocksTransaction: CommitTransaction {
 
 /// What the writer's thread does with a RocksDB database.
 ///
-/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction reads,
-/// since it must see what was applied before it. The costs of a write (a record of the log, a system call) are so
-/// shared by all writes that read nothing, as most do.
+/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction looks at
+/// something that was written since. The costs of a write (a record of the log, a system call, finding places in the
+/// memtable) are so shared by all writes of the group.
 ///
 /// `@unchecked Sendable`: all of it belongs to the writer's thread.
 final class RocksWriter: CommitBackend, @unchecked Sendable {
     let database: RocksDatabase
-    let batch: WriteBatch
+    /// What was written and is not in the batch.
+    fileprivate(set) var pending = PendingRows()
+    private let batch: WriteBatch
     private let folder: StoreFolder
-    /// Whether the batch holds applied transactions.
+    /// Whether there are applied transactions that RocksDB does not have.
     private var isWaiting = false
-    /// Whether the batch has a mark behind the last applied transaction.
-    private var isMarked = false
+    /// Whether rows of them are in the batch already, where reads cannot see them.
+    private var batchHasRows = false
     /// Why RocksDB did not take a batch; it is not offered again.
     private var failure: StoreError?
     /// Whether the next batch has to take back the note of files that are taken.
@@ -110,17 +111,39 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     }
 
     func begin(nextVersion: UInt64) -> RocksTransaction {
-        mark()
-        return RocksTransaction(nextVersion: nextVersion, writer: self)
+        RocksTransaction(nextVersion: nextVersion, writer: self)
     }
+
+    // MARK: Reading
+
+    func get(_ key: Span<UInt8>) throws(StoreError) -> [UInt8]? {
+        if batchHasRows { try writeBatch() }
+        switch pending.find(key) {
+        case .value(let value): return value
+        case .deleted: return nil
+        case .untouched: return try database.get(key, newestOf: database.rows)
+        }
+    }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        if batchHasRows || pending.touches(range) { try writeBatch() }
+        try database.scan(range, at: nil, reverse: reverse, visit)
+    }
+
+    // MARK: Writing
 
     func apply(_ transaction: RocksTransaction) {
         if transaction.deletesRange { deletesRange = true }
+        if !pending.apply() {
+            pending.handOver(to: batch)
+            batchHasRows = true
+        }
         batch.putCommit(transaction.nextVersion, record: transaction.recorded)
         if owesNote { batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
         isWaiting = true
-        isMarked = false
         // What fails here fails again, and for good, when the group is made durable.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
     }
@@ -134,23 +157,24 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
             try writeBatch()
             do throws(StoreError) {
                 try database.syncLog()
-                try database.takeFiles(rows.compactMap(\.path))
+                try Failpoint.commitBeforeTake.passOrFail()
+                try database.takeFiles(rows.compactMap(\.path).map(RocksPreparedRows.copy))
+                try Failpoint.commitAfterTake.passOrFail()
             } catch {
                 failure = error
                 throw error
             }
         }
+        for row in rows { row.noteInPlace() }
     }
 
-    func discard(_: RocksTransaction) {
-        batch.returnToMark()
-        isMarked = false
-    }
+    func discard(_: RocksTransaction) { pending.discard() }
 
     /// Hands all that was applied to RocksDB, unsynced. Called between transactions, or before the first write of one.
-    func writeBatch() throws(StoreError) {
+    private func writeBatch() throws(StoreError) {
         if let failure { throw failure }
         guard isWaiting else { return }
+        pending.handOver(to: batch)
         do throws(StoreError) {
             try Failpoint.commitBeforeApply.passOrFail()
             try rotateIfOwed()
@@ -161,9 +185,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
             throw error
         }
         isWaiting = false
+        batchHasRows = false
         batch.clear()
-        isMarked = false
-        mark()
     }
 
     /// Before a tombstone is written, as a rule; else as soon as possible after it: then writing out drops what it covers.
@@ -171,11 +194,6 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
         deletesRange = false
         if owesRotation, try database.rotateRows() { owesRotation = false }
-    }
-
-    private func mark() {
-        if !isMarked { batch.mark() }
-        isMarked = true
     }
 
     func snapshot(at version: UInt64) -> any StoreSnapshot {

@@ -100,6 +100,13 @@ public protocol StoreReading {
 
 public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
     var version: UInt64 { get }
+
+    /// The same for who reads much and only once: what it scans does not stay in memory in the place of what others need.
+    var uncached: any StoreSnapshot { get }
+}
+
+extension StoreSnapshot {
+    public var uncached: any StoreSnapshot { self }
 }
 
 public protocol StoreTransaction: StoreReading, StoreWriting {

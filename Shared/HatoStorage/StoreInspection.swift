@@ -20,7 +20,7 @@ public struct OpenStoreInspection: StoreInspection {
 
     public init(_ store: any Store, at snapshot: any StoreSnapshot) {
         self.store = store
-        self.snapshot = snapshot
+        self.snapshot = snapshot.uncached
     }
 
     public var version: UInt64 { snapshot.version }

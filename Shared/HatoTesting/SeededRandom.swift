@@ -1,3 +1,5 @@
+import Foundation
+
 /// Random numbers that a seed repeats (SplitMix64): print the seed when something fails.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
@@ -10,5 +12,16 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
+    }
+}
+
+extension SeededRandom {
+    /// The seed of a random test, which is printed. Each run has the same, so that a change that breaks one is known by
+    /// it; `HATO_SEED=random` takes others, and `HATO_SEED=n` repeats one.
+    package static func seed(of test: String = #function) -> UInt64 {
+        let wanted = ProcessInfo.processInfo.environment["HATO_SEED"] ?? ""
+        let seed = wanted == "random" ? UInt64.random(in: 0...UInt64.max) : UInt64(wanted) ?? 1
+        print("\(test): HATO_SEED=\(seed)")
+        return seed
     }
 }

@@ -8,16 +8,22 @@ import Testing
 /// error and nothing else.
 @Suite("Messages on a failing disk", .serialized, .timeLimit(.minutes(20)))
 struct FailingDiskTests {
-    @Test(arguments: ["commit.beforeApply", "commit.afterApply", "commit.beforeSync", "commit.afterSync"])
-    func afterAFailedCommitTheServiceEndsAndNothingAnsweredIsLost(failpoint: String) async throws {
+    @Test(arguments: [
+        ("commit.beforeApply", 40), ("commit.afterApply", 40), ("commit.beforeSync", 40), ("commit.afterSync", 40),
+        ("commit.beforeTake", 3), ("commit.afterTake", 3),
+    ])
+    func afterAFailedCommitTheServiceEndsAndNothingAnsweredIsLost(failpoint: String, passingsMax: Int) async throws {
+        let seed = UInt64(FaultSettings.seed)
+        print("failing disk test, \(failpoint): HATO_FAULT_SEED=\(seed)")
+        var random = SeededRandom(seed: seed)
         try await LoneMessages.run { messages in
             let history = RecordedHistory()
             let witness = Witness(history)
             // The first commit makes the database: no load meets that.
-            let count = Int.random(in: 2...40)
+            let count = Int.random(in: 2...passingsMax, using: &random)
             try await messages.start(failpoints: "\(failpoint)=error@\(count)")
             let watching = try await witness.attend(messages.client())
-            try await RandomLoad(history: history, seed: UInt64(count)).run { messages.client() }
+            try await RandomLoad(history: history, seed: random.next()).run { messages.client() }
             #expect(await messages.program.exitCode() == 74)
             try await watching.value
             #expect(messages.log.contains("the store has failed"))
@@ -63,6 +69,7 @@ struct FailingDiskTests {
                 }
             }
             #expect(refused > 0)
+            #expect(messages.log.contains("this process will fail as it orders: store.read=error@40"))
             #expect(messages.log.contains("failpoint store.read: Input/output error"))
             #expect(try await reader.call(method: "service.health")["checks"]?["store"] == "open")
             await reader.close()

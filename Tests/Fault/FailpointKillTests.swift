@@ -13,6 +13,7 @@ struct FailpointKillTests {
         ("commit.beforeApply", 60), ("commit.afterApply", 60), ("commit.beforeSync", 40), ("commit.afterSync", 40),
         ("commit.beforePublish", 40), ("commit.afterPublish", 40), ("commit.beforeAnswer", 150),
         ("commit.afterAnswer", 150), ("events.beforeSend", 40), ("events.afterSend", 40),
+        ("commit.beforeTake", 4), ("commit.afterTake", 4),
     ]
 
     @Test func nothingThatWasAnsweredOrSeenIsLost() async throws {
@@ -36,7 +37,7 @@ struct FailpointKillTests {
                     try await watching.value
                     kills += 1
                     if kills % 3 == 0 { try await dieInRecovery(messages, &kills) }
-                    let (code, result) = try await messages.verify()
+                    let (code, result) = try await verify(messages, after: name)
                     #expect(code == 0, "\(name): \(result.encodedText)")
                 }
             }
@@ -48,6 +49,20 @@ struct FailpointKillTests {
                     + "\(summary.reads) reads, \(summary.mismatches) refused on condition; "
                     + "\(summary.seen) commits and \(summary.states) states seen by others; losses: \(summary.losses)")
         }
+    }
+
+    /// A service that died near a large write may have left it to the next start to put its rows in their place.
+    private func verify(_ messages: LoneMessages, after name: String) async throws -> (Int32, JSONValue) {
+        let first = try await messages.program.run(["verify", "--data", messages.data, "--json"])
+        if name.hasSuffix("Take") {
+            #expect(first.log.contains("rows of a commit wait"), "\(name): \(first.code) \(first.log)")
+        }
+        if first.log.contains("rows of a commit wait") {
+            #expect(first.code == 74)
+            try await messages.start()
+            await messages.program.stop()
+        }
+        return try await messages.verify()
     }
 
     /// Dies again while it recovers.

@@ -9,9 +9,7 @@ import Testing
 /// its version, for nodes and for queries, also after listening again from a position.
 @Suite(.timeLimit(.minutes(10)))
 struct ListenerHistories {
-    static var seed: UInt64 {
-        ProcessInfo.processInfo.environment["HATO_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0...UInt64.max)
-    }
+    static let seed = SeededRandom.seed(of: "histories of listeners")
 
     static let rules = """
         {"rules": {"c": {"$room": {".indexOn": ["date", "author/name", ".value"]}}}}

@@ -1,5 +1,5 @@
 public import HatoModel
-public import HatoRPC
+import HatoRPC
 public import Logging
 
 /// What auth takes from the world: the time, chance, the log.

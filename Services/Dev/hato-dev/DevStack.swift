@@ -20,7 +20,10 @@ struct DevStack: RunningService {
     private let stores: Stores
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
+        let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
+        if let problem { throw SettingsError(problem) }
+        // Before anything is begun that would have to be ended.
+        let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
         let folder = try DevFolder(start.settings)
         do {
             let keys = try folder.administratorKeys()
@@ -31,7 +34,7 @@ struct DevStack: RunningService {
             let parts = Parts(start: start, folder: folder, keys: keys, stores: stores)
             let auth = try await parts.startAuth()
             let authAddress = ServiceAddress(host: auth.host, port: auth.port)
-            let messages = try await MessagesPart(parts, auth: authAddress)
+            let messages = try await MessagesPart(parts, auth: authAddress, rules: rules)
             let notifier = try await parts.startNotifier(auth: authAddress, messages: messages.address)
             return DevStack(folder: folder, auth: auth, messages: messages, notifier: notifier, stores: stores)
         } catch {
@@ -75,10 +78,10 @@ struct DevStack: RunningService {
             var options = RocksDBOptions()
             options.memory = RocksDBMemory()
             options.memtableShare = 0.125
-            auth = try RocksDBStore.open(folder: try folder.store("auth"), options: options)
-            notifier = try RocksDBStore.open(folder: try folder.store("notifier"), options: options)
+            auth = try RocksDBStore.open(folder: try folder.store("auth"), of: "auth", options: options)
+            notifier = try RocksDBStore.open(folder: try folder.store("notifier"), of: "notifier", options: options)
             options.memtableShare = 0.75
-            messages = try RocksDBStore.open(folder: try folder.store("messages"), options: options)
+            messages = try RocksDBStore.open(folder: try folder.store("messages"), of: "messages", options: options)
         }
     }
 
@@ -141,7 +144,8 @@ struct MessagesPart: Sendable {
     private let link: RPCClient
     private let upkeep: Task<Void, Never>
 
-    init(_ parts: DevStack.Parts, auth: ServiceAddress) async throws {
+    /// - Parameter rules: for the default database; nil: as it has them, or those of `DefaultRules`.
+    init(_ parts: DevStack.Parts, auth: ServiceAddress, rules: String?) async throws {
         let link = RPCClient(RPCClientConfiguration(host: auth.host, port: auth.port))
         let identity = IdentityConfiguration(
             project: parts.start.settings["project"], keysFile: parts.folder.keysFile("messages"))
@@ -162,23 +166,28 @@ struct MessagesPart: Sendable {
         self.link = link
         // Lives as long as the service: `shutdown` cancels it.
         upkeep = Task { await authenticator.run() }
-        if let rules = parts.start.settings.text("rules") { try await setRules(rules, parts) }
+        guard let rules else { return }
+        do { try await setRules(rules, parts) } catch {
+            // Nothing of it is left that would write to the folder once that is gone.
+            await shutdown(grace: .zero)
+            throw error
+        }
     }
 
-    private func setRules(_ file: String, _ parts: DevStack.Parts) async throws {
-        let text = try DevRules.text(of: file)
+    private func setRules(_ text: String, _ parts: DevStack.Parts) async throws {
         let key = try parts.folder.administratorKey()
         let client = RPCClient(RPCClientConfiguration(host: address.host, port: address.port).with(credential: key))
         do {
             _ = try await client.call(Messages.Rules.Set(rules: text))
         } catch let error as RPCError {
-            throw SettingsError("setting rules: \(file): \(error.message)")
+            throw SettingsError("setting rules: \(parts.start.settings["rules"]): \(error.message)")
         }
         await client.close()
     }
 
     func shutdown(grace: Duration) async {
         upkeep.cancel()
+        await upkeep.value
         await service.shutdown(grace: grace)
         await link.close()
     }

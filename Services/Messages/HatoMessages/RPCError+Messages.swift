@@ -28,12 +28,21 @@ enum MessagesError: Error, Sendable {
     case onDisconnectFull
     case tooManyExports(max: Int)
     case exportNotFound(String)
+    /// A handle is of another export, of this place.
+    case otherExport(database: DatabaseName, TreePath)
     case wrongRow(index: Int, String)
     case verifying
     case tooManyValues(parameter: String, max: Int)
     /// A client writes more than it may.
     case writesTooFast(WriteRate, retryAfterMs: Int)
     case stopping
+}
+
+extension MessagesError {
+    static func tooManyValues(of mutation: Mutation, max: Int) -> MessagesError {
+        let isUpdate = if case .update = mutation.operation { true } else { false }
+        return .tooManyValues(parameter: isUpdate ? "values" : "value", max: max)
+    }
 }
 
 extension MessagesError: RPCErrorConvertible {
@@ -51,7 +60,7 @@ extension MessagesError: RPCErrorConvertible {
             .compacted:
             listeningError
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
-        case .tooManyExports, .exportNotFound, .wrongRow, .verifying, .stopping: movingError
+        case .tooManyExports, .exportNotFound, .otherExport, .wrongRow, .verifying, .stopping: movingError
         case .tooManyValues(let parameter, let max):
             .invalidArgument(
                 parameter, reason: "too_many_values",
@@ -158,6 +167,11 @@ extension MessagesError: RPCErrorConvertible {
                 .notFound, reason: "export_not_found",
                 "The export \"\(handle)\" has ended; begin anew without snapshot",
                 data: ["parameter": "snapshot"])
+        case .otherExport(let database, let path):
+            .invalidArgument(
+                "snapshot", reason: "invalid_snapshot",
+                "This snapshot is of the export of \"\(path)\" of the database \"\(database)\"; "
+                    + "the first page of another export has none")
         case .wrongRow(let index, let problem):
             .invalidArgument("rows", reason: "invalid_row", "Row \(index) \(problem), e.g. [\"/title\", \"磯野家\"]")
         case .verifying:

@@ -64,7 +64,7 @@ final class NotifierService: Sendable {
     /// Shows what is not counted as it happens.
     func refreshFigures(_ authenticator: ServiceAuthenticator) async {
         var figures = NotifierMetrics.Figures()
-        figures.deadLetters = try? await outbox.deadCount()
+        figures.deadLetters = outbox.deadCount
         figures.followers = followers.count
         let statuses = (try? await feeds?.statuses()) ?? []
         figures.feeds = statuses.count

@@ -3,6 +3,9 @@ import NIOCore
 
 // Lines that take long to read: a line of 16 MiB may hold millions of values, which keep a loop for half a second and
 // with it every other connection. They are read by a thread for such work; what is behind them on their connection waits.
+//
+// Such a line is charged to its client for as long as it exists, also when its connection is gone: otherwise a peer that
+// closes and comes back with the next one would leave them behind for that thread, as many as it likes.
 
 extension ConnectionHandler {
     /// A line of so many bytes takes its loop a few milliseconds.
@@ -11,13 +14,19 @@ extension ConnectionHandler {
     func readElsewhere(_ line: ByteBuffer) {
         lineElsewhereBytes = line.readableBytes
         let (connection, limits) = (connection, server.limits)
+        let charge = server.budget.charge(line.readableBytes, to: account)
         server.runElsewhere {
+            defer { withExtendedLifetime(charge) {} }
+            // Nobody would hear the answer.
+            guard !connection.isClosed else { return }
             let read = Result { () throws(JSONError) in
                 try EnvelopeReader.read(
                     line.readableBytesUInt8Span, nestingMax: limits.nestingMax, batchEntriesMax: limits.batchEntriesMax)
             }
             connection.hub.post(
                 .run(connection) { handler in
+                    // What was read of it is counted from here on.
+                    defer { withExtendedLifetime(charge) {} }
                     handler.lineElsewhereBytes = 0
                     if handler.phase == .open || handler.phase == .finishing { handler.take(read) }
                 })

@@ -18,8 +18,11 @@ extension ConnectionHandler {
     /// One read brings at most so much: what the channel's buffers grow to, and `RPCServer` asks for one at a time.
     static let readBytesMax = 64 << 10
 
-    /// What this connection counts against the process; what its line has claimed is counted there.
-    private var heldBytes: Int { max(0, charged(lines.capacity) - claimedBytes) + unansweredBytes }
+    /// What this connection counts against the process; what its line has claimed, and what is read elsewhere, is
+    /// counted there.
+    private var heldBytes: Int {
+        max(0, charged(lines.capacity) - claimedBytes) + unansweredBytes - lineElsewhereBytes
+    }
 
     /// Requests that are not answered, and answers that are not taken: it becomes less by itself.
     private var unansweredBytes: Int {

@@ -13,6 +13,9 @@ import Synchronization
 /// - An end: where that leaves no room for anybody, one line in all may grow. Otherwise a memory full of unfinished
 ///   lines would stay full.
 ///
+/// Neither exception is made while complete lines are still being read elsewhere (`charge`), of that client or of all:
+/// they come to their end by themselves, and with them the room that is waited for.
+///
 /// Lines get three quarters of the limit; so all claims together leave room for answers. Claims that must wait are
 /// granted in the order in which they came, as far as the rules allow.
 ///
@@ -33,6 +36,7 @@ final class ProcessBudget: Sendable {
         var connections = 0
         /// The connection whose line may grow beyond the share.
         var overdrawn: UInt64?
+        var charges = 0
     }
 
     private struct State {
@@ -42,6 +46,7 @@ final class ProcessBudget: Sendable {
         var waiting: [UInt64] = []
         /// The connection whose line may grow although too little stays free.
         var overdrawn: UInt64?
+        var charges = 0
     }
 
     /// Given back in so small pieces, memory is not offered to those who wait until it adds up to as much.
@@ -91,6 +96,28 @@ final class ProcessBudget: Sendable {
         count(change, account)
         guard change < 0, waitingCount.load(ordering: .sequentiallyConsistent) > 0 else { return }
         if returned.wrappingAdd(-change, ordering: .relaxed).newValue >= Self.offeredBytesMin { offer() }
+    }
+
+    /// Counts bytes that may outlive their connection, until the value that is returned goes.
+    func charge(_ count: Int, to account: ClientAccount) -> BudgetCharge {
+        let account = enter(account.name)
+        changeCharges(of: account, by: 1)
+        add(count, to: account)
+        return BudgetCharge(count, of: account, in: self)
+    }
+
+    fileprivate func end(_ charge: BudgetCharge) {
+        changeCharges(of: charge.account, by: -1)
+        count(-charge.count, charge.account)
+        leave(charge.account)
+        if waitingCount.load(ordering: .sequentiallyConsistent) > 0 { offer() }
+    }
+
+    private func changeCharges(of account: ClientAccount, by change: Int) {
+        state.withLock { state in
+            state.charges += change
+            state.clients[account.name]?.charges += change
+        }
     }
 
     private func count(_ change: Int, _ account: ClientAccount) {
@@ -183,11 +210,11 @@ final class ProcessBudget: Sendable {
         let growth = wanted - claim.granted
         let name = claim.client.name
         if !leavesRoom(claim) {
-            guard state.overdrawn == nil || state.overdrawn == connection else { return false }
+            guard state.overdrawn.map({ $0 == connection }) ?? (state.charges == 0) else { return false }
             state.overdrawn = connection
         } else if claim.client.usedBytes + growth > clientMax {
-            let overdrawn = state.clients[name]?.overdrawn
-            guard overdrawn == nil || overdrawn == connection else { return false }
+            let client = state.clients[name]
+            guard client?.overdrawn.map({ $0 == connection }) ?? (client?.charges == 0) else { return false }
             state.clients[name]?.overdrawn = connection
         }
         claim.granted = wanted
@@ -250,6 +277,21 @@ final class ProcessBudget: Sendable {
         }
         for resume in resumed { resume() }
     }
+}
+
+/// Bytes that count for a client as long as this exists.
+final class BudgetCharge: Sendable {
+    fileprivate let count: Int
+    fileprivate let account: ClientAccount
+    private let budget: ProcessBudget
+
+    fileprivate init(_ count: Int, of account: ClientAccount, in budget: ProcessBudget) {
+        self.count = count
+        self.account = account
+        self.budget = budget
+    }
+
+    deinit { budget.end(self) }
 }
 
 /// What one client holds over all its connections.

@@ -6,9 +6,11 @@ import Synchronization
 /// - `format`: which layout this is, as text; written last when a store is created, read first when it is opened.
 /// - `lock`: taken while the store is open.
 /// - `answered`: see `AnsweredFile`.
+/// - `service`: whose data it is, e.g. `messages`.
 /// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
+/// - `copying/`: the database as links while a backup is taken.
 final class StoreFolder: Sendable {
     static let format = 1
 
@@ -20,6 +22,7 @@ final class StoreFolder: Sendable {
 
     var databasePath: String { path + "/rocksdb" }
     var preparedPath: String { path + "/prepared" }
+    var copyingPath: String { path + "/copying" }
 
     init(opening path: String) throws(StoreError) {
         self.path = path
@@ -29,7 +32,9 @@ final class StoreFolder: Sendable {
         if isNew {
             if names.contains("copy") { throw .corrupted("\(path) is a backup that was not written to its end") }
             let foreign = names.subtracting([
-                "lock", "answered", "answered.new", "format.new", "rocksdb", "prepared", "lost+found",
+                "lock", "answered", "answered.new", "format.new", "rocksdb", "prepared", "copying", "service",
+                "service.new",
+                "lost+found",
             ])
             if let name = foreign.min() {
                 throw .io(
@@ -41,6 +46,16 @@ final class StoreFolder: Sendable {
         let lock = try OpenFile(path + "/lock", access: .create)
         guard try lock.lock() else { throw .locked("\(path) is open in another process, or twice in this one") }
         self.lock = Mutex(lock)
+    }
+
+    /// Throws when the data is another service's; what is nobody's yet is `service`'s from now on.
+    func belong(to service: String) throws(StoreError) {
+        guard let owner = try BackupFolder.service(of: path) else {
+            return try BackupFolder.note(service, in: path)
+        }
+        if owner != service {
+            throw .io("\(path) is a store of \(owner), not of \(service); give each service a folder of its own")
+        }
     }
 
     static func checkFormat(_ path: String) throws(StoreError) {

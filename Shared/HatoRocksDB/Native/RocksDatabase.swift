@@ -87,14 +87,14 @@ final class RocksDatabase: @unchecked Sendable {
         return try body()
     }
 
-    /// Visits rows at `snapshot` with the database surely open.
+    /// Visits rows with the database surely open.
     func scanWhileOpen(
-        _ range: KeyRange, at snapshot: NativeSnapshot, reverse: Bool,
+        _ range: KeyRange, by options: consuming NativeReadOptions, reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
     ) throws {
         guard gate.enter() else { throw StoreError.closed(cause: nil) }
         defer { gate.leave() }
-        try scan(range, at: snapshot, reverse: reverse, visit)
+        try scan(range, by: options, reverse: reverse, visit)
     }
 
     // MARK: Writing (the writer's thread)
@@ -228,9 +228,17 @@ final class RocksDatabase: @unchecked Sendable {
         _ range: KeyRange, at snapshot: NativeSnapshot?, reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
     ) throws {
+        try scan(range, by: NativeReadOptions(snapshot: snapshot), reverse: reverse, visit)
+    }
+
+    /// - Parameter given: for this scan only.
+    private func scan(
+        _ range: KeyRange, by given: consuming NativeReadOptions, reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
+    ) throws {
         if range.isEmpty { return }
         try Failpoint.storeRead.passOrFail()
-        let options = NativeReadOptions(snapshot: snapshot)
+        let options = given
         // RocksDB keeps the addresses of the bounds, not their bytes: they stay put until the iterator is gone.
         try range.lower.withUnsafeBytes { lower in
             try (range.upper ?? Self.endOfKeys).withUnsafeBytes { upper in
@@ -301,7 +309,7 @@ final class RocksDatabase: @unchecked Sendable {
     func dropCommits(through version: UInt64) throws(StoreError) {
         let batch = WriteBatch(rows: commits, commits: commits, about: about)
         let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
-        batch.deleteRange(lower, upper)
+        batch.deleteRange(lower.span, upper.span)
         try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
         let last = version.bigEndianBytes
         try checked { hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0) }
@@ -326,15 +334,25 @@ final class RocksDatabase: @unchecked Sendable {
 
     // MARK: Copies and figures
 
-    /// Writes a database with everything applied so far to a folder that does not exist yet.
-    func copy(to folder: String) throws(StoreError) {
-        try whileNotCopied { () throws(StoreError) in try writeCopy(to: folder) }
+    /// Lays a database with everything applied so far out in `folder`, which does not exist yet and must be on the same
+    /// disk: its tables are links, the log is copied. Write out what is in memory before (`writeOut`): then there is
+    /// little to copy, and whoever puts prepared rows in their place hardly waits.
+    func link(to folder: String) throws(StoreError) {
+        try whileNotCopied { () throws(StoreError) in
+            let checkpoint = try checked { rocksdb_checkpoint_object_create(handle, $0) }
+            defer { rocksdb_checkpoint_object_destroy(checkpoint) }
+            // However long the log is: writing it out may have to wait for a compaction.
+            try checked { rocksdb_checkpoint_create(checkpoint, folder, .max, $0) }
+        }
     }
 
-    private func writeCopy(to folder: String) throws(StoreError) {
-        let checkpoint = try checked { rocksdb_checkpoint_object_create(handle, $0) }
-        defer { rocksdb_checkpoint_object_destroy(checkpoint) }
-        try checked { rocksdb_checkpoint_create(checkpoint, folder, 0, $0) }
+    /// Writes out what is only in memory and in the log.
+    func writeOut() throws(StoreError) {
+        let options = rocksdb_flushoptions_create()
+        defer { rocksdb_flushoptions_destroy(options) }
+        for family in [about, rows, commits] {
+            try checked { rocksdb_flush_cf(handle, options, family, $0) }
+        }
     }
 
     var statistics: [String: Double] {

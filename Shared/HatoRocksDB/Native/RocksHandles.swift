@@ -97,6 +97,9 @@ struct NativeReadOptions: ~Copyable {
         rocksdb_readoptions_set_read_tier(handle, 3)
     }
 
+    /// What is read from files does not stay in the block cache.
+    func leaveCache() { rocksdb_readoptions_set_fill_cache(handle, 0) }
+
     deinit { rocksdb_readoptions_destroy(handle) }
 }
 
@@ -160,16 +163,7 @@ struct WriteBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(handle) }
 
-    /// Forgets marks, too.
     func clear() { rocksdb_writebatch_clear(handle) }
-
-    func mark() { rocksdb_writebatch_set_save_point(handle) }
-
-    /// Forgets what was added since the last mark, and that mark.
-    func returnToMark() {
-        // There is always a mark: nothing can fail.
-        try? checked { rocksdb_writebatch_rollback_to_save_point(handle, $0) }
-    }
 
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
         key.withUnsafeBytes { key in
@@ -183,7 +177,7 @@ struct WriteBatch: ~Copyable {
         key.withUnsafeBytes { hato_batch_delete(handle, rows, $0.baseAddress, $0.count) }
     }
 
-    func deleteRange(_ lower: [UInt8], _ upper: [UInt8]) {
+    func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>) {
         lower.withUnsafeBytes { lower in
             upper.withUnsafeBytes { upper in
                 hato_batch_delete_range(handle, rows, lower.baseAddress, lower.count, upper.baseAddress, upper.count)

@@ -11,6 +11,10 @@ package enum Failpoint: String, CaseIterable, Sendable {
     case commitBeforeApply = "commit.beforeApply"
     case commitAfterApply = "commit.afterApply"
     case commitBeforeSync = "commit.beforeSync"
+    /// The log with a commit and the note of its prepared rows is synced; RocksDB has not been given them.
+    case commitBeforeTake = "commit.beforeTake"
+    /// It has them; their files are still there, and so is the note.
+    case commitAfterTake = "commit.afterTake"
     /// The log is synced; the `answered` file does not know yet.
     case commitAfterSync = "commit.afterSync"
     /// Durable and noted; no snapshot shows it.

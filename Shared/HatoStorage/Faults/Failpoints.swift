@@ -18,11 +18,13 @@ package enum Failpoints {
 
     static var isArmed: Bool { armed.load(ordering: .relaxed) }
 
-    /// Takes the orders of the environment; returns what is wrong with them, which must stop the start.
-    package static func arm(environment: [String: String]) -> String? {
+    /// Takes the orders of the environment; returns what is wrong with them, which must stop the start. Orders that are
+    /// taken are told to `warn`: nobody should wonder why a service dies that was told to.
+    package static func arm(environment: [String: String], warn: (_ orders: String) -> Void) -> String? {
         guard let text = environment[variable], !text.isEmpty else { return nil }
         do throws(FailpointProblem) {
             try arm(FailpointOrder.orders(in: text))
+            warn("\(variable) is set: this process will fail as it orders: \(text)")
             return nil
         } catch {
             return "\(variable): \(error.description)"

@@ -29,7 +29,7 @@ public struct BackupFolder: Sendable, Hashable {
         guard try hold.lock() else { throw .locked("\(desk) is taken") }
         let draft = desk + "/draft"
         let version = try store.backup(to: draft)
-        try Files.write(Array("\(service)\n".utf8), to: Self.serviceFile(in: draft))
+        try Self.note(service, in: draft)
         try Failpoint.backupBeforeRename.passOrFail()
         guard try Files.renameFolder(draft, to: target) else { return nil }
         Failpoint.backupAfterRename.pass()
@@ -49,7 +49,12 @@ public struct BackupFolder: Sendable, Hashable {
 
     private static let unfinished = ".new"
 
-    /// Whose backup lies in `folder`; nil when no backup of a service does.
+    /// Notes whose data `folder` holds.
+    package static func note(_ service: String, in folder: String) throws(StoreError) {
+        try Files.write(Array("\(service)\n".utf8), to: serviceFile(in: folder))
+    }
+
+    /// Whose data, or backup, lies in `folder`; nil when that is not noted.
     package static func service(of folder: String) throws(StoreError) -> String? {
         guard Files.exists(serviceFile(in: folder)) else { return nil }
         let text = String(decoding: try Files.read(serviceFile(in: folder)), as: UTF8.self)

@@ -17,13 +17,14 @@ extension Files {
                 try createNewFolder(to)
                 try copyFolder(from, to: to)
             } else {
-                try copy(from, to: to)
+                try copyFile(from, to: to)
             }
         }
         try syncFolder(of: target + "/.")
     }
 
-    private static func copy(_ source: String, to target: String) throws(StoreError) {
+    /// Its bytes are on disk when this returns; its name not yet.
+    package static func copyFile(_ source: String, to target: String) throws(StoreError) {
         let (from, to) = (try OpenFile(source, access: .read), try OpenFile(target, access: .createEmpty))
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var offset = 0
@@ -43,6 +44,16 @@ extension Files {
         }
         try syncFolder(of: target)
         return true
+    }
+
+    /// Moves a folder to a name that nothing has yet, to another disk by copying it; then all of it is on disk, and the
+    /// folder may still be there, too.
+    package static func moveFolder(_ path: String, to target: String) throws(StoreError) {
+        if rename(path, target) == 0 { return try syncFolder(of: target) }
+        guard errno == EXDEV else { throw failure("rename", path) }
+        try createNewFolder(target)
+        try copyFolder(path, to: target)
+        try syncFolder(of: target)
     }
 
     /// Removes the folder with all that is in it, as far as that goes: for what was left half done.

@@ -20,7 +20,6 @@ final class QueryHistory: Sendable {
         var queries: [SeenQuery] = []
         var answeredWrites: [Int: UInt64] = [:]
         var refusedQueries = 0
-        var progress: [Double] = []
     }
 
     private let state = Mutex(State())
@@ -35,14 +34,11 @@ final class QueryHistory: Sendable {
     func add(_ query: SeenQuery) { state.withLock { $0.queries.append(query) } }
     func wrote(_ id: Int, at version: UInt64) { state.withLock { $0.answeredWrites[id] = version } }
     func refusedQuery() { state.withLock { $0.refusedQueries += 1 } }
-    func isBuilding(_ progress: Double) { state.withLock { $0.progress.append(progress) } }
 
     var queries: [SeenQuery] { state.withLock { $0.queries } }
     var answeredWrites: [Int: UInt64] { state.withLock { $0.answeredWrites } }
     /// Queries that no built index could answer.
     var refusedQueries: Int { state.withLock { $0.refusedQueries } }
-    /// What was said of indexes while they were built.
-    var progress: [Double] { state.withLock { $0.progress } }
     var queryCount: Int { state.withLock { $0.queries.count } }
 }
 

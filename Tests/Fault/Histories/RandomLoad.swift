@@ -2,7 +2,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Clients that read, write, append and replace on condition, on few places, until the connection ends.
+/// Clients that read, write, append and replace on condition, on few places, until the connection ends. Some of what they
+/// write is so large that it is made ready before its turn.
 struct RandomLoad {
     static let keys = path("k")
     static let places = path("m")
@@ -76,11 +77,13 @@ private final class Worker {
         for _ in 0..<operationsMax {
             let id = history.nextID()
             let isGone =
-                switch Int.random(in: 0..<10, using: &random) {
-                case 0..<2: try await read(id)
-                case 2..<4: try await set(id)
-                case 4..<7: try await replace(id)
-                case 7..<8: try await update(id)
+                switch Int.random(in: 0..<100, using: &random) {
+                case 0..<19: try await read(id, anyKey())
+                case 19: try await read(id, anyLargePlace())
+                case 20..<38: try await set(id)
+                case 38..<40: try await setLarge(id)
+                case 40..<70: try await replace(id)
+                case 70..<80: try await update(id)
                 default: try await push(id)
                 }
             if isGone { return await client.close() }
@@ -92,10 +95,13 @@ private final class Worker {
         RandomLoad.path("k", "k\(Int.random(in: 0..<4, using: &random))")
     }
 
+    private func anyLargePlace() -> TreePath {
+        RandomLoad.path("large", "l\(Int.random(in: 0..<2, using: &random))")
+    }
+
     // MARK: Requests; each returns whether the service is gone
 
-    private func read(_ id: Int) async throws -> Bool {
-        let path = anyKey()
+    private func read(_ id: Int, _ path: TreePath) async throws -> Bool {
         return try await ask(id, .read(path), "messages.get", ["path": .string(path.text), "etag": true]) { result in
             let value = result["value"] ?? .null
             self.known[path] = (result["etag"]?.string ?? "", value)
@@ -109,9 +115,27 @@ private final class Worker {
             id, .write([(path, value)]), "messages.set", ["path": .string(path.text), "value": value], Self.written)
     }
 
+    /// Over what is there, of which it leaves nothing: more nodes than the writer makes ready in its turn, now and then few.
+    private func setLarge(_ id: Int) async throws -> Bool {
+        let path = anyLargePlace()
+        let count =
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: 3
+            // Planned before its turn.
+            case 1: Int.random(in: 2_001...2_400, using: &random)
+            // So many rows are prepared in a file.
+            default: Int.random(in: 8_200...8_500, using: &random)
+            }
+        var object: JSONObject = ["id": .number(Double(id))]
+        for number in 0..<count { object.append("n\(10_000 + number)", .number(Double(id))) }
+        let value = JSONValue.object(object)
+        return try await ask(
+            id, .write([(path, value)]), "messages.set", ["path": .string(path.text), "value": value], Self.written)
+    }
+
     private func replace(_ id: Int) async throws -> Bool {
         let (path, value) = (anyKey(), JSONValue.number(Double(id)))
-        guard let known = known[path] else { return try await read(id) }
+        guard let known = known[path] else { return try await read(id, path) }
         return try await ask(
             id, .write([(path, value)], expecting: known.value), "messages.set",
             ["path": .string(path.text), "value": value, "ifMatch": .string(known.etag)]

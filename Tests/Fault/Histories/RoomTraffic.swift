@@ -157,10 +157,8 @@ struct RoomTraffic {
         }
     }
 
-    /// Notes how far the indexes are built; whether all are ready.
-    func watchBuild(_ client: RPCClient) async throws -> Bool {
-        let list = try await client.call(Messages.Indexes.List())
-        for index in list where index.state == .building { history.isBuilding(index.progress) }
-        return list.allSatisfy { $0.state == .ready }
+    /// Whether all indexes are ready.
+    func areIndexesBuilt(_ client: RPCClient) async throws -> Bool {
+        try await client.call(Messages.Indexes.List()).allSatisfy { $0.state == .ready }
     }
 }

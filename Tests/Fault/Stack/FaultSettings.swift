@@ -2,7 +2,7 @@ import Foundation
 import HatoTesting
 
 /// How hard the fault tests try; what `make test` does takes some seconds. The full run of a release is
-/// `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=5 HATO_FAULT_INCREMENTS=1000 HATO_FAULT_QUERIES=20000`. `HATO_FAULT_SEED`
+/// `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=20 HATO_FAULT_INCREMENTS=1000 HATO_FAULT_QUERIES=20000`. `HATO_FAULT_SEED`
 /// repeats a run's moments and values.
 enum FaultSettings {
     static let pushes = number("HATO_FAULT_PUSHES") ?? 300

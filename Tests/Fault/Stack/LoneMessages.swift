@@ -5,13 +5,14 @@ import HatoRPC
 import HatoTesting
 import Synchronization
 
-/// `hato-messages` by itself (nobody is at the port of auth), which dies where it is told to and comes back on the same
-/// port with the same data.
+/// `hato-messages` by itself (nobody is at the port of auth), which dies where it is told to and comes back with the same
+/// data. Each life has a port of its own: somebody else may have taken the last one's meanwhile.
 final class LoneMessages: Sendable {
     let folder: String
     let program: Program
     private let key: String
     private let settings: [String]
+    /// Of the life that began last.
     private let port = Mutex<Int>(0)
 
     var data: String { "\(folder)/data" }
@@ -47,7 +48,7 @@ final class LoneMessages: Sendable {
     /// The arguments of `serve`.
     var arguments: [String] {
         [
-            "serve", "--data", data, "--port", String(port.withLock { $0 }), "--auth", "127.0.0.1:1",
+            "serve", "--data", data, "--port", "0", "--auth", "127.0.0.1:1",
             "--admin-key-file", "\(folder)/admin-key", "--exit-with-stdin",
         ] + settings
     }
@@ -60,7 +61,7 @@ final class LoneMessages: Sendable {
         port.withLock { $0 = number }
     }
 
-    /// An administrator's.
+    /// An administrator's, for this life.
     func client() -> RPCClient {
         var configuration = RPCClientConfiguration(host: "127.0.0.1", port: port.withLock { $0 })
         configuration.reconnectDelayMax = .milliseconds(100)

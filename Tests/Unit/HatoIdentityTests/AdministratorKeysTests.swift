@@ -23,6 +23,12 @@ struct AdministratorKeysTests {
         #expect(error?.description.contains("short-secret") == false)
     }
 
+    @Test func keyThatIsNoTextIsRefused() throws {
+        let file = try TemporaryFile(first + "\u{1}", mode: 0o600)
+        let error = #expect(throws: SecretFileError.self) { try AdministratorKeys(file: file.path) }
+        #expect(error?.description.contains("is no text") == true)
+    }
+
     @Test func emptyAndMissingFilesAreRefused() throws {
         let file = try TemporaryFile("\n \n", mode: 0o600)
         #expect(throws: SecretFileError.self) { try AdministratorKeys(file: file.path) }

@@ -2,6 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
 import Testing
 
@@ -76,6 +77,35 @@ import Testing
         }
     }
 
+    /// The row of a large place stays as it is while small calls go into it.
+    @Test func smallCallsIntoALargePlaceComeBackInTheirOrder() async throws {
+        try await RunningMessages.with(rules: Self.rules) { running in
+            let line = try await RawLines.connect(running, as: "a")
+            let long = String(repeating: "x", count: 10_000)
+            try await line.ask("set", #""path":"/public","value":{"a":{"b":1,".priority":7},"long":"\#(long)"}"#)
+            let row = DisconnectRecord.key(
+                ofEntryAt: "/public", in: DatabaseID(rawValue: 1), connection: try running.leavingConnection())
+            let before = try running.store.snapshot().get(row)
+            #expect(before != nil)
+            // The last child takes its parent along, and with it the priority.
+            for (path, value) in [("a/b", "null"), ("a/c", "1"), ("d", "1"), ("d", #"{"e":2}"#), ("d/.priority", "3")] {
+                try await line.ask("set", #""path":"/public/\#(path)","value":\#(value)"#)
+            }
+            #expect(try running.store.snapshot().get(row) == before)
+            let expected: JSONValue = ["a": ["c": 1], "d": [".priority": 3, "e": 2], "long": .string(long)]
+            try await RunningMessages.with(store: try await running.killed()) { next in
+                let client = next.administrator
+                let value = try await client.call(Messages.Get(path: "/public", form: .export)).value
+                #expect(value == expected)
+                #expect(try next.keptRows().isEmpty)
+                await client.close()
+            }
+            line.end(.closed)
+            try await running.waitFor(["public": ["a": ["c": 1], "d": ["e": 2], "long": .string(long)]])
+            try await eventually("nothing is kept") { try running.keptRows().isEmpty }
+        }
+    }
+
     @Test func whatIsWrittenOrTakenBackLeavesNoRow() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             let line = try await RawLines.connect(running, as: "a")
@@ -94,6 +124,24 @@ import Testing
             line.end(.closed)
             try await running.waitFor(["public": ["end": 1]])
             #expect(try running.keptRows().isEmpty)
+        }
+    }
+
+    /// Else it would stay in the store, and the next start would write it over what came later.
+    @Test func whatCannotBeReadHoldsUpNothingElse() async throws {
+        let store = try UnreadableStore()
+        try await RunningMessages.with(rules: Self.rules, store: store) { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/public/unreadable/b", value: 0))
+            let line = try await RawLines.connect(running, as: "a")
+            for place in ["a", "unreadable/b", "c", "d"] {
+                try await line.ask("set", #""path":"/public/\#(place)","value":1"#)
+            }
+            store.hide("unreadable")
+            line.end(.closed)
+            try await running.waitFor(["public": ["a": 1, "c": 1, "d": 1, "unreadable": ["b": 0]]])
+            try await eventually("nothing is kept") { try running.keptRows().isEmpty }
+            await client.close()
         }
     }
 
@@ -156,6 +204,13 @@ extension RunningMessages {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try store.backup(to: folder)
         return try MemoryStore(restoring: folder)
+    }
+
+    /// The number of the connection that has left something.
+    fileprivate func leavingConnection() throws -> UInt64 {
+        let key = try #require(try keptRows().first)
+        guard case .caller(let connection, _) = try DisconnectRecord.Key(key) else { throw EndOfEvents() }
+        return connection
     }
 
     /// Keys of what connections have left in the store.

@@ -265,6 +265,38 @@ import Testing
         }
     }
 
+    /// Else it would be made ready on the event loop, and judged by the rules on the writer's thread.
+    @Test func whatIsTooLargeIsRefusedBeforeItIsLookedAt() async throws {
+        try await RunningMessages.with(
+            rules: Self.rules,
+            change: {
+                $0.limits.onDisconnectBytesMax = 2_000
+                $0.limits.updatePathsMax = 3
+                $0.limits.writeValuesMax = 9
+            }
+        ) { running in
+            let line = try await RawLines.connect(running, as: "a")
+            func reason(_ method: String, _ params: String) async throws -> JSONValue? {
+                try await line.answer(method, params)["error"]?["data"]?["reason"]
+            }
+            func values(_ count: Int, _ value: String = "1") -> String {
+                "{" + (0..<count).map { #""k\#($0)":\#(value)"# }.joined(separator: ",") + "}"
+            }
+            // Nobody may write there, nor such a server value at all.
+            let wrong = #"{".sv":"later"}"#
+            for value in [values(40, wrong), values(40, "{}"), values(1, "[" + values(40) + "]")] {
+                #expect(try await reason("set", #""path":"/nowhere","value":\#(value)"#) == "on_disconnect_too_big")
+            }
+            #expect(
+                try await reason("update", #""path":"/nowhere","values":{"k":\#(values(40, wrong))}"#)
+                    == "on_disconnect_too_big")
+            #expect(
+                try await reason("update", #""path":"/nowhere","values":\#(values(4, wrong))"#) == "too_many_paths")
+            #expect(try await reason("set", #""path":"/nowhere","value":\#(values(10))"#) == "too_many_values")
+            #expect(try await reason("set", #""path":"/public","value":\#(values(9))"#) == nil)
+        }
+    }
+
     @Test func wrongInputIsRefusedByName() async throws {
         try await RunningMessages.with { running in
             let line = try await RawLines.connect(running, as: "a")

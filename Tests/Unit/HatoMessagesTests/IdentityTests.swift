@@ -53,6 +53,28 @@ import Testing
         }
     }
 
+    /// Who says again who he is keeps his right to read only as long as the rules give it to him.
+    @Test func rightOfWhoSaysAgainWhoHeIsStillEndsWithTheRules() async throws {
+        let rules = #"{"rules": {"users": {"$u": {".read": "auth.uid == $u", ".write": true}}}}"#
+        try await RunningMessages.with(rules: rules) { running in
+            let line = try await RawLines.connect(running)
+            for _ in 0..<2 {
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":0,"method":"session.authenticate","params":{"auth":"user:a"}}"#)
+                _ = try await line.next()
+            }
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"messages.listen","params":{"path":"/users/a"}}"#)
+            for _ in 0..<2 { _ = try await line.next() }
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":2,"method":"session.authenticate","params":{"auth":"user:a"}}"#)
+            _ = try await line.next()
+            _ = try await running.administrator.call(
+                Messages.Rules.Set(rules: #"{"rules": {".write": true}}"#))
+            #expect(try await line.next()["method"] == "messages.cancelled")
+            line.close()
+        }
+    }
+
     @Test func administratorSpeaksAsSomebodyElse() async throws {
         let rules = #"{"rules": {"users": {"$u": {".read": "auth.uid == $u"}}}}"#
         try await RunningMessages.with(rules: rules) { running in

@@ -36,6 +36,70 @@ import Testing
         }
     }
 
+    @Test func handleIsOfOnePlaceOfOneDatabase() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let name = try DatabaseName("b")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            _ = try await client.call(Messages.Set(database: name, path: "/", value: ["x": 1, "y": 2]))
+            var request = Messages.Export(database: name, path: "/", limit: 1)
+            let page = try await client.call(request)
+            (request.snapshot, request.after) = (page.snapshot, page.after)
+            for other in [
+                Messages.Export(path: "/", snapshot: page.snapshot, after: page.after),
+                Messages.Export(database: name, path: "/x", snapshot: page.snapshot),
+            ] {
+                let refused = await refusal { try await client.call(other) }
+                #expect(refused?.reason == "invalid_snapshot")
+                #expect(refused?.data["parameter"] == "snapshot")
+            }
+            // Of the new database the snapshot has nothing: the export would seem to be at its end.
+            _ = try await client.call(Messages.Databases.Drop(database: name))
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            let ended = await refusal { try await client.call(request) }
+            #expect(ended?.reason == "export_not_found")
+        }
+    }
+
+    @Test func pageFitsIntoAnAnswerWhateverItsTextsTakeAsJSON() async throws {
+        try await RunningMessages.with(change: {
+            $0.server.limits.responseBytesMax = 8_000
+            $0.limits.exportSnapshotsMax = 1
+        }) { running in
+            let client = running.administrator
+            var tree: JSONObject = [:]
+            for number in 10..<22 { tree["k\(number)"] = .string(String(repeating: "x", count: 150)) }
+            // Twice as long as JSON, then six times.
+            tree["k22"] = .string(String(repeating: "\"", count: 3_500))
+            for number in 23..<60 { tree["k\(number)"] = .string(String(repeating: "\u{1}", count: 150)) }
+            _ = try await client.call(Messages.Set(path: "/a", value: .object(tree)))
+            var request = Messages.Export(path: "/a", limit: 1_000)
+            var rows: [[JSONValue]] = []
+            repeat {
+                let page = try await client.call(request)
+                rows += page.rows
+                (request.snapshot, request.after) = (page.snapshot, page.after)
+            } while request.after != nil
+            #expect(rows == tree.members.map { [.string("/" + $0.name), $0.value] })
+        }
+    }
+
+    @Test func exportThatCannotBeginHoldsNoSnapshot() async throws {
+        try await RunningMessages.with(change: {
+            $0.server.limits.responseBytesMax = 2_000
+            $0.limits.exportSnapshotsMax = 1
+        }) { running in
+            let client = running.administrator
+            _ = try await client.call(
+                Messages.Set(path: "/a", value: ["b": .string(String(repeating: "\"", count: 1_500)), "c": 1]))
+            for _ in 0..<2 {
+                let refused = await refusal { try await client.call(Messages.Export(path: "/a")) }
+                #expect(refused?.reason == "too_big")
+            }
+            _ = try await client.call(Messages.Export(path: "/a/c"))
+        }
+    }
+
     @Test func exportNamesTheParameterThatIsWrong() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator
@@ -177,10 +241,11 @@ import Testing
         var limits = MessagesLimits()
         limits.exportIdleMs = 1_000
         let exports = ExportSnapshots(limits: limits)
-        let handle = try exports.open(try store.snapshot(), now: 0)
-        _ = try exports.snapshot(of: handle, now: 900)
-        _ = try exports.snapshot(of: handle, now: 1_800)
-        #expect(throws: MessagesError.self) { try exports.snapshot(of: handle, now: 2_900) }
+        let place = ExportSnapshots.Place(name: .default, database: DatabaseID(rawValue: 1), path: .root)
+        let handle = try exports.open(try store.snapshot(), of: place, now: 0)
+        _ = try exports.snapshot(of: handle, place, now: 900)
+        _ = try exports.snapshot(of: handle, place, now: 1_800)
+        #expect(throws: MessagesError.self) { try exports.snapshot(of: handle, place, now: 2_900) }
     }
 
     @Test func backupGoesUnderItsFolderOnly() async throws {

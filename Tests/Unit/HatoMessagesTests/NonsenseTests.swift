@@ -8,7 +8,10 @@ import Testing
 /// closed, nothing ends the service, and nothing is done by half: the seed is in every message.
 @Suite(.timeLimit(.minutes(5)))
 struct NonsenseTests {
-    private static let seeds: [UInt64] = [UInt64.random(in: 0 ... .max), 1, 2]
+    private static let seeds: [UInt64] = {
+        let first = SeededRandom.seed(of: "nonsense")
+        return (0..<3).map { first &+ $0 }
+    }()
 
     @Test(arguments: seeds)
     func requestsWithForeignValuesAreAnswered(seed: UInt64) async throws {

@@ -243,6 +243,20 @@ import Testing
         #expect(throws: MessagesError.self) { try allowances.take("user 69999", bytes: 1, now: 0) }
     }
 
+    @Test(arguments: [(writes: 2, bytes: 0), (writes: 0, bytes: 100)])
+    func whoHasToWaitIsNotForgottenForThoseWhoRest(limit: (writes: Int, bytes: Int)) throws {
+        var limits = MessagesLimits()
+        limits.clientWritesPerSecondMax = limit.writes
+        limits.clientBytesPerMinuteMax = limit.bytes
+        let allowances = WriteAllowances(limits)
+        for number in 0..<65_535 { try allowances.take("user \(number)", bytes: 1, now: 0) }
+        let now: Int64 = 60_000
+        for _ in 0..<2 { try allowances.take("debtor", bytes: 50, now: now) }
+        try allowances.take("one more", bytes: 1, now: now)
+        #expect(allowances.clientCount == 2)
+        #expect(throws: MessagesError.self) { try allowances.take("debtor", bytes: 1, now: now) }
+    }
+
     @Test func withoutASettingThereIsNoRate() async throws {
         let limits = MessagesLimits()
         #expect(WriteAllowances(limits).isOff)

@@ -30,6 +30,23 @@ import Testing
         }
     }
 
+    /// Who may write and not read learns nothing by writing what stands there perhaps.
+    @Test(
+        arguments: [
+            ["/inbox/pin", 4_711], ["/inbox/pin", [".sv": ["increment": 0]]], ["/inbox/none", nil],
+        ] as [JSONValue])
+    func versionDoesNotTellWhoMayNotReadWhetherAnythingChanged(write: JSONValue) async throws {
+        guard case .array(let parts) = write, let path = parts[0].string else { return }
+        try await RunningMessages.with(rules: #"{"rules": {"inbox": {".write": true}}}"#) { running in
+            _ = try await running.administrator.call(Messages.Set(path: "/inbox/pin", value: 4_711))
+            let set = Messages.Set(path: try TreePath(path), value: parts[1])
+            let before = running.store.version
+            #expect(try await running.user("masuo").call(set).version == before + 1)
+            #expect(try await running.administrator.call(set).version == before + 1, "nothing has changed")
+            #expect(try await running.administrator.call(Messages.Get(path: "/inbox")).value == ["pin": 4_711])
+        }
+    }
+
     @Test func updateReplacesDeepPathsInOneCommit() async throws {
         try await RunningMessages.with { running in
             let client = running.user("masuo")

@@ -95,6 +95,13 @@ import Testing
         try CompiledTrigger(trigger, limits: NotifierLimits())
     }
 
+    @Test func textsThatAreAlwaysEmptyAreRefused() throws {
+        var empty = trigger()
+        empty.notification = .init(title: "", body: nil)
+        let error = #expect(throws: RPCError.self) { try compiled(empty) }
+        #expect(error?.data["reason"] == "empty_notification")
+    }
+
     @Test func theAuthorIsNeverNotified() throws {
         let keys = ["u1", "u2", "u3"]
         #expect(try compiled(trigger()).uids(change(), keys: keys) == ["u2", "u3"])

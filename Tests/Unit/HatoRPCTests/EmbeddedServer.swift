@@ -12,7 +12,10 @@ final class EmbeddedServer {
     private let hub: LoopHub
     private var nextID: UInt64 = 1
 
-    init(_ change: (inout RPCLimits) -> Void) {
+    init(
+        runElsewhere: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
+        _ change: (inout RPCLimits) -> Void
+    ) {
         var configuration = RPCServerConfiguration(service: "check", version: "1")
         change(&configuration.limits)
         var router = RPCRouter()
@@ -20,7 +23,7 @@ final class EmbeddedServer {
         router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
         state = ServerState(
             configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, runElsewhere: { $0() })
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, runElsewhere: runElsewhere)
         hub = LoopHub(loop: loop, server: state)
     }
 

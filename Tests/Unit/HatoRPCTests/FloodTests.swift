@@ -1,6 +1,7 @@
 import HatoModel
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import HatoRPC
@@ -69,6 +70,27 @@ struct FloodTests {
         for _ in peers { for peer in peers { try peer.send() } }
         for peer in peers { #expect(try peer.received().utf8.count > 3 << 20) }
         #expect(server.state.budget.usedBytes == 0)
+    }
+
+    @Test func linesReadElsewhereCountAlthoughTheirConnectionsAreGone() throws {
+        let elsewhere = Mutex<[@Sendable () -> Void]>([])
+        let server = EmbeddedServer(runElsewhere: { body in elsewhere.withLock { $0.append(body) } }, Self.set)
+        let line = Array((Self.echo(3 << 20) + "\n").utf8)
+        for _ in 0..<20 {
+            let peer = try server.peer("mallory")
+            try peer.send(line)
+            peer.close()
+        }
+        // It came as far as its share; the rest had to wait, and went with its connections.
+        let count = elsewhere.withLock { $0.count }
+        #expect(count >= 3 && count * line.count <= Self.share)
+        #expect(server.state.budget.usedBytes >= count * (3 << 20))
+        let other = try server.peer("anna")
+        #expect(try other.ask(Self.echo()).contains(#""id":7"#))
+        while let body = elsewhere.withLock({ $0.popLast() }) { body() }
+        server.loop.run()
+        other.close()
+        #expect(server.state.budget.usedBytes == 0, "with the lines their charges go")
     }
 
     @Test func lineThatDoesNotGrowIsCutOffWhenItsClientWaits() throws {

@@ -5,7 +5,7 @@ import Testing
 /// Random expressions over random trees give what their definition gives: a value, or an error that fails the rule.
 @Suite struct RandomExpressionTests {
     @Test func randomExpressionsAreWhatTheirDefinitionSays() throws {
-        let seed = UInt64.random(in: 0...(.max))
+        let seed: UInt64 = 1
         var random = SplitMix(seed: seed)
         var counts: [Asking.Outcome: Int] = [:]
         for round in 0..<4_000 {

@@ -31,10 +31,14 @@ struct FailpointTests {
     }
 
     @Test func nothingOrderedIsNoProblem() {
-        #expect(Failpoints.arm(environment: [:]) == nil)
-        #expect(Failpoints.arm(environment: ["HATO_FAILPOINTS": ""]) == nil)
+        var warnings = 0
+        func arm(_ environment: [String: String]) -> String? {
+            Failpoints.arm(environment: environment) { _ in warnings += 1 }
+        }
+        #expect(arm([:]) == nil)
+        #expect(arm(["HATO_FAILPOINTS": ""]) == nil)
         #expect(
-            Failpoints.arm(environment: ["HATO_FAILPOINTS": "x"])
-                == "HATO_FAILPOINTS: 'x' is no order; write commit.beforeSync=kill@37")
+            arm(["HATO_FAILPOINTS": "x"]) == "HATO_FAILPOINTS: 'x' is no order; write commit.beforeSync=kill@37")
+        #expect(warnings == 0)
     }
 }

@@ -12,7 +12,8 @@ struct RunningAuth: RunningService {
     private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
+        let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
+        if let problem { throw SettingsError(problem) }
         var configuration = try AuthSettings.configuration(start.settings)
         configuration.backupFolder = start.settings.text("backup-dir").map {
             BackupFolder($0, service: AuthTarget.service)
@@ -20,7 +21,7 @@ struct RunningAuth: RunningService {
         let keys = try start.administratorKeys()
         let folder = start.settings["data"]
         try DataFolder.make(folder)
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: AuthTarget.service)
         do {
             let service = try await AuthService.open(
                 configuration, store: store, administratorKeys: keys,

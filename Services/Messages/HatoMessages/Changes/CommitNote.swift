@@ -18,18 +18,22 @@ final class CommitNote: Sendable {
     let disablesTriggers: Bool
     /// Over 1 MiB: its record is cut.
     let isLarge: Bool
+    /// About as many as telling of it takes.
+    let byteCount: Int
 
     /// First byte of a record: what `ChangeRecord` does not know.
     private static let withoutTriggers: UInt8 = 1
 
-    /// - Parameter cutChanges: as `ChangeRecord.cut` makes them.
-    init(version: UInt64, database: DatabaseID, plan: WritePlan, cutChanges: [PathChange]?, by write: Write) {
+    /// - Parameter cut: nil: to be cut here.
+    init(version: UInt64, database: DatabaseID, plan: WritePlan, cut: CutChanges?, by write: Write) {
         self.version = version
         self.database = database
         time = plan.time
         uid = write.caller.uid
         changes = plan.changes
-        self.cutChanges = cutChanges ?? ChangeRecord.cut(plan.changes)
+        let cut = cut ?? CutChanges(plan.changes)
+        cutChanges = cut.changes
+        byteCount = cut.byteCount
         disablesTriggers = write.disablesTriggers
         isLarge = self.cutChanges.contains { $0.isTruncated }
     }
@@ -45,6 +49,7 @@ final class CommitNote: Sendable {
         cutChanges = change.changes
         disablesTriggers = record.first == Self.withoutTriggers
         isLarge = changes.contains { $0.isTruncated }
+        byteCount = record.count
     }
 
     /// The note of a commit, live or read back; nil when it changed no tree. Throws when the record cannot be read.
@@ -59,5 +64,17 @@ final class CommitNote: Sendable {
         let change = ChangeRecord(
             version: version, time: time, uid: uid, database: String(database.rawValue), changes: cutChanges)
         return [disablesTriggers ? Self.withoutTriggers : 0] + change.encoded
+    }
+}
+
+/// Changes as followers are told them.
+struct CutChanges: Sendable {
+    let changes: [PathChange]
+    /// Of the nodes in the changes before they were cut.
+    let byteCount: Int
+
+    init(_ changes: [PathChange]) {
+        byteCount = ChangeRecord.byteCount(of: changes)
+        self.changes = ChangeRecord.cut(changes, of: byteCount)
     }
 }

@@ -48,9 +48,11 @@ final class CommitQueue: Sendable {
         let isLarge = write.mutation.isLarge(parts.limits)
         let comparesEtag = if case .etag? = write.mutation.condition { true } else { false }
         guard isLarge || comparesEtag else {
+            // What needs nothing but the time need not take the writer's.
+            let resolved = Result { try WritePlanner.resolve(write.mutation, at: parts.now()) }
             return submit(
-                from: session, watch: write.watch, { [self] transaction in try commit(write, in: transaction) },
-                answer: answer)
+                from: session, watch: write.watch,
+                { [self] transaction in try commit(write, resolved: resolved, in: transaction) }, answer: answer)
         }
         session.writeBegan()
         let arrival = Arrival(session, write.watch)
@@ -139,43 +141,48 @@ final class CommitQueue: Sendable {
             group: group.commits.count, through: group.snapshot.version, in: group.syncTime)
     }
 
+    /// What `WritePlanner.resolve` said of a write before its turn.
+    typealias Resolution = Result<ResolvedMutation?, any Error>
+
     /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
     /// conditional write.
     ///
-    /// - Parameter planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.
+    /// - Parameters:
+    ///   - planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.
+    ///   - ahead: nil when it was not asked.
     func commit(
-        _ write: Write, _ planned: PlannedWrite? = nil, in transaction: any StoreTransaction
+        _ write: Write, _ planned: PlannedWrite? = nil, resolved ahead: Resolution? = nil,
+        in transaction: any StoreTransaction
     ) throws -> String? {
         let database = try catalogue.forWriting(write.database)
         let reading: any StoreReading =
             if let watch = write.watch { CountedReading(reading: transaction, watch: watch) } else { transaction }
         let reader = StoreTreeReader(reading)
-        let now = parts.now()
+        let ready = try planned?.resolved ?? ahead?.get()
+        let now = ready?.now ?? parts.now()
         let history = CommitHistory(database: database.id, store: store, pending: pending, uid: write.caller.uid)
         var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
         judge.history = history
         judge.watch = write.watch
-        var resolved: ResolvedMutation
-        if let planned {
-            resolved = planned.resolved
-        } else {
-            resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
-            try judge.authorise(resolved, by: write.caller)
-        }
+        var resolved = try ready ?? database.planner.resolve(write.mutation, reading: reader, at: now)
+        if planned == nil { try judge.authorise(resolved, by: write.caller) }
         try judge.authorise(conditionOf: write.mutation, by: write.caller)
         resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
-        let ahead = try planned?.check(in: database, history, resolved, reader)
-        let plan = try ahead?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
-        guard !plan.isEmpty else { return plan.etag }
-        if let ahead {
-            database.planner.adopt(ahead)
+        let made = try planned?.check(in: database, history, resolved, reader)
+        let plan = try made?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
+        if plan.isEmpty {
+            // That nothing has changed, as an old version would say, tells what is stored.
+            guard try judge.hidesOutcome(of: resolved, from: write.caller) else { return plan.etag }
+        }
+        if let made {
+            database.planner.adopt(made)
             planned?.applyRows(to: transaction)
         } else {
             plan.rows.apply(to: StoreRows(transaction))
         }
         let note = CommitNote(
             version: transaction.nextVersion, database: database.id, plan: plan,
-            cutChanges: ahead == nil ? nil : planned?.cutChanges, by: write)
+            cut: made == nil ? nil : planned?.cutChanges, by: write)
         transaction.record(note.record.span)
         transaction.attach(note)
         pending.append(note)

@@ -15,6 +15,7 @@ struct ExportPage {
     /// The path of the last row of the page before.
     let after: String?
     let rowsMax: Int
+    /// Of a page as it is written: JSON may take several times what is stored. A row that is larger has a page to itself.
     let bytesMax: Int
 
     struct Page {
@@ -53,9 +54,9 @@ struct ExportPage {
         var paths = RowPaths(base: base)
         var writer = JSONWriter(capacity: 64 * min(rowsMax, 4_096))
         writer.beginArray()
-        var (rowCount, bytes, end, isCut) = (0, 0, End?.none, false)
+        var (rowCount, end, isCut) = (0, End?.none, false)
         try snapshot.scan(range, reverse: false) { key, value in
-            if end != nil, rowCount >= rowsMax || bytes > bytesMax {
+            if end != nil, rowCount >= rowsMax {
                 isCut = true
                 return .stop
             }
@@ -64,8 +65,12 @@ struct ExportPage {
             writer.write(utf8: paths.text.span)
             try TreeLeafCodec.write(value, to: &writer)
             writer.endArray()
+            // What may be too much is taken back below.
+            if end != nil, writer.count > bytesMax {
+                isCut = true
+                return .stop
+            }
             rowCount += 1
-            bytes += key.count + value.count
             if !paths.isPriority {
                 leaf = key.withUnsafeBufferPointer { Array($0) }
                 end = End(count: writer.count, path: paths.text)

@@ -1,10 +1,23 @@
+import HatoModel
 import HatoStorage
+import HatoTree
 import Synchronization
 
 /// The snapshots that exports page through, each under a handle; one that rests too long is let go, for it pins space.
+///
+/// A handle is of one place of one database. Under the same name there may be another database later, which the snapshot
+/// has nothing of: a page of that would look like the last one.
 final class ExportSnapshots: Sendable {
+    /// What is exported.
+    struct Place: Sendable, Hashable {
+        var name: DatabaseName
+        var database: DatabaseID
+        var path: TreePath
+    }
+
     private struct Entry {
         var snapshot: any StoreSnapshot
+        var place: Place
         var usedAt: Int64
     }
 
@@ -26,13 +39,13 @@ final class ExportSnapshots: Sendable {
     var count: Int { state.withLock { $0.entries.count } }
 
     /// A handle for `snapshot`, which nobody can guess.
-    func open(_ snapshot: any StoreSnapshot, now: Int64) throws(MessagesError) -> String {
+    func open(_ snapshot: any StoreSnapshot, of place: Place, now: Int64) throws(MessagesError) -> String {
         let handle: String? = state.withLock { state in
             expire(&state, now)
             guard state.entries.count < countMax else { return nil }
             state.last += 1
             let handle = "\(state.last)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
-            state.entries[handle] = Entry(snapshot: snapshot, usedAt: now)
+            state.entries[handle] = Entry(snapshot: snapshot, place: place, usedAt: now)
             return handle
         }
         guard let handle else { throw .tooManyExports(max: countMax) }
@@ -45,14 +58,22 @@ final class ExportSnapshots: Sendable {
         return parts.count == 2 && UInt64(parts[0]) != nil && UInt64(parts[1], radix: 36) != nil
     }
 
-    func snapshot(of handle: String, now: Int64) throws(MessagesError) -> any StoreSnapshot {
-        let snapshot: (any StoreSnapshot)? = state.withLock { state in
+    /// For the next page of the same place.
+    func snapshot(of handle: String, _ place: Place, now: Int64) throws(MessagesError) -> any StoreSnapshot {
+        let entry = state.withLock { state in
             expire(&state, now)
             state.entries[handle]?.usedAt = now
-            return state.entries[handle]?.snapshot
+            return state.entries[handle]
         }
-        guard let snapshot else { throw .exportNotFound(handle) }
-        return snapshot
+        guard let entry else { throw .exportNotFound(handle) }
+        guard entry.place.name == place.name, entry.place.path == place.path else {
+            throw .otherExport(database: entry.place.name, entry.place.path)
+        }
+        guard entry.place.database == place.database else {
+            close(handle)
+            throw .exportNotFound(handle)
+        }
+        return entry.snapshot
     }
 
     /// After the last page.

@@ -82,6 +82,10 @@ struct LargeWrites: Sendable {
             } catch is PlannedWrite.Outdated {
                 return attempt(number + 1, holder, steps)
             } catch {
+                // Writes before it may not have been in what it was planned on: asked once more behind them.
+                if number < Self.triesMax {
+                    return parts.store.submit({ _ in }) { _ in attempt(Self.triesMax, holder, steps) }
+                }
                 return refuse(error, holder, steps)
             }
             parts.store.submit({ try steps.commit(holder, holder.planned, $0) }) { result in

@@ -15,8 +15,8 @@ final class PlannedWrite: Sendable {
     private let refusal: MessagesError?
     /// Nil when it is refused, or can only be planned in its turn.
     private let ahead: AheadPlan?
-    /// The changes as the record keeps them.
-    let cutChanges: [PathChange]
+    /// The changes as the record keeps them, and how many bytes they were before.
+    let cutChanges: CutChanges
     /// Instead of the rows of the plan.
     private let prepared: [any PreparedRows]?
     private let database: DatabaseID
@@ -56,7 +56,7 @@ final class PlannedWrite: Sendable {
         indexes = database.indexes.definitions
         isRepeatable = if case .push(_, _, isClientKey: true) = write.mutation.operation { true } else { false }
         ahead = refusal == nil ? try database.planner.planAhead(resolved, reading: reader) : nil
-        cutChanges = ahead.map { ChangeRecord.cut($0.plan.changes) } ?? []
+        cutChanges = CutChanges(ahead?.plan.changes ?? [])
         prepared = try ahead.flatMap { try Self.prepare($0.plan.rows, parts.store) }
         validThrough = try Self.catchUp(from: snapshot.version, parts, database.id) { [ahead] changes in
             reads.isTouched(by: changes) || ahead?.basis.isTouched(by: changes) == true
@@ -96,7 +96,6 @@ final class PlannedWrite: Sendable {
     func check(
         in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ reader: StoreTreeReader
     ) throws -> AheadPlan? {
-        if refusal != nil, isRepeatable { throw Outdated() }
         guard database.id == self.database, database.record.rules.hasSameBytes(as: rules),
             database.indexes.definitions == indexes,
             try !history.touched(
@@ -105,10 +104,19 @@ final class PlannedWrite: Sendable {
                     reads.isTouched(by: changes) || ahead?.basis.isTouched(by: changes) == true
                 })
         else { throw Outdated() }
-        if let refusal { throw refusal }
+        if let refusal {
+            if isRepeatable, try isTaken(in: database, reader) { throw Outdated() }
+            throw refusal
+        }
         guard let ahead else { return nil }
         try database.planner.check(ahead, of: resolved, reading: reader, history: history)
         return ahead
+    }
+
+    /// Whether something stands where a push goes: perhaps what it wrote itself when it came for the first time.
+    private func isTaken(in database: Database, _ reader: StoreTreeReader) throws -> Bool {
+        guard let place = resolved.rulesTargets.first?.path else { return false }
+        return try StoredData(reader, codec: database.codec).exists(at: place)
     }
 
     func applyRows(to transaction: any StoreTransaction) {
@@ -120,12 +128,17 @@ final class PlannedWrite: Sendable {
 extension Mutation {
     /// Values of so many nodes take the writer less than some milliseconds to make ready and to judge.
     private static let nodesMax = 2_000
+    /// Text of so many bytes is as much work as one node.
+    private static let textBytesPerNode = 256
 
     /// Whether it is worth looking at before its turn.
     func isLarge(_ limits: MessagesLimits) -> Bool {
-        let nodesMax = min(Mutation.nodesMax, limits.writeValuesMax)
-        var left = nodesMax
-        forEachValue { $0.countDown(&left, isNode: { _ in true }) }
+        var left = min(Mutation.nodesMax, limits.writeValuesMax)
+        forEachValue { value in
+            value.countDown(&left) { node in
+                if case .string(let text) = node { 1 + text.utf8.count / Mutation.textBytesPerNode } else { 1 }
+            }
+        }
         return left < 0
     }
 
@@ -135,8 +148,8 @@ extension Mutation {
         forEachValue { value in
             value.countDown(&left) { node in
                 switch node {
-                case .null, .array, .object: false
-                case .bool, .number, .string: true
+                case .null, .array, .object: 0
+                case .bool, .number, .string: 1
                 }
             }
         }
@@ -152,15 +165,15 @@ extension Mutation {
 }
 
 extension JSONValue {
-    /// Takes the number of its nodes that count from `left`, until nothing is left.
-    fileprivate func countDown(_ left: inout Int, isNode: (JSONValue) -> Bool) {
-        if isNode(self) { left -= 1 }
+    /// Takes what its nodes count for from `left`, until nothing is left.
+    fileprivate func countDown(_ left: inout Int, _ weight: (JSONValue) -> Int) {
+        left -= weight(self)
         guard left >= 0 else { return }
         switch self {
         case .array(let elements):
-            for element in elements where left >= 0 { element.countDown(&left, isNode: isNode) }
+            for element in elements where left >= 0 { element.countDown(&left, weight) }
         case .object(let object):
-            for member in object.members where left >= 0 { member.value.countDown(&left, isNode: isNode) }
+            for member in object.members where left >= 0 { member.value.countDown(&left, weight) }
         case .null, .bool, .number, .string: return
         }
     }

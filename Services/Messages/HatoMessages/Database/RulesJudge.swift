@@ -119,6 +119,13 @@ struct RulesJudge {
         return try !mayRead(mutation.path.child(TreeKey(key)), as: caller)
     }
 
+    /// Whether `caller` may not read all the places of a write, so that its answer must not tell whether it changed
+    /// anything. (Pushes hide what they find in their own way.)
+    func hidesOutcome(of resolved: ResolvedMutation, from caller: Caller) throws -> Bool {
+        if caller.isAdministrator || resolved.isPush { return false }
+        return try !resolved.rulesTargets.allSatisfy { try mayRead($0.path.node, as: caller) }
+    }
+
     // MARK: Reasons
 
     private func refusal(at path: TreePath, _ again: (inout RulesRecording) throws -> Void) throws -> MessagesError {

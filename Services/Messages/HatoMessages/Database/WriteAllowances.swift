@@ -9,6 +9,7 @@ import Synchronization
 /// is a write and a byte left, so one that is larger than what is left is taken, and paid for by waiting afterwards.
 final class WriteAllowances: Sendable {
     private struct Bucket {
+        /// Of what has no limit nothing is taken.
         var writes: Double
         /// Below zero after a write that was larger than what was left.
         var bytes: Double
@@ -40,8 +41,8 @@ final class WriteAllowances: Sendable {
         let refusal = buckets.withLock { buckets -> MessagesError? in
             var bucket = filled(buckets[client], now)
             if let refusal = self.refusal(bucket) { return refusal }
-            bucket.writes -= 1
-            bucket.bytes -= Double(bytes)
+            if writesPerSecond > 0 { bucket.writes -= 1 }
+            if bytesPerMinute > 0 { bucket.bytes -= Double(bytes) }
             if buckets.count >= Self.clientsMax, buckets[client] == nil { forgetSome(&buckets, now) }
             buckets[client] = bucket
             return nil

@@ -111,8 +111,7 @@ final class DisconnectEntries: Sendable {
         let changed = tree.isEmpty ? nil : KeptTree(database: database.id, tree: tree)
         state.withLock { $0.trees[database.name] = changed }
         if let kept, isOld {
-            store(
-                kept.tree.entries.map { .removed($0.write.path, $0.owner) }, of: kept.database, in: transaction)
+            store(kept.tree.entries.map(\.removal), of: kept.database, in: transaction)
         }
         store(steps, of: database.id, in: transaction)
     }
@@ -133,8 +132,7 @@ final class DisconnectEntries: Sendable {
 
     /// In the closure that writes what was taken, or drops it: its rows go.
     func wrote(_ write: DisconnectWrite, in transaction: any StoreTransaction) {
-        store(
-            write.batch.writes.map { .removed($0.path, write.batch.owner) }, of: write.database, in: transaction)
+        store(write.batch.removals, of: write.database, in: transaction)
     }
 
     /// In a write closure: who somebody is now.
@@ -146,18 +144,21 @@ final class DisconnectEntries: Sendable {
         _ steps: [DisconnectStep<DisconnectOwner>], of database: DatabaseID, in transaction: any StoreTransaction
     ) {
         var rows: [TreePath: DisconnectEntry<DisconnectOwner>?] = [:]
+        var amendments: [UInt64: DisconnectAmendment?] = [:]
         var owners: Set<DisconnectOwner> = []
         state.withLock { state in
             for step in steps {
                 switch step {
-                case .removed(let path, let owner):
+                case .removed(let path, let owner, let numbers):
                     rows[path] = .some(nil)
+                    for number in numbers { amendments[number] = .some(nil) }
                     state.stored[owner]?.rows -= 1
                     owners.insert(owner)
                 case .added(let entry):
                     rows[entry.write.path] = entry
                     state.stored[entry.owner, default: StoredOwner()].rows += 1
                     owners.insert(entry.owner)
+                case .amended(let amendment): amendments[amendment.number] = amendment
                 }
             }
         }
@@ -165,6 +166,14 @@ final class DisconnectEntries: Sendable {
             let key = DisconnectRecord.key(ofEntryAt: path, in: database, connection: connection)
             if let entry {
                 transaction.put(key, DisconnectRecord.entry(entry.write.node, by: entry.owner.number))
+            } else {
+                transaction.delete(key.span)
+            }
+        }
+        for (number, amendment) in amendments {
+            let key = DisconnectRecord.key(ofAmendment: number, in: database, connection: connection)
+            if let amendment {
+                transaction.put(key, DisconnectRecord.amendment(amendment))
             } else {
                 transaction.delete(key.span)
             }

@@ -27,9 +27,13 @@ struct DisconnectRemains {
             var trees: [DatabaseName: DisconnectEntries.KeptTree] = [:]
             var used: Set<UInt32> = []
             for (database, rows) in found.entries[connection] ?? [:] {
+                let amendments = found.amendments[connection]?[database] ?? []
                 guard let name = databases[database] else {
                     stale += rows.map {
                         DisconnectRecord.key(ofEntryAt: $0.write.path, in: database, connection: connection)
+                    }
+                    stale += amendments.map {
+                        DisconnectRecord.key(ofAmendment: $0.number, in: database, connection: connection)
                     }
                     continue
                 }
@@ -38,8 +42,13 @@ struct DisconnectRemains {
                     used.insert(row.number)
                     return DisconnectEntry(write: row.write, owner: owner)
                 }
+                let places = Set(rows.map(\.write.path))
+                guard amendments.allSatisfy({ places.contains($0.place) }) else {
+                    throw RecordError(record: "on disconnect")
+                }
                 count += entries.count
-                trees[name] = DisconnectEntries.KeptTree(database: database, tree: OwnedTree(entries: entries))
+                trees[name] = DisconnectEntries.KeptTree(
+                    database: database, tree: OwnedTree(entries: entries, amendments: amendments))
             }
             stale += owners.keys.filter { !used.contains($0) }.map {
                 DisconnectRecord.key(ofCaller: $0, connection: connection)
@@ -53,6 +62,7 @@ struct DisconnectRemains {
     private struct Found {
         var callers: [UInt64: [UInt32: (caller: Caller, number: UInt32)]] = [:]
         var entries: [UInt64: [DatabaseID: [(write: DeferredWrite, number: UInt32)]]] = [:]
+        var amendments: [UInt64: [DatabaseID: [DisconnectAmendment]]] = [:]
 
         mutating func add(_ key: DisconnectRecord.Key, _ value: [UInt8]) throws {
             switch key {
@@ -63,6 +73,11 @@ struct DisconnectRemains {
                 guard callers[connection] != nil else { throw RecordError(record: "on disconnect") }
                 entries[connection, default: [:]][database, default: []].append(
                     try DisconnectRecord.decodeEntry(value, at: path))
+            case .amendment(let connection, let database, let number):
+                // What it amends stands before it.
+                guard entries[connection]?[database] != nil else { throw RecordError(record: "on disconnect") }
+                amendments[connection, default: [:]][database, default: []].append(
+                    try DisconnectRecord.decodeAmendment(value, number: number))
             }
         }
     }

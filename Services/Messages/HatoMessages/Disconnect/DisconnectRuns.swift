@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Everything of a connection is one commit for each database, as one write of many places (and one more for every
 /// further person in whose name something was left). When such a commit is refused it is tried again in halves, until
-/// what may not be written stands alone; that is dropped, the rest is written. Each try is a write like any other, so
+/// what may not be written, or not be read, stands alone; that is dropped, the rest is written. Each try is a write like any other, so
 /// nobody else waits longer than for an update of the same size.
 ///
 /// The first try goes into the queue when the connection has closed, so it comes after everything the connection sent.
@@ -55,8 +55,10 @@ final class DisconnectRuns: Sendable {
     /// that was restored from a backup, with what came after the backup. Throws when that cannot be read.
     func finishFormerRun() async throws {
         let store = parts.store
-        let databases = Dictionary(
-            uniqueKeysWithValues: parts.catalogue.readable.map { ($0.value.id, $0.key) })
+        // In a damaged store two may have one id; that is for `verify` to tell.
+        let databases = Dictionary(parts.catalogue.readable.map { ($0.value.id, $0.key) }) { one, other in
+            one.rawValue < other.rawValue ? one : other
+        }
         let remains: DisconnectRemains = try await withCheckedThrowingContinuation { [totals] continuation in
             store.submitRead {
                 continuation.resume(
@@ -124,7 +126,9 @@ final class DisconnectRuns: Sendable {
         }
     }
 
-    /// Commits, or returns what to try instead. Throws when the store does.
+    /// Commits, or returns what to try instead. Throws when the store has closed: what is left is then for the next start.
+    /// Nothing else ends a run. What is left would stay in the store while nobody writes it, and the next start would
+    /// write it over what came later.
     private func again(
         _ write: DisconnectWrite, _ entries: DisconnectEntries, in transaction: any StoreTransaction
     ) throws -> [DisconnectWrite] {
@@ -138,15 +142,15 @@ final class DisconnectRuns: Sendable {
             entries.wrote(write, in: transaction)
             parts.metrics.wroteOnDisconnect(write.batch.writes.count)
             return []
-        } catch let error as StoreError {
-            throw error
+        } catch StoreError.closed(let cause) {
+            throw StoreError.closed(cause: cause)
         } catch {
             let halves = write.halves
             guard halves.isEmpty else { return halves }
             entries.wrote(write, in: transaction)
             parts.metrics.droppedOnDisconnect()
-            logger.debug(
-                "dropped what a connection left",
+            logger.log(
+                level: error is StoreError ? .error : .debug, "dropped what a connection left",
                 metadata: ["path": "\(write.batch.writes[0].path)", "error": "\(error)"])
             return []
         }

@@ -42,9 +42,11 @@ extension ListenerRegistry {
 
     private func begin(_ listener: Listener, _ request: Messages.Listen) {
         let first = request.etag.map { ListenerReading.Wanted.unlessEtag($0) } ?? .whole
-        guard let since = request.since, request.epoch == parts.store.epoch.description, let current,
-            !MissedScan.isTooFar(since, from: current.version, parts.limits)
-        else { return load(listener, first) }
+        guard let since = request.since, request.epoch == parts.store.epoch.description, let current else {
+            return load(listener, first)
+        }
+        listener.since = min(since, current.version)
+        guard !MissedScan.isTooFar(since, from: current.version, parts.limits) else { return load(listener, first) }
         listener.topic.addOther(listener, .loading)
         resuming.append(
             Resuming(
@@ -152,7 +154,7 @@ extension ListenerRegistry {
             if missed.isWhole || topic.key.query != nil { wanted = .whole }
         }
         listener.forgetMissed()
-        if let reading = topic.readings[wanted], reading.version >= topic.lastChanged {
+        if let reading = topic.readings[wanted], reading.version >= max(topic.lastChanged, listener.since) {
             reading.listeners.append(listener.id)
             return
         }

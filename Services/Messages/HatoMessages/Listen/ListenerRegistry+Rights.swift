@@ -33,6 +33,8 @@ extension ListenerRegistry {
     }
 
     func give(_ right: ReadRight?, to listener: Listener) {
+        // Taking the right of the only one who lives by it ends it.
+        guard listener.right !== right else { return }
         takeRight(of: listener)
         listener.right = right
         right?.listeners[listener.id] = listener
@@ -49,10 +51,11 @@ extension ListenerRegistry {
 
     /// Judges the rights that a group has put in doubt, in the state after it. Returns the listeners that go on but are
     /// shown only that state: between two of the commits they may have had no right.
-    func judge(_ doubts: [UInt64: Int], after before: UInt64) -> [Listener] {
+    func judge(_ doubts: RightDoubts, of group: CommitGroup, after before: UInt64) -> [Listener] {
+        let kept = doubts.first.keys.sorted().filter { id in rights[id].map { judge($0) } ?? false }
+        let unsure = kept.isEmpty ? [] : doubts.unsure(in: group, rights)
         var passedOver: [Listener] = []
-        for (id, count) in doubts.sorted(by: { $0.key < $1.key }) {
-            guard let right = rights[id], judge(right), count > 1 else { continue }
+        for right in kept.filter(unsure.contains).compactMap({ rights[$0] }) {
             for listener in right.listeners.values.sorted(by: { $0.id < $1.id }) {
                 switch listener.state {
                 case .live:
@@ -143,7 +146,7 @@ extension ListenerRegistry {
         guard let new = change.database,
             let old = last ?? topics.values.first(where: { $0.key.database == change.id })?.database
         else { return false }
-        return old.record.rules != new.record.rules
+        return !old.record.rules.hasSameBytes(as: new.record.rules)
     }
 
     /// Rules, indexes, or the end of a database: windows are read by the indexes there are now.

@@ -64,23 +64,23 @@ final class ListenerRegistry {
         // Nobody may be left although somebody was about to come.
         guard let before = current?.version else { return }
         var touched: [UInt64: [CommitNote]] = [:]
-        // How many commits may have changed what a right rests on.
-        var doubts: [UInt64: Int] = [:]
+        var doubts = RightDoubts()
         var changes: [DatabaseChange] = []
-        for commit in group.commits {
+        for (index, commit) in group.commits.enumerated() {
             if let change = commit.note as? DatabaseChange {
                 let last = changes.last { $0.id == change.id }?.database
                 changes.append(change)
                 guard hasOtherRules(change, than: last) else { continue }
-                for id in rights.all(of: change.id) { doubts[id, default: 0] += 1 }
+                doubts.add(rights.all(of: change.id), at: index)
+                doubts.noteRules(of: change.id, at: index)
             } else if let note = commit.note as? CommitNote, let trie = tries[note.database] {
                 for id in trie.matches(note.changes) { touched[id, default: []].append(note) }
-                for id in rights.touched(by: note.changes, in: note.database) { doubts[id, default: 0] += 1 }
+                doubts.add(rights.touched(by: note.changes, in: note.database), at: index)
             }
         }
         current = group.snapshot
         for change in changes { databaseChanged(change) }
-        let passedOver = judge(doubts, after: before)
+        let passedOver = judge(doubts, of: group, after: before)
         // The last of them may have been cancelled.
         guard !listeners.isEmpty || !followers.isEmpty else { return }
         for (id, notes) in touched.sorted(by: { $0.key < $1.key }) {
@@ -236,12 +236,13 @@ final class ListenerRegistry {
     func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
         for id in gathering[connection]?.sorted() ?? [] where version > 0 {
             // Its own writes end its gathering.
-            guard let listener = listeners[id], !listener.missed.isEmpty, listener.topic.lastChanged >= version
-            else { continue }
+            guard let listener = listeners[id], listener.topic.lastChanged >= version else { continue }
             switch listener.state {
             case .gathering:
+                guard !listener.missed.isEmpty else { continue }
                 heldAnswers.wait(connection, for: id, after: 0)
                 load(listener, .missed(listener.missed))
+            // What it lacks may be on its way already.
             case .loading: heldAnswers.wait(connection, for: id, after: 0)
             case .live, .waiting, .ended: break
             }

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRules
+import HatoStorage
 import HatoTree
 
 /// That somebody may read something: shared by all listeners of one caller to one topic. Lives on the publisher's
@@ -74,4 +75,39 @@ struct ReadRights {
 
     /// Those that may end by time alone, in order.
     var allTimed: [UInt64] { timed.sorted() }
+}
+
+/// Which rights the commits of one group have put in doubt, and by which of them first.
+struct RightDoubts {
+    /// By right: the place in the group of the first commit that touched what it rests on.
+    private(set) var first: [UInt64: Int] = [:]
+    /// By database: the place of the last commit that brought other rules.
+    private var lastRules: [DatabaseID: Int] = [:]
+
+    mutating func add(_ ids: some Sequence<UInt64>, at index: Int) {
+        for id in ids where first[id] == nil { first[id] = index }
+    }
+
+    mutating func noteRules(of database: DatabaseID, at index: Int) { lastRules[database] = index }
+
+    /// Those that may have been lost in between although they stand after the group.
+    ///
+    /// - Parameter rights: as judged after the group. Where no later commit touched what a right rests on now, the
+    ///   commit that put it in doubt left it standing: what it rests on was read as it was then.
+    func unsure(in group: CommitGroup, _ rights: ReadRights) -> Set<UInt64> {
+        guard let earliest = first.values.min() else { return [] }
+        var unsure: Set<UInt64> = []
+        for (id, index) in first {
+            if let database = rights[id]?.key.topic.database, let last = lastRules[database], last > index {
+                unsure.insert(id)
+            }
+        }
+        for (index, commit) in group.commits.enumerated().dropFirst(earliest + 1) {
+            guard let note = commit.note as? CommitNote else { continue }
+            for id in rights.touched(by: note.changes, in: note.database) {
+                if let doubted = first[id], doubted < index { unsure.insert(id) }
+            }
+        }
+        return unsure
+    }
 }

@@ -55,6 +55,7 @@ final class Topic {
     /// Commits that wait while something is worked out; nil: too many, so that all is read anew.
     private(set) var pending: [CommitNote]? = []
     private var pendingChanges = 0
+    private var pendingBytes = 0
     private var parked: [Parked] = []
     /// Connections whose answers wait for this topic.
     var waitingConnections: Set<UInt64> = []
@@ -77,6 +78,7 @@ final class Topic {
     private static let recentBytesMax = 1 << 20
     /// Changes that may wait; beyond, everything is read anew.
     private static let pendingMax = 10_000
+    private static let pendingBytesMax = 16 << 20
 
     init(id: UInt64, key: TopicKey, database: Database, version: UInt64) {
         self.id = id
@@ -101,13 +103,19 @@ final class Topic {
 
     func wait(_ notes: [CommitNote]) {
         pendingChanges += notes.reduce(0) { $0 + $1.changes.count }
-        if pendingChanges > Self.pendingMax { pending = nil } else { pending?.append(contentsOf: notes) }
+        pendingBytes += notes.reduce(0) { $0 + $1.byteCount }
+        if pendingChanges > Self.pendingMax || pendingBytes > Self.pendingBytesMax {
+            pending = nil
+        } else {
+            pending?.append(contentsOf: notes)
+        }
     }
 
     func takePending() -> [CommitNote]? {
         defer {
             pending = []
             pendingChanges = 0
+            pendingBytes = 0
         }
         return pending
     }

@@ -26,7 +26,8 @@ struct TopicUpdate: Sendable {
 
     var version: UInt64 { snapshot.version }
 
-    /// The members of a notification; nil when there is nothing to tell. When this throws, the window is as it was.
+    /// The members of a notification; nil when there is nothing to tell. When this throws, the window is as it was, or
+    /// has been moved already: moving it again changes nothing.
     mutating func work(_ meter: ReadingMeter? = nil) throws -> EncodedJSON? {
         let reading = NodeReading(database, in: snapshot, bytesMax: bytesMax, meter: meter)
         guard case .changes(let notes) = wanted else {
@@ -59,6 +60,8 @@ struct TopicUpdate: Sendable {
 
     /// Of a whole node: each commit tells its own.
     private func events(of notes: [CommitNote], _ reading: NodeReading) throws -> EncodedJSON? {
+        // More than a line may hold is told as what is there now, which is refused where that is too much as well.
+        if notes.reduce(0, { $0 + $1.byteCount }) > bytesMax { return try EventMembers.whole(key, reading) }
         var events: [ListenerEvent] = []
         for note in notes {
             switch ListenerUpdate(of: note.changes, at: key.path) {
@@ -75,10 +78,12 @@ struct TopicUpdate: Sendable {
 extension TopicUpdate {
     /// Changes that are told on the publisher's thread; of more, working out the events would hold up all listeners.
     private static let changesMax = 256
+    private static let changesBytesMax = 1 << 20
 
     /// Whether it takes long for sure.
     var isLong: Bool {
         guard case .changes(let notes) = wanted else { return true }
-        return notes.contains { $0.isLarge } || notes.reduce(0) { $0 + $1.changes.count } > Self.changesMax
+        return notes.reduce(0) { $0 + $1.byteCount } > Self.changesBytesMax
+            || notes.reduce(0) { $0 + $1.changes.count } > Self.changesMax
     }
 }

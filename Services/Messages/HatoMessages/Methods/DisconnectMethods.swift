@@ -29,6 +29,7 @@ struct DisconnectMethods: Sendable {
         let writes: [DeferredWrite]
         do {
             try parts.allowances.take(context, now: parts.now())
+            try checkSize(of: mutation)
             writes = try DeferredWrite.all(of: mutation)
         } catch {
             return reply.refuse(error)
@@ -47,6 +48,18 @@ struct DisconnectMethods: Sendable {
             }
         } answer: { result in
             reply.answer(result) { _ in Empty() }
+        }
+    }
+
+    /// What is too large is refused before anything is made of it: here others of the event loop would wait for that, and
+    /// on the writer's thread everybody.
+    private func checkSize(of mutation: Mutation) throws {
+        let limits = parts.limits
+        if case .update(let values) = mutation.operation { try limits.checkPaths(of: values) }
+        guard DeferredWrite.byteCount(of: mutation, upTo: limits.onDisconnectBytesMax) <= limits.onDisconnectBytesMax
+        else { throw MessagesError.onDisconnectTooBig(bytesMax: limits.onDisconnectBytesMax) }
+        guard mutation.valueCount(upTo: limits.writeValuesMax) <= limits.writeValuesMax else {
+            throw MessagesError.tooManyValues(of: mutation, max: limits.writeValuesMax)
         }
     }
 

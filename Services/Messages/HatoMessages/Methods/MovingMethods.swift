@@ -12,6 +12,8 @@ struct MovingMethods: Sendable {
     let backupFolder: BackupFolder?
 
     private static let exportRowsDefault = 1_000
+    /// What an answer has beside its result: an id of ordinary length, and the words of JSON-RPC.
+    private static let envelopeBytes = 128
 
     func add(to router: inout RPCRouter) {
         router.handleInOrder(Messages.Export.self) { export($0, $1, $2) }
@@ -59,9 +61,11 @@ struct MovingMethods: Sendable {
             let database = try view.database(request.database)
             try IssuedTexts.checkSnapshot(request.snapshot)
             let now = parts.now()
+            let place = ExportSnapshots.Place(
+                name: request.database ?? .default, database: database.id, path: request.path)
             let snapshot: any StoreSnapshot =
-                if let handle = request.snapshot { try exports.snapshot(of: handle, now: now) } else {
-                    view.lasting ?? view.snapshot
+                if let handle = request.snapshot { try exports.snapshot(of: handle, place, now: now) } else {
+                    (view.lasting ?? view.snapshot).uncached
                 }
             let limit = request.limit ?? Self.exportRowsDefault
             guard (1...parts.limits.exportRowsMax).contains(limit) else {
@@ -72,7 +76,7 @@ struct MovingMethods: Sendable {
                 database: database, path: request.path, after: request.after, rowsMax: limit,
                 bytesMax: parts.limits.responseBytesMax / 4
             ).read(snapshot)
-            let handle = try request.snapshot ?? exports.open(snapshot, now: now)
+            let handle = try request.snapshot ?? exports.open(snapshot, of: place, now: now)
             if page.after == nil { exports.close(handle) }
             // Written as it is read: most of an export's time would go into making values only to write them.
             var writer = JSONWriter(capacity: page.rows.count + 256)
@@ -86,6 +90,11 @@ struct MovingMethods: Sendable {
                 writer.write(after)
             }
             writer.endObject()
+            if request.snapshot == nil, writer.count > parts.limits.responseBytesMax - Self.envelopeBytes {
+                // Nobody would learn the handle.
+                exports.close(handle)
+                throw TreeError.tooBig(bytesMax: parts.limits.responseBytesMax)
+            }
             reply.succeed(encoded: EncodedJSON(writer))
         }
     }

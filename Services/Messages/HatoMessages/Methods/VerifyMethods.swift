@@ -21,7 +21,7 @@ struct VerifyMethods: Sendable {
 
     func add(to router: inout RPCRouter) {
         router.handleInOrder(Messages.Verify.self) { [self] _, context, reply in
-            reads.onReader(context, reply) { view in try start(at: view.snapshot, reply) }
+            reads.onReader(context, reply) { view in try start(at: view.lasting ?? view.snapshot, reply) }
         }
     }
 

@@ -48,11 +48,7 @@ struct WritingMethods: Sendable {
     }
 
     private func update(_ request: Messages.Update, _ context: RPCContext, _ reply: RPCReply<Messages.Update>) {
-        guard request.values.count <= limits.updatePathsMax else {
-            return reply.fail(
-                RPCError.invalidArgument(
-                    "values", reason: "too_many_paths", "An update names at most \(limits.updatePathsMax) places"))
-        }
+        do { try limits.checkPaths(of: request.values) } catch { return reply.fail(error) }
         write(.update(request.values, at: request.path), request.database, context) { result in
             switch result {
             case .success(let done): reply.succeed(Messages.Update.Result(version: done.version))
@@ -93,6 +89,15 @@ struct WritingMethods: Sendable {
             isByAdministrator: context.isByAdministrator,
             watch: slow.watch(context.method, database: database, path: mutation.path))
         queue.submit(write, from: sessions.session(of: context.connection), answer: answer)
+    }
+}
+
+extension MessagesLimits {
+    /// The places that an update names.
+    func checkPaths(of values: JSONObject) throws(RPCError) {
+        guard values.count > updatePathsMax else { return }
+        throw .invalidArgument(
+            "values", reason: "too_many_paths", "An update names at most \(updatePathsMax) places")
     }
 }
 

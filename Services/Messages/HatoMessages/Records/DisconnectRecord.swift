@@ -2,12 +2,13 @@ import HatoModel
 import HatoStorage
 import HatoTree
 
-/// What is stored of what connections have left: a row for each place, and one for each person in whose name something
-/// was left.
+/// What is stored of what connections have left: a row for each place, one for each small call into a large one since, and
+/// one for each person in whose name something was left.
 ///
 /// ```
 /// 04 connection 01 number            who it is: `caller`
 /// 04 connection 02 id path           what is to be written at a path of a database: `entry`
+/// 04 connection 03 id number         what a later call made of such a row, in the order of the numbers: `amendment`
 /// ```
 /// All of it is gone when the connection has ended and its places are written. What a start finds is therefore of
 /// connections that ended with the process before it, whose numbers mean nothing any more; it is written and gone before
@@ -15,6 +16,7 @@ import HatoTree
 enum DisconnectRecord {
     private static let callers: UInt8 = 0x01
     private static let entries: UInt8 = 0x02
+    private static let amendments: UInt8 = 0x03
     private static let format: UInt8 = 1
 
     // MARK: Keys
@@ -36,9 +38,19 @@ enum DisconnectRecord {
         return encoder.bytes
     }
 
+    static func key(ofAmendment number: UInt64, in database: DatabaseID, connection: UInt64) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(raw: StoreKeys.disconnects(of: connection))
+        encoder.append(amendments)
+        encoder.append(database.rawValue)
+        encoder.append(number)
+        return encoder.bytes
+    }
+
     enum Key: Hashable {
         case caller(connection: UInt64, number: UInt32)
         case entry(connection: UInt64, database: DatabaseID, path: TreePath)
+        case amendment(connection: UInt64, database: DatabaseID, number: UInt64)
 
         init(_ bytes: [UInt8]) throws {
             var decoder = ByteDecoder(bytes)
@@ -50,6 +62,10 @@ enum DisconnectRecord {
             case DisconnectRecord.entries:
                 let path = try TreePath(String(decoding: decoder.rest(), as: UTF8.self))
                 self = .entry(connection: connection, database: DatabaseID(rawValue: number), path: path)
+            case DisconnectRecord.amendments:
+                guard let amendment = decoder.uint64() else { throw RecordError(record: "on disconnect") }
+                self = .amendment(
+                    connection: connection, database: DatabaseID(rawValue: number), number: amendment)
             default: throw RecordError(record: "on disconnect")
             }
         }
@@ -64,6 +80,7 @@ enum DisconnectRecord {
             switch try Key(key.withUnsafeBufferPointer { Array($0) }) {
             case .caller: _ = try decodeCaller(bytes)
             case .entry(_, _, let path): _ = try decodeEntry(bytes, at: path)
+            case .amendment(_, _, let number): _ = try decodeAmendment(bytes, number: number)
             }
             return true
         } catch {
@@ -88,6 +105,28 @@ enum DisconnectRecord {
         }
         let json = try JSONParser.parse(Array(decoder.rest()))
         return (DeferredWrite(path: path, kept: json), number)
+    }
+
+    static func amendment(_ amendment: DisconnectAmendment) -> [UInt8] {
+        var encoder = ByteEncoder()
+        encoder.append(format)
+        encoder.append(counted: amendment.place.text.utf8)
+        encoder.append(counted: amendment.write.path.text.utf8)
+        var writer = JSONWriter()
+        writer.write(amendment.write.node.json)
+        encoder.append(raw: writer.bytes)
+        return encoder.bytes
+    }
+
+    static func decodeAmendment(_ bytes: [UInt8], number: UInt64) throws -> DisconnectAmendment {
+        var decoder = ByteDecoder(bytes)
+        guard decoder.byte() == format, let place = decoder.counted(), let path = decoder.counted() else {
+            throw RecordError(record: "on disconnect")
+        }
+        let json = try JSONParser.parse(Array(decoder.rest()))
+        let write = DeferredWrite(path: try TreePath(String(decoding: path, as: UTF8.self)), kept: json)
+        return DisconnectAmendment(
+            number: number, place: try TreePath(String(decoding: place, as: UTF8.self)), write: write)
     }
 
     /// The end of a token is not kept: whose token ended while the service lived is stored as nobody.

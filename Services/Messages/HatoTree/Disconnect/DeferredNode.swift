@@ -151,13 +151,53 @@ public struct DeferredWrite: Sendable, Hashable {
         // No row is read or written: any prefix will do.
         let codec = TreeKeyCodec(prefix: [0])
         let source = StoredNumbers(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
-        let targets = try WritePlanner(codec: codec).targets(of: mutation, source)
+        let targets = try WritePlanner.targets(of: mutation, source)
         let values: [JSONValue] =
             switch mutation.operation {
             case .set(let value), .push(let value, _, _): [value]
             case .update(let values): values.members.map(\.value)
             }
         return zip(targets, values).map { DeferredWrite(path: $0.path, node: DeferredNode(checked: $1)) }
+    }
+}
+
+extension DeferredWrite {
+    /// The bytes that `all` would keep of a mutation, and those of the nulls and the empty objects that it would let go,
+    /// without making anything of it; beyond `limit` it is not exact.
+    public static func byteCount(of mutation: Mutation, upTo limit: Int) -> Int {
+        var left = limit
+        switch mutation.operation {
+        case .set(let value), .push(let value, _, _): DeferredNode.takeBytes(of: value, from: &left)
+        case .update(let values):
+            for member in values.members where left >= 0 {
+                left -= member.name.utf8.count
+                DeferredNode.takeBytes(of: member.value, from: &left)
+            }
+        }
+        return limit - left
+    }
+}
+
+extension DeferredNode {
+    /// Takes what a value would have as its `byteCount` from `left`, until nothing is left.
+    fileprivate static func takeBytes(of json: JSONValue, from left: inout Int) {
+        left -= nodeBytes
+        switch json {
+        case .null: return
+        case .bool, .number, .string: left -= bytes(json)
+        case .array(let elements):
+            for element in elements where left >= 0 { takeBytes(of: element, from: &left) }
+        case .object(let object):
+            for member in object.members where left >= 0 {
+                switch member.name {
+                case ".priority", ".value": left -= bytes(member.value)
+                case ".sv": left -= bytes(json)
+                default:
+                    left -= member.name.utf8.count
+                    takeBytes(of: member.value, from: &left)
+                }
+            }
+        }
     }
 }
 

@@ -8,8 +8,16 @@ public import HatoModel
 ///   written still, each sibling for itself. A removal says nothing of siblings, so it is dropped as a whole.
 /// - Every entry has an owner, who is judged when it is written. Nothing is ever written into an entry of somebody else:
 ///   it is kept below that entry, and written after it.
+///
+/// Whoever keeps the entries elsewhere too is told of a small call into a large entry as an amendment to what he has, and
+/// of the whole entry again only when its amendments have become much.
 public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     private var root = Place()
+    private var lastAmendment: UInt64 = 0
+
+    /// The amendments of an entry have at most this part of its bytes, so that they take little room beside it and it is
+    /// told again once for so many bytes.
+    private static var amendedShare: Int { 4 }
 
     public init() {}
 
@@ -27,20 +35,27 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
         let path = write.path
         var steps: [DisconnectStep<Owner>] = []
         root.change(at: path.keys[...]) { place in
-            steps = place.entries(at: path).map { .removed($0.write.path, $0.owner) }
+            steps = place.entries(at: path).map(\.removal)
             if path.isPriority { place.priority = nil } else { place = Place() }
         }
-        guard let cover = root.cover(of: path), cover.owner == owner else {
+        guard let cover = root.cover(of: path), cover.entry.owner == owner else {
             let entry = DisconnectEntry(write: write, owner: owner)
             insert(entry)
             return steps + [.added(entry)]
         }
-        let inner = TreePath(uncheckedKeys: Array(path.keys.dropFirst(cover.depth)), isPriority: path.isPriority)
-        let node = cover.node.setting(write.node, at: inner)
-        root.change(at: path.keys.prefix(cover.depth)) { place in place.entry?.node = node }
         let place = path.prefix(cover.depth)
-        let entry = DisconnectEntry(write: DeferredWrite(path: place, node: node), owner: owner)
-        return steps + [.removed(place, owner), .added(entry)]
+        let amendment = DisconnectAmendment(number: lastAmendment + 1, place: place, write: write)
+        var entry = cover.entry
+        entry.amend(amendment)
+        if entry.amendedBytes <= entry.node.byteCount / Self.amendedShare {
+            lastAmendment = amendment.number
+            steps.append(.amended(amendment))
+        } else {
+            (entry.amendments, entry.amendedBytes) = ([], 0)
+            steps += [cover.entry.kept(at: place).removal, .added(entry.kept(at: place))]
+        }
+        root.change(at: place.keys[...]) { place in place.entry = entry }
+        return steps
     }
 
     /// - Parameter path: of a node.
@@ -52,16 +67,20 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
         root.cancel(at: path.keys[...])
         let after = entries(atOrBelow: scope)
         let (old, new) = (Set(before.map(\.write.path)), Set(after.map(\.write.path)))
-        return before.filter { !new.contains($0.write.path) }.map { .removed($0.write.path, $0.owner) }
+        return before.filter { !new.contains($0.write.path) }.map(\.removal)
             + after.filter { !old.contains($0.write.path) }.map { .added($0) }
     }
 
-    /// Every entry, as `init(entries:)` takes it.
+    /// Every entry.
     public var entries: [DisconnectEntry<Owner>] { entries(atOrBelow: .root) }
 
-    /// The tree that had these entries.
-    public init(entries: [DisconnectEntry<Owner>]) {
+    /// The tree that had these entries, as they were told, and then these amendments to them.
+    public init(entries: [DisconnectEntry<Owner>], amendments: [DisconnectAmendment] = []) {
         for entry in entries { insert(entry) }
+        for amendment in amendments.sorted(by: { $0.number < $1.number }) {
+            root.change(at: amendment.place.keys[...]) { place in place.entry?.amend(amendment) }
+            lastAmendment = amendment.number
+        }
     }
 
     private func entries(atOrBelow path: TreePath) -> [DisconnectEntry<Owner>] {
@@ -90,23 +109,61 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
 public struct DisconnectEntry<Owner: Hashable & Sendable>: Sendable {
     public var write: DeferredWrite
     public var owner: Owner
+    /// The numbers of those that are in `write` already.
+    public fileprivate(set) var amendments: [UInt64] = []
 
     public init(write: DeferredWrite, owner: Owner) {
         self.write = write
         self.owner = owner
     }
+
+    public var removal: DisconnectStep<Owner> { .removed(write.path, owner, amendments: amendments) }
 }
 
-/// What a call did to one entry. One that changes is removed and added.
+/// A call into an entry, for who keeps the entry as it was before.
+public struct DisconnectAmendment: Sendable, Hashable {
+    /// Rises from call to call.
+    public var number: UInt64
+    /// The path of the entry.
+    public var place: TreePath
+    /// Below it, or its priority.
+    public var write: DeferredWrite
+
+    public init(number: UInt64, place: TreePath, write: DeferredWrite) {
+        self.number = number
+        self.place = place
+        self.write = write
+    }
+
+    fileprivate var byteCount: Int {
+        write.node.byteCount + write.path.keys.reduce(0) { $0 + $1.text.utf8.count }
+    }
+}
+
+/// What a call did to one entry. One that is told anew is removed and added.
 public enum DisconnectStep<Owner: Hashable & Sendable>: Sendable {
-    case removed(TreePath, Owner)
+    case removed(TreePath, Owner, amendments: [UInt64])
     case added(DisconnectEntry<Owner>)
+    case amended(DisconnectAmendment)
 }
 
 /// Places that are written together, as one owner.
 public struct DisconnectBatch<Owner: Hashable & Sendable>: Sendable {
     public let owner: Owner
     public var writes: [DeferredWrite]
+    /// By the path of a write.
+    fileprivate var amendments: [TreePath: [UInt64]]
+
+    fileprivate init(_ owner: Owner, _ writes: [DeferredWrite], _ amendments: [TreePath: [UInt64]]) {
+        self.owner = owner
+        self.writes = writes
+        self.amendments = amendments
+    }
+
+    /// For when all of it is written.
+    public var removals: [DisconnectStep<Owner>] {
+        writes.map { .removed($0.path, owner, amendments: amendments[$0.path] ?? []) }
+    }
 
     /// All of them in one commit.
     public var mutation: Mutation {
@@ -120,7 +177,7 @@ public struct DisconnectBatch<Owner: Hashable & Sendable>: Sendable {
     public var halves: [DisconnectBatch] {
         guard writes.count > 1 else { return [] }
         let middle = writes.count / 2
-        return [writes[..<middle], writes[middle...]].map { DisconnectBatch(owner: owner, writes: Array($0)) }
+        return [writes[..<middle], writes[middle...]].map { DisconnectBatch(owner, Array($0), amendments) }
     }
 }
 
@@ -146,31 +203,46 @@ extension DisconnectTree {
         var node: DeferredNode
         var owner: Owner
         var pathBytes: Int
+        var amendments: [UInt64] = []
+        var amendedBytes = 0
+
+        mutating func amend(_ amendment: DisconnectAmendment) {
+            guard let inner = amendment.write.path.relative(to: amendment.place) else { return }
+            node = node.setting(amendment.write.node, at: inner)
+            amendments.append(amendment.number)
+            amendedBytes += amendment.byteCount
+        }
 
         var total: Total { Total(entries: 1, bytes: pathBytes + node.byteCount) }
 
         func kept(at path: TreePath) -> DisconnectEntry<Owner> {
-            DisconnectEntry(write: DeferredWrite(path: path, node: node), owner: owner)
+            var entry = DisconnectEntry(write: DeferredWrite(path: path, node: node), owner: owner)
+            entry.amendments = amendments
+            return entry
         }
     }
 
     private struct Cover {
         var depth: Int
-        var node: DeferredNode
-        var owner: Owner
+        var entry: Entry
     }
 
     private struct Gathered {
         var batches: [(layer: Int, batch: DisconnectBatch<Owner>)] = []
         private var places: [Int: [Owner: Int]] = [:]
 
-        mutating func append(_ write: DeferredWrite, by owner: Owner, layer: Int) {
-            if let place = places[layer]?[owner] {
-                batches[place].batch.writes.append(write)
+        mutating func append(_ entry: DisconnectEntry<Owner>, layer: Int) {
+            let (write, owner) = (entry.write, entry.owner)
+            let index: Int
+            if let known = places[layer]?[owner] {
+                index = known
             } else {
-                places[layer, default: [:]][owner] = batches.count
-                batches.append((layer, DisconnectBatch(owner: owner, writes: [write])))
+                index = batches.count
+                places[layer, default: [:]][owner] = index
+                batches.append((layer, DisconnectBatch(owner, [], [:])))
             }
+            batches[index].batch.writes.append(write)
+            if !entry.amendments.isEmpty { batches[index].batch.amendments[write.path] = entry.amendments }
         }
     }
 
@@ -195,7 +267,7 @@ extension DisconnectTree {
             var place = self
             var cover: Cover?
             for depth in 0...path.depth {
-                if let entry = place.entry { cover = Cover(depth: depth, node: entry.node, owner: entry.owner) }
+                if let entry = place.entry { cover = Cover(depth: depth, entry: entry) }
                 guard depth < path.depth, let child = place.children[path.keys[depth]] else { break }
                 place = child
             }
@@ -267,16 +339,14 @@ extension DisconnectTree {
         func gather(into gathered: inout Gathered, keys: [TreeKey], layer: Int) {
             var layer = layer
             if let entry {
-                let write = DeferredWrite(path: TreePath(uncheckedKeys: keys), node: entry.node)
-                gathered.append(write, by: entry.owner, layer: layer)
+                gathered.append(entry.kept(at: TreePath(uncheckedKeys: keys)), layer: layer)
                 layer += 1
             }
             for (key, child) in children.sorted(by: { $0.key < $1.key }) {
                 child.gather(into: &gathered, keys: keys + [key], layer: layer)
             }
             if let priority {
-                let path = TreePath(uncheckedKeys: keys, isPriority: true)
-                gathered.append(DeferredWrite(path: path, node: priority.node), by: priority.owner, layer: layer)
+                gathered.append(priority.kept(at: TreePath(uncheckedKeys: keys, isPriority: true)), layer: layer)
             }
         }
     }

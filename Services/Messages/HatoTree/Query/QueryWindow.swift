@@ -72,20 +72,28 @@ public struct QueryWindow: Sendable {
             touched.add(key, change.settledPath.relative(to: path) ?? .root)
         }
         guard !touched.keys.isEmpty else { return .nothing }
-        let changed: [Change]
+        do {
+            return ListenerEvent(try apply(touched, runner)).map { .events([$0]) } ?? .nothing
+        } catch TreeError.tooBig {
+            // The whole value may be written without making nodes of it, and it is known when that is too big.
+            content = try read(runner)
+            return .fresh
+        }
+    }
+
+    private mutating func apply(_ touched: TouchedChildren, _ runner: QueryRunner) throws -> [Change] {
+        var reading = ChangeReading(path: path, nodes: runner.nodes, bytesMax: runner.bytesMax)
         switch content {
-        case .everything:
-            changed = try touched.keys.flatMap { try touched.changes(of: $0, at: path, reading: runner) }
+        case .everything: return try touched.keys.flatMap { key in try reading.changes(of: key, touched) }
         case .keys(var keys):
-            let moves = try moves(keys, touched, runner)
+            let moves = try moves(keys, touched, runner, &reading)
             content = .everything  // so that the set is changed in place
             keys.subtract(moves.left)
             keys.formUnion(moves.come)
             content = .keys(keys)
-            changed = moves.changed
-        case .places(let places): changed = try move(places, touched, runner)
+            return moves.changed
+        case .places(let places): return try move(places, touched, runner, &reading)
         }
-        return ListenerEvent(changed).map { .events([$0]) } ?? .nothing
     }
 
     fileprivate typealias Change = (path: TreePath, node: TreeNode)
@@ -100,7 +108,7 @@ public struct QueryWindow: Sendable {
     // MARK: A range without a limit
 
     private func moves(
-        _ keys: Set<TreeKey>, _ touched: TouchedChildren, _ runner: QueryRunner
+        _ keys: Set<TreeKey>, _ touched: TouchedChildren, _ runner: QueryRunner, _ reading: inout ChangeReading
     ) throws -> (left: [TreeKey], come: [TreeKey], changed: [Change]) {
         var moves: (left: [TreeKey], come: [TreeKey], changed: [Change]) = ([], [], [])
         for key in touched.keys {
@@ -108,13 +116,13 @@ public struct QueryWindow: Sendable {
             let isIn = place.map(query.contains) ?? false
             switch (keys.contains(key), isIn) {
             case (true, true):
-                moves.changed += try touched.changes(of: key, at: path, reading: runner)
+                moves.changed += try reading.changes(of: key, touched)
             case (true, false):
                 moves.left.append(key)
                 moves.changed.append((TreePath(uncheckedKeys: [key]), .empty))
             case (false, true):
                 moves.come.append(key)
-                moves.changed.append(try whole(key, runner))
+                moves.changed.append(try reading.whole(key))
             case (false, false):
                 break
             }
@@ -125,7 +133,7 @@ public struct QueryWindow: Sendable {
     // MARK: A limit
 
     private mutating func move(
-        _ old: WindowPlaces, _ touched: TouchedChildren, _ runner: QueryRunner
+        _ old: WindowPlaces, _ touched: TouchedChildren, _ runner: QueryRunner, _ reading: inout ChangeReading
     ) throws -> [Change] {
         var moved: [TreeKey: SortPlace?] = [:]
         for key in touched.keys {
@@ -135,11 +143,11 @@ public struct QueryWindow: Sendable {
         var new = old
         let changed: [Change]
         if let shift = new.move(moved) {
-            changed = try changes(shift, touched, runner)
+            changed = try reading.changes(shift, touched)
         } else {
             guard case .places(let read) = try read(runner) else { return [] }
             new = read
-            changed = try changes(Self.shift(from: old.visible, to: new.visible, touched), touched, runner)
+            changed = try reading.changes(Self.shift(from: old.visible, to: new.visible, touched), touched)
         }
         content = .places(new)
         return changed
@@ -156,24 +164,46 @@ public struct QueryWindow: Sendable {
         }
         return shift
     }
+}
 
-    private func changes(
-        _ shift: WindowPlaces.Shift, _ touched: TouchedChildren, _ runner: QueryRunner
-    ) throws -> [Change] {
-        var changed: [Change] = shift.left.map { (TreePath(uncheckedKeys: [$0]), .empty) }
+/// Reads what an event says, as long as that is not too big for one.
+private struct ChangeReading {
+    /// The collection.
+    let path: TreePath
+    let nodes: NodeReader
+    private var room: NodeReader.Room
+
+    init(path: TreePath, nodes: NodeReader, bytesMax: Int) {
+        self.path = path
+        self.nodes = nodes
+        room = NodeReader.Room(bytesMax: bytesMax)
+    }
+
+    mutating func whole(_ key: TreeKey) throws -> QueryWindow.Change {
+        let child = TreePath(uncheckedKeys: path.keys + [key])
+        return (TreePath(uncheckedKeys: [key]), try nodes.node(at: child, taking: &room))
+    }
+
+    /// What is now at the places that were written in a child.
+    mutating func changes(of key: TreeKey, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
+        var changes: [QueryWindow.Change] = []
+        for place in touched.places(in: key) {
+            let absolute = TreePath(uncheckedKeys: path.keys + place.keys, isPriority: place.isPriority)
+            changes.append((place, try nodes.node(at: absolute, taking: &room)))
+        }
+        return changes
+    }
+
+    mutating func changes(_ shift: WindowPlaces.Shift, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
+        var changed: [QueryWindow.Change] = shift.left.map { (TreePath(uncheckedKeys: [$0]), .empty) }
         for (place, isNew) in shift.shown {
             if isNew {
-                changed.append(try whole(place.key, runner))
+                changed.append(try whole(place.key))
             } else {
-                changed += try touched.changes(of: place.key, at: path, reading: runner)
+                changed += try changes(of: place.key, touched)
             }
         }
         return changed
-    }
-
-    private func whole(_ key: TreeKey, _ runner: QueryRunner) throws -> Change {
-        let child = TreePath(uncheckedKeys: path.keys + [key])
-        return (TreePath(uncheckedKeys: [key]), try runner.nodes.node(at: child))
     }
 }
 
@@ -201,11 +231,6 @@ private struct TouchedChildren {
         placesByKey[key] = places.count > Self.placesMax ? [TreePath(uncheckedKeys: [key])] : places
     }
 
-    /// What is now at the places that were written in a child.
-    func changes(of key: TreeKey, at path: TreePath, reading runner: QueryRunner) throws -> [QueryWindow.Change] {
-        try (placesByKey[key] ?? []).map { place in
-            let absolute = TreePath(uncheckedKeys: path.keys + place.keys, isPriority: place.isPriority)
-            return (place, try runner.nodes.node(at: absolute))
-        }
-    }
+    /// None below another.
+    func places(in key: TreeKey) -> [TreePath] { placesByKey[key] ?? [] }
 }

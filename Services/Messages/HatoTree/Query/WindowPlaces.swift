@@ -22,7 +22,8 @@ struct WindowPlaces: Sendable {
     init(_ places: [SortPlace], limit: TreeQuery.Limit) {
         self.limit = limit
         self.places = places
-        byKey = Dictionary(uniqueKeysWithValues: places.map { ($0.key, $0) })
+        // A damaged index may name a child twice; that is for `verify` to tell.
+        byKey = Dictionary(places.map { ($0.key, $0) }) { first, _ in first }
         isWhole = places.count < Self.room(for: limit).count
     }
 

@@ -32,12 +32,15 @@ public struct ChangeRecord: Sendable, Hashable {
 extension ChangeRecord {
     /// The changes as a record keeps them and followers are told them, live or later: nodes beyond `nodeBytesMax` are
     /// replaced by their skeletons, in the order of the changes. What fits is kept, whatever did not fit before it.
-    public static func cut(_ changes: [PathChange]) -> [PathChange] {
-        var left = nodeBytesMax
-        for change in changes {
-            left -= (change.before?.byteCount ?? 0) + (change.after?.byteCount ?? 0)
-        }
-        return left >= 0 ? changes : cutEach(changes)
+    ///
+    /// - Parameter byteCount: of them, if it is known.
+    public static func cut(_ changes: [PathChange], of byteCount: Int? = nil) -> [PathChange] {
+        byteCount ?? self.byteCount(of: changes) <= nodeBytesMax ? changes : cutEach(changes)
+    }
+
+    /// Bytes of the keys and values of the nodes in them.
+    public static func byteCount(of changes: [PathChange]) -> Int {
+        changes.reduce(0) { $0 + ($1.before?.byteCount ?? 0) + ($1.after?.byteCount ?? 0) }
     }
 
     private static func cutEach(_ changes: [PathChange]) -> [PathChange] {

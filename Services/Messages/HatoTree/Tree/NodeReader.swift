@@ -14,14 +14,34 @@ public struct NodeReader {
     ///
     /// - Throws: `TreeError.tooBig` as soon as its rows have more than `bytesMax` bytes.
     public func node(at path: TreePath, bytesMax: Int = .max) throws -> TreeNode {
+        var room = Room(bytesMax: bytesMax)
+        return try node(at: path, taking: &room)
+    }
+
+    /// How much may be read of several nodes together.
+    struct Room {
+        let bytesMax: Int
+        private var left: Int
+
+        init(bytesMax: Int) {
+            self.bytesMax = bytesMax
+            left = bytesMax
+        }
+
+        fileprivate mutating func take(_ bytes: Int) throws(TreeError) {
+            left -= bytes
+            if left < 0 { throw .tooBig(bytesMax: bytesMax) }
+        }
+    }
+
+    /// The same, as one of several.
+    func node(at path: TreePath, taking room: inout Room) throws -> TreeNode {
         if path.isPriority { return try priority(at: path.node).map { .leaf($0.leaf) } ?? .empty }
         let base = codec.key(of: path)
         var cursor = RowCursor(base: base)
         var builder = TreeNodeBuilder()
-        var bytes = 0
         try scan(base) { key, value in
-            bytes += key.count - base.count + value.count
-            if bytes > bytesMax { throw TreeError.tooBig(bytesMax: bytesMax) }
+            try room.take(key.count - base.count + value.count)
             let kept = try cursor.advance(to: key)
             try builder.append(value, at: cursor, kept: kept)
             return .next

@@ -31,8 +31,20 @@ public struct WritePlanner: Sendable {
         _ mutation: Mutation, reading reader: any TreeReader, at now: Int64
     ) throws -> ResolvedMutation {
         let numbers = StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now)
-        let targets = try targets(of: mutation, numbers)
+        let targets = try Self.targets(of: mutation, numbers)
         return ResolvedMutation(mutation: mutation, now: now, targets: targets, reads: numbers.looks.reads)
+    }
+
+    /// The same before its turn, on any thread; nil when it rests on what is stored then, as increments do.
+    ///
+    /// - Throws: `TreeError`.
+    public static func resolve(_ mutation: Mutation, at now: Int64) throws -> ResolvedMutation? {
+        do {
+            return ResolvedMutation(
+                mutation: mutation, now: now, targets: try targets(of: mutation, TimeAlone(now: now)), reads: [])
+        } catch is TimeAlone.NeedsMore {
+            return nil
+        }
     }
 
     /// - Parameter reader: as `resolve` had it.
@@ -88,7 +100,7 @@ public struct WritePlanner: Sendable {
     // MARK: What is written where
 
     /// The places of a mutation with what will stand there, when it is well formed.
-    func targets(of mutation: Mutation, _ source: StoredNumbers) throws -> [WriteTarget] {
+    static func targets(of mutation: Mutation, _ source: some PlacedServerValueSource) throws -> [WriteTarget] {
         let path = mutation.path
         switch mutation.operation {
         case .set(let value):
@@ -106,8 +118,8 @@ public struct WritePlanner: Sendable {
         }
     }
 
-    private func updateTargets(
-        _ values: JSONObject, at path: TreePath, _ source: StoredNumbers
+    private static func updateTargets(
+        _ values: JSONObject, at path: TreePath, _ source: some PlacedServerValueSource
     ) throws -> [WriteTarget] {
         var targets: [WriteTarget] = []
         targets.reserveCapacity(values.count)
@@ -127,7 +139,9 @@ public struct WritePlanner: Sendable {
     }
 
     /// No path of an update may be at or above another. Sorted as rows, a path stands right before what lies below it.
-    private func refuseConflicts(_ targets: [WriteTarget]) throws {
+    private static func refuseConflicts(_ targets: [WriteTarget]) throws {
+        // No row is read or written: any prefix will do.
+        let codec = TreeKeyCodec(prefix: [0])
         let sorted = targets.map { codec.key(of: $0.path) }.enumerated().sorted {
             $0.element.lexicographicallyPrecedes($1.element)
         }
@@ -140,7 +154,7 @@ public struct WritePlanner: Sendable {
     }
 
     /// Says which parameter is wrong.
-    private func naming<Value>(_ parameter: String, _ body: () throws -> Value) throws -> Value {
+    private static func naming<Value>(_ parameter: String, _ body: () throws -> Value) throws -> Value {
         do {
             return try body()
         } catch let error as ArgumentError {
@@ -238,7 +252,8 @@ struct StoredEtag {
 /// A mutation with what it puts where.
 public struct ResolvedMutation: Sendable {
     private(set) var mutation: Mutation
-    let now: Int64
+    /// Milliseconds since 1970, the one time of the write.
+    public let now: Int64
     let targets: [WriteTarget]
     /// The stored numbers that increments were added to: what it was resolved with, of all that is stored.
     public let reads: [RulesRead]
@@ -248,6 +263,8 @@ public struct ResolvedMutation: Sendable {
         get { mutation.hidesStored }
         set { mutation.hidesStored = newValue }
     }
+
+    public var isPush: Bool { if case .push = mutation.operation { true } else { false } }
 
     /// What rules judge.
     public var rulesTargets: [RulesTarget] { targets.map { RulesTarget(path: $0.path, node: $0.node) } }
@@ -272,8 +289,28 @@ struct WriteTarget: Sendable {
     }
 }
 
+/// Server values for a node that stands somewhere.
+protocol PlacedServerValueSource: ServerValueSource {
+    /// The same for the node at `path`.
+    func at(_ path: TreePath) -> Self
+}
+
+/// Server values by the time of the write alone.
+struct TimeAlone: PlacedServerValueSource {
+    struct NeedsMore: Error {}
+
+    let now: Int64
+
+    func at(_: TreePath) -> TimeAlone { self }
+
+    func number(for value: ServerValue, at _: ServerValuePlace) throws -> Double {
+        guard case .timestamp = value else { throw NeedsMore() }
+        return Double(now)
+    }
+}
+
 /// Server values by what is stored and the time of the write.
-struct StoredNumbers: ServerValueSource {
+struct StoredNumbers: PlacedServerValueSource {
     /// Which stored numbers were looked at; of one resolution, on its thread.
     final class Looks {
         var reads: [RulesRead] = []

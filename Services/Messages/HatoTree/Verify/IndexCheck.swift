@@ -1,4 +1,4 @@
-public import HatoModel
+import HatoModel
 
 /// Compares an index with the tree it is of, both ways: every child has its row, and every row has its child.
 public struct IndexCheck {

@@ -16,7 +16,8 @@ struct RunningMessages: RunningService {
     private let upkeep: Task<Void, Never>
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
+        let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
+        if let problem { throw SettingsError(problem) }
         let keys = try start.administratorKeys()
         let auth = RPCClient(try start.clientConfiguration(to: "auth"))
         let folder = start.settings["data"]
@@ -36,7 +37,7 @@ struct RunningMessages: RunningService {
         configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: MessagesTarget.service)
         let service: MessagesServer
         do {
             service = try MessagesServer(

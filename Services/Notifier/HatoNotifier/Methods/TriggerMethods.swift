@@ -103,9 +103,13 @@ extension NotifierService {
         var result = Notifier.Triggers.Test.Result(matches: true)
         result.params = change.parameters
         result.recipients = uids
-        result.devices = try await store.read { snapshot in
-            try Set(uids).reduce(0) { try $0 + snapshot.devices(of: $1).count { $0.state == .active } }
-        }
+        // Without a text nothing is sent.
+        result.devices =
+            new == nil
+            ? 0
+            : try await store.read { snapshot in
+                try Set(uids).reduce(0) { try $0 + snapshot.devices(of: $1).count { $0.state == .active } }
+            }
         result.notification = new?.text
         result.data = new?.data
         result.collapseKey = new?.collapseKey

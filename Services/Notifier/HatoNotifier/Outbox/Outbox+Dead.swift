@@ -24,7 +24,7 @@ extension Outbox {
     func replay(_ choice: DeadChoice) async throws -> Int {
         let timeToLive = policy.timeToLive.milliseconds
         return try await forEachDead(choice) { draft, delivery in
-            draft.writes.delete(delivery.deadKey)
+            draft.leaveDead(delivery)
             _ = delivery.machine.replayed(at: draft.now, expiresAt: draft.now + timeToLive)
             try draft.enqueue(delivery)
         }
@@ -33,7 +33,7 @@ extension Outbox {
     /// Drops dead deliveries, chosen as for `replay`; returns how many.
     func drop(_ choice: DeadChoice) async throws -> Int {
         try await forEachDead(choice) { draft, delivery in
-            draft.writes.delete(delivery.deadKey)
+            draft.leaveDead(delivery)
             _ = delivery.machine.droppedByAdministrator(at: draft.now)
             try draft.writes.put(delivery.key, delivery)
             if let event = OutboxEvent(finished: delivery) { draft.writes.tell(event) }

@@ -68,9 +68,6 @@ extension Outbox {
         var nextDueAt: Int64?
     }
 
-    /// Deliveries that were given up.
-    func deadCount() async throws -> Int { try await store.read { try $0.count(.dead) } }
-
     func counts() async throws -> Counts {
         try await store.read { snapshot in
             let leased = try snapshot.rows(RecordKey(.leased)).map { RecordKey(.delivery).with($0.key.tail) }
@@ -140,7 +137,7 @@ extension OutboxDraft {
             writes.delete(NotificationRecord.key(id))
         }
         for delivery in deliveries {
-            if delivery.machine.state == .dead { writes.delete(delivery.deadKey) }
+            if delivery.machine.state == .dead { leaveDead(delivery) }
             writes.delete(delivery.key)
         }
     }

@@ -18,6 +18,8 @@ final class Outbox: Sendable {
     private let random: @Sendable () -> UInt64
     /// Deliveries that are not finished, so that accepting can be refused without counting rows.
     private let unfinished: Atomic<Int>
+    /// Deliveries that were given up: anybody may ask for the figures, and there may be a million of these.
+    private let givenUp: Atomic<Int>
     /// Told when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
 
@@ -26,14 +28,16 @@ final class Outbox: Sendable {
     static func open(
         _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics
     ) async throws -> Outbox {
-        let unfinished = try await store.read { try $0.count(.lane) }
-        let outbox = Outbox(store, configuration, metrics: metrics, unfinished: unfinished)
+        let (unfinished, givenUp) = try await store.read { (try $0.count(.lane), try $0.count(.dead)) }
+        let outbox = Outbox(store, configuration, metrics: metrics, unfinished: unfinished, givenUp: givenUp)
         try await outbox.reclaimLeases()
         return outbox
     }
 
-    private init(_ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, unfinished: Int)
-    {
+    private init(
+        _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, unfinished: Int,
+        givenUp: Int
+    ) {
         self.store = store
         policy = configuration.delivery
         limits = configuration.limits
@@ -41,9 +45,11 @@ final class Outbox: Sendable {
         random = configuration.random
         self.metrics = metrics
         self.unfinished = Atomic(unfinished)
+        self.givenUp = Atomic(givenUp)
     }
 
     var pending: Int { unfinished.load(ordering: .relaxed) }
+    var deadCount: Int { givenUp.load(ordering: .relaxed) }
 
     func onDue(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
 
@@ -67,10 +73,11 @@ final class Outbox: Sendable {
             draft.validity = policy.idempotency.milliseconds
             let outcome = try body(&draft)
             try draft.writes.apply(to: transaction)
-            return (outcome, draft.pendingChange, draft.writes.events, draft.hasEnqueued)
+            return (outcome, draft.pendingChange, draft.deadChange, draft.writes.events, draft.hasEnqueued)
         }
-        let (outcome, pendingChange, events, hasEnqueued) = committed.outcome
+        let (outcome, pendingChange, deadChange, events, hasEnqueued) = committed.outcome
         unfinished.add(pendingChange, ordering: .relaxed)
+        givenUp.add(deadChange, ordering: .relaxed)
         for event in events { metrics.count(event) }
         metrics.pendingIs(pending)
         if hasEnqueued { wake.withLock { $0 }() }

@@ -10,6 +10,8 @@ struct OutboxDraft {
     var writes = RecordWrites()
     /// By how much the number of unfinished deliveries changes.
     private(set) var pendingChange = 0
+    /// By how much the number of dead ones changes.
+    private(set) var deadChange = 0
     /// Whether something may be due that was not before.
     private(set) var hasEnqueued = false
     private var lanes: [Lane: [DeliveryRecord]] = [:]
@@ -180,9 +182,18 @@ struct OutboxDraft {
     private mutating func leaveLane(_ delivery: DeliveryRecord) throws {
         try writes.put(delivery.key, delivery)
         writes.delete(delivery.laneKey)
-        if delivery.machine.state == .dead { writes.put(delivery.deadKey, bytes: delivery.key.bytes) }
+        if delivery.machine.state == .dead {
+            writes.put(delivery.deadKey, bytes: delivery.key.bytes)
+            deadChange += 1
+        }
         if let event = OutboxEvent(finished: delivery) { writes.tell(event) }
         pendingChange -= 1
+    }
+
+    /// Takes a dead delivery out of the table of the dead.
+    mutating func leaveDead(_ delivery: DeliveryRecord) {
+        writes.delete(delivery.deadKey)
+        deadChange -= 1
     }
 
     /// The head of a lane goes on: leased, or due at another time. `dueKey` is where the lane stood.

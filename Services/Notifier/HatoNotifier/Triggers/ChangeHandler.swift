@@ -47,7 +47,10 @@ struct ChangeHandler: Sendable {
             let path = firing.trigger.recipientsPath(firing.change)
             let uids = firing.trigger.uids(firing.change, keys: path.flatMap { keys[$0] } ?? [])
             guard !uids.isEmpty else { return nil }
-            return firing.trigger.notification(for: firing.change, in: firing.commit, uids: uids, settings: settings)
+            let new = firing.trigger.notification(
+                for: firing.change, in: firing.commit, uids: uids, settings: settings)
+            if new == nil { tellOfEmpty(firing) }
+            return new
         }
         guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
         let accepted = try await outbox.accept(
@@ -61,6 +64,14 @@ struct ChangeHandler: Sendable {
                 metadata: ["notification": "\(notification.notification ?? "")", "leftOut": "\(notification.leftOut)"])
         }
         return next
+    }
+
+    private func tellOfEmpty(_ firing: Firing) {
+        logger.info(
+            "a trigger fires, but title and body come out empty: nothing is sent",
+            metadata: [
+                "trigger": "\(firing.trigger.trigger.id)", "database": "\(database)", "path": "\(firing.change.path)",
+            ])
     }
 
     /// Says once for each commit what was too big to be told.

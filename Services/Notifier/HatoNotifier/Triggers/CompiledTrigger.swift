@@ -32,7 +32,7 @@ struct CompiledTrigger: Sendable {
         recipients = try CompiledTrigger.recipients(trigger.recipients, names, limits)
         title = try CompiledTrigger.template(trigger.notification.title, "notification.title", names)
         body = try CompiledTrigger.template(trigger.notification.body, "notification.body", names)
-        guard title != nil || body != nil else {
+        guard title?.isEmpty == false || body?.isEmpty == false else {
             throw .invalidArgument(
                 "notification", reason: "empty_notification", "A notification has a title, a body or both")
         }
@@ -45,7 +45,7 @@ struct CompiledTrigger: Sendable {
         condition = try CompiledTrigger.condition(trigger.when, names)
     }
 
-    /// What a condition can name besides what the pattern's wildcards stand for, which hide these.
+    /// What a condition can name besides what the pattern's wildcards stand for, which hide these (README).
     private static let names = ["after", "before", "path", "type", "uid"]
 
     private static func condition(_ text: String?, _ names: [String]) throws(RPCError) -> RulesPredicate? {

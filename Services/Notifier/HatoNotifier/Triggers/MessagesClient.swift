@@ -23,7 +23,15 @@ struct MessagesClient: Sendable {
 
     /// Where the history of a database is now.
     func position(of database: DatabaseName, _ pattern: FeedPattern) async throws -> FeedPosition {
-        let subscription = try await feeds.subscribe(Messages.Follow(database: database, patterns: [pattern]))
+        let subscription: RPCSubscription
+        do {
+            subscription = try await feeds.subscribe(Messages.Follow(database: database, patterns: [pattern]))
+        } catch let error as RPCError where error.code == .unauthenticated || error.code == .permissionDenied {
+            // It is not the caller's credential that was refused.
+            throw RPCError.unavailable(
+                reason: "messages_refuses_notifier",
+                "Messages does not take the notifier's administrator key; both need the same one in their key files")
+        }
         subscription.cancel()
         let result = try Messages.Follow.decodeResult(.object(subscription.result))
         return FeedPosition(version: result.version, epoch: result.epoch)

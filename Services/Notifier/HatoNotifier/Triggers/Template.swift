@@ -50,6 +50,9 @@ struct Template: Hashable, Sendable {
             reason: "invalid_template", "A brace has no partner in \"\(text)\"; {{ and }} stand for braces themselves")
     }
 
+    /// Whether it is empty whatever it is filled with.
+    var isEmpty: Bool { parts.isEmpty }
+
     var fields: [FieldPath] {
         parts.compactMap { if case .field(let field) = $0 { field } else { nil } }
     }

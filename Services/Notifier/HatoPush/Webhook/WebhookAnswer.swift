@@ -6,8 +6,8 @@ struct WebhookAnswer: Hashable {
     /// The beginning of the answer's body.
     var excerpt: String
 
-    /// A receiver cannot put a delivery off for longer than this.
-    static let retryAfterMax = Duration.seconds(24 * 3_600)
+    /// A receiver cannot put a delivery off for longer than this: a mistaken date must not let it expire.
+    static let retryAfterMax = Duration.seconds(3_600)
 
     /// `now` in seconds since 1970, for the form of `Retry-After` that is a date.
     func outcome(now: Int64) -> DeliveryOutcome {

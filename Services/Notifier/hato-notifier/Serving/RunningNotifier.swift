@@ -13,7 +13,8 @@ struct RunningNotifier: RunningService {
     private let store: RocksDBStore
 
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
-        if let problem = Failpoints.arm(environment: start.environment) { throw SettingsError(problem) }
+        let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
+        if let problem { throw SettingsError(problem) }
         let folder = start.settings["data"]
         let file = start.settings.text("admin-key-file")
         var configuration = NotifierConfiguration(
@@ -28,7 +29,7 @@ struct RunningNotifier: RunningService {
         }
         try NotifierSettings.apply(start.settings, to: &configuration)
         try DataFolder.make(folder)
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder))
+        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: NotifierTarget.service)
         do {
             start.show(storeOf: NotifierTarget.service) { store.statistics }
             let server = try await NotifierServer.start(configuration, store: store, logger: start.logger)

@@ -55,6 +55,9 @@ final class HistoryListener {
         version = 0
     }
 
+    /// It goes on with what it sees, not knowing from when that is.
+    func forgetVersion() { version = 0 }
+
     func hear(_ event: Messages.Event) throws {
         heard += 1
         guard event.version >= version else { throw HistoryFailure("version \(event.version) after \(version)") }

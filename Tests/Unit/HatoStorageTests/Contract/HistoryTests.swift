@@ -26,12 +26,86 @@ struct HistoryTests {
         }
     }
 
+    /// The same with transactions that share a sync, each of which reads before it writes, and some of which throw.
+    @Test(arguments: StoreWorld.allCases, [1, 2, 3, 4] as [UInt64])
+    func transactionsOfOneGroupReadWhatWasWrittenBefore(world: StoreWorld, seed: UInt64) async throws {
+        try await world.withStore { store, _ in
+            var random = SeededRandom(seed: seed)
+            var model: [[UInt8]: [UInt8]] = [:]
+            for group in 0..<12 {
+                let gate = try await Gate(holding: store)
+                let seen = Collected<Sight>()
+                var expected: [Sight] = []
+                for _ in 0..<40 {
+                    let look = Look.random(using: &random)
+                    var changes = (0..<Int.random(in: 0...6, using: &random)).map { _ in Change.random(using: &random) }
+                    // More than are kept in order.
+                    if Int.random(in: 0..<60, using: &random) == 0 {
+                        changes += (0..<5_000).map { .put([0x62] + Array("\($0)".utf8), []) }
+                    }
+                    let isRefused = Int.random(in: 0..<6, using: &random) == 0
+                    store.submit(
+                        { [changes] transaction in
+                            seen.append(try look.see(transaction))
+                            for change in changes { change.apply(to: transaction) }
+                            if isRefused { throw WritingTests.Refused() }
+                        }, completion: { _ in })
+                    expected.append(look.see(model))
+                    if !isRefused { for change in changes { change.apply(to: &model) } }
+                }
+                gate.open()
+                let found = try await seen.first(40)
+                #expect(found == expected, "seed \(seed) group \(group)")
+            }
+            // Answered when everything before it is durable.
+            _ = try await store.write { _ in }
+            try compare(store.snapshot(), with: model, range: .all, "seed \(seed) at the end")
+        }
+    }
+
+    /// What a transaction looks at.
+    private struct Look: Sendable {
+        var keys: [[UInt8]]
+        var range: KeyRange?
+        var reverse: Bool
+
+        static func random(using random: inout SeededRandom) -> Look {
+            let keys = (0..<Int.random(in: 0...3, using: &random)).map { _ in [UInt8].randomKey(using: &random) }
+            return Look(
+                keys: keys, range: Int.random(in: 0..<3, using: &random) == 0 ? .random(using: &random) : nil,
+                reverse: Bool.random(using: &random))
+        }
+
+        func see(_ transaction: any StoreTransaction) throws -> Sight {
+            var sight = Sight()
+            for key in keys { sight.values.append(try transaction.get(key)) }
+            guard let range else { return sight }
+            try transaction.scan(range, reverse: reverse) { key, value in
+                sight.rows.append(key.withUnsafeBufferPointer { Array($0) })
+                sight.rows.append(value.withUnsafeBufferPointer { Array($0) })
+                return .next
+            }
+            return sight
+        }
+
+        func see(_ model: [[UInt8]: [UInt8]]) -> Sight {
+            var sight = Sight(values: keys.map { model[$0] })
+            guard let range else { return sight }
+            let rows = model.filter { range.contains($0.key) }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            for (key, value) in reverse ? rows.reversed() : rows { sight.rows += [key, value] }
+            return sight
+        }
+    }
+
+    private struct Sight: Sendable, Equatable {
+        var values: [[UInt8]?] = []
+        var rows: [[UInt8]] = []
+    }
+
     private func compare(
         _ snapshot: any StoreSnapshot, with model: [[UInt8]: [UInt8]], range: KeyRange, _ place: Comment
     ) throws {
-        let expected = model.filter { key, _ in
-            !key.lexicographicallyPrecedes(range.lower) && range.upper.map { key.lexicographicallyPrecedes($0) } ?? true
-        }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        let expected = model.filter { range.contains($0.key) }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
         for reverse in [false, true] {
             var (keys, values): ([[UInt8]], [[UInt8]]) = ([], [])
             try snapshot.scan(range, reverse: reverse) { key, value in
@@ -72,10 +146,7 @@ struct HistoryTests {
             case .put(let key, let value): model[key] = value
             case .delete(let key): model[key] = nil
             case .deleteRange(let range):
-                for key in model.keys where !key.lexicographicallyPrecedes(range.lower) {
-                    if let upper = range.upper, !key.lexicographicallyPrecedes(upper) { continue }
-                    model[key] = nil
-                }
+                for key in model.keys where range.contains(key) { model[key] = nil }
             }
         }
     }
@@ -100,6 +171,10 @@ extension [UInt8] {
 }
 
 extension KeyRange {
+    fileprivate func contains(_ key: [UInt8]) -> Bool {
+        !key.lexicographicallyPrecedes(lower) && upper.map { key.lexicographicallyPrecedes($0) } ?? true
+    }
+
     fileprivate static func random(using random: inout SeededRandom) -> KeyRange {
         let lower = [UInt8].randomKey(using: &random)
         switch Int.random(in: 0..<4, using: &random) {

@@ -73,6 +73,42 @@ struct DiskTests {
         }
     }
 
+    @Test func aBackupOnAnotherDiskIsWhole() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+            defer { store.close() }
+            try await store.put(["a": "1"])
+            let rows = try store.prepareRows { target in
+                for number in 0..<1_000 { target.put(bytes("b/\(number + 10_000)"), bytes(String(number))) }
+            }
+            _ = try await store.write { $0.take([rows]) }
+            try await SmallDisk.with(megabytes: 16) { disk in
+                #expect(try store.backup(to: disk.path("backup")) == 2)
+                let copy = try RocksDBStore.open(folder: disk.path("backup"), options: .small)
+                defer { copy.close() }
+                #expect(try copy.snapshot().rows() == store.snapshot().rows())
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("store/copying")).isEmpty)
+        }
+    }
+
+    @Test func aBackupThatDoesNotFitIsRefusedAndTheStoreGoesOn() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+            defer { store.close() }
+            var random = SeededRandom(seed: 5)
+            let noise = random.noise(bytes: 2_000_000)
+            _ = try await store.write { $0.put(bytes("noise"), noise) }
+            try await SmallDisk.with(megabytes: 1) { disk in
+                let error = #expect(throws: StoreError.self) { try store.backup(to: disk.path("backup")) }
+                guard case .io(let text) = error else { throw Unexpected(error) }
+                #expect(text.contains("No space left on device"))
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("store/copying")).isEmpty)
+            #expect(try await store.put(["a": "1"]) == 2)
+        }
+    }
+
     @Test func aDiskWithoutRoomForANewStoreSaysSo() async throws {
         try await SmallDisk.with(megabytes: 1) { disk in
             try Data(repeating: 1, count: 1_040_000).write(to: URL(fileURLWithPath: disk.path("filler")))

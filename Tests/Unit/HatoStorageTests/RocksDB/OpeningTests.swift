@@ -25,6 +25,23 @@ struct OpeningTests {
         }
     }
 
+    @Test func whatIsOneServicesIsNotOpenedForAnother() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("store")
+            let first = try RocksDBStore.open(folder: path, of: "auth", options: .small)
+            try await first.put(["k": "v"])
+            first.close()
+            let error = #expect(throws: StoreError.self) {
+                try RocksDBStore.open(folder: path, of: "messages", options: .small)
+            }
+            guard case .io(let text) = error else { throw Unexpected(error) }
+            #expect(text.contains("is a store of auth, not of messages"))
+            let again = try RocksDBStore.open(folder: path, of: "auth", options: .small)
+            defer { again.close() }
+            #expect(try again.snapshot().text("k") == "v")
+        }
+    }
+
     @Test func theVersionStaysWhenEveryRecordIsForgotten() async throws {
         try await TemporaryFolder.with { folder in
             let first = try RocksDBStore.open(folder: folder.path("store"), options: .small)
@@ -115,6 +132,17 @@ struct OpeningTests {
                 try RocksDBStore.open(folder: folder.path("backup"), options: .small)
             }
             guard case .corrupted = error else { throw Unexpected(error) }
+        }
+    }
+
+    @Test func whatACrashLeftOfABackupIsRemoved() async throws {
+        try await TemporaryFolder.with { folder in
+            try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
+            let draft = folder.path("store/copying/7.tmp")
+            try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
+            try Data("rows".utf8).write(to: URL(fileURLWithPath: draft + "/000007.sst"))
+            try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
+            #expect(!FileManager.default.fileExists(atPath: folder.path("store/copying")))
         }
     }
 

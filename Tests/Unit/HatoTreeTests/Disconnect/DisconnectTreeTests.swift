@@ -73,6 +73,19 @@ import Testing
             ["/a/x/z": 3, "/a/y": 2]),
     ]
 
+    @Test(
+        arguments: [
+            1, nil, "鳩", ["a": "x", "b": ["c": true]], [".value": "x", ".priority": "later"],
+            [".priority": 7, "a": [".sv": "timestamp"], "b": [".value": [".sv": "timestamp"], ".priority": 1]],
+        ] as [JSONValue])
+    func bytesAreKnownBeforeANodeIsMade(of value: JSONValue) throws {
+        let (set, update) = (Mutation.set(value, at: try TreePath("/a")), ["b/c": value] as JSONObject)
+        let kept = try #require(try DeferredWrite.all(of: set).first).node.byteCount
+        #expect(DeferredWrite.byteCount(of: set, upTo: kept) == kept)
+        #expect(DeferredWrite.byteCount(of: set, upTo: kept - 1) >= kept)
+        #expect(DeferredWrite.byteCount(of: .update(update, at: try TreePath("/a")), upTo: 10_000) == kept + 3)
+    }
+
     @Test(arguments: cases) func callsAddUpToOnePicture(_ which: Case) throws {
         let batches = try Self.tree(which.calls).batches
         #expect(batches.count == (which.written.isEmpty ? 0 : 1))
@@ -127,8 +140,7 @@ import Testing
     // MARK: Random calls
 
     @Test func randomCallsAddUpAsTheyDoInAList() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the random calls: \(seed)")
+        let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed))
         for _ in 0..<300 {
             var tree = DisconnectTree<String>()
@@ -151,32 +163,70 @@ import Testing
         }
     }
 
+    @Test func smallCallsIntoALargeEntryTellLittle() throws {
+        var object: JSONObject = [:]
+        for number in 0..<1_000 { object["k\(number)"] = .number(Double(number)) }
+        var tree = try Self.tree([.set("/a", .object(object))])
+        var (told, amended) = (0, 0)
+        for number in 0..<1_000 {
+            for step in try Self.apply(.set("/a/k7", .number(Double(number))), to: &tree) {
+                switch step {
+                case .added: told += 1
+                case .amended: amended += 1
+                case .removed(_, _, let numbers): #expect(numbers.count > 100)
+                }
+            }
+        }
+        #expect(told < 10)
+        #expect(told + amended == 1_000)
+        #expect(tree.batches.first?.writes.first?.node.json["k7"] == 999)
+        let removal = try #require(tree.batches.first?.removals.first)
+        guard case .removed(_, "a", let numbers) = removal else { throw Unexpected() }
+        #expect(numbers.count < 500)
+    }
+
     @Test func stepsOfRandomCallsLeadToTheSameEntries() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the random steps: \(seed)")
+        let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed))
+        var seen = 0
         for _ in 0..<300 {
             var tree = DisconnectTree<String>()
             var kept: [TreePath: DisconnectEntry<String>] = [:]
+            var amendments: [UInt64: DisconnectAmendment] = [:]
             for _ in 0..<Int.random(in: 1...12, using: &random.random) {
                 for step in try Self.apply(random.next(owners: ["a", "b", "c"], cancels: true), to: &tree) {
                     switch step {
-                    case .removed(let path, let owner):
+                    case .removed(let path, let owner, let numbers):
                         #expect(kept.removeValue(forKey: path)?.owner == owner, "seed \(seed)")
+                        for number in numbers {
+                            #expect(amendments.removeValue(forKey: number)?.place == path, "seed \(seed)")
+                        }
                     case .added(let entry):
                         #expect(kept.updateValue(entry, forKey: entry.write.path) == nil, "seed \(seed)")
+                    case .amended(let amendment):
+                        #expect(kept[amendment.place] != nil, "seed \(seed)")
+                        #expect(amendments.updateValue(amendment, forKey: amendment.number) == nil, "seed \(seed)")
+                        seen += 1
                     }
                 }
+                #expect(amendments.values.allSatisfy { kept[$0.place] != nil }, "seed \(seed)")
                 // As they come back from where they were kept.
                 let entries = kept.values.map { entry in
                     DisconnectEntry(
                         write: DeferredWrite(path: entry.write.path, kept: entry.write.node.json), owner: entry.owner)
                 }
-                let again = DisconnectTree(entries: entries)
+                let again = DisconnectTree(
+                    entries: entries,
+                    amendments: amendments.values.map {
+                        DisconnectAmendment(
+                            number: $0.number, place: $0.place,
+                            write: DeferredWrite(path: $0.write.path, kept: $0.write.node.json))
+                    })
                 #expect(again.count == tree.count && again.byteCount == tree.byteCount, "seed \(seed)")
                 #expect(Self.sorted(again.batches) == Self.sorted(tree.batches), "seed \(seed)")
             }
         }
+        #expect(seen > 10, "seed \(seed)")
     }
 
     private static func json(_ value: JSONValue) -> String {
@@ -191,8 +241,7 @@ import Testing
 
     /// Without removals: those would also take back what an earlier call did to the nodes above, had it been written.
     @Test func randomCallsOfSeveralOwnersWriteWhatTheyWouldOneByOne() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the random owners: \(seed)")
+        let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed), isPlain: true)
         for _ in 0..<500 {
             var tree = DisconnectTree<String>()

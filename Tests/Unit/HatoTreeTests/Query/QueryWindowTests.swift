@@ -105,6 +105,56 @@ import Testing
         #expect(told.hasPrefix(#"{"type":"put","path":"/c","data":{"date":3,"f0":1,"#))
     }
 
+    /// The whole value is written as it is read, and refused when it is too big.
+    @Test func whatIsTooBigForAnEventIsAFreshValue() throws {
+        let long = JSONValue.string(String(repeating: "x", count: 400))
+        for query: JSONValue in [
+            ["orderBy": "date", "limitToLast": 2], ["orderBy": "date", "startAt": 2], ["orderBy": "date"],
+        ] {
+            var world = try World(Self.three, query)
+            func hear(_ changes: [PathChange]) throws -> String {
+                let (tree, path) = (world.tree, world.window.path)
+                let runner = QueryRunner(tree.rows, codec: tree.codec, indexCodec: tree.indexCodec, bytesMax: 1_000)
+                let update = try world.window.apply(changes, reading: runner)
+                let plan = QueryPlan(world.window.query, at: path, in: tree.catalog)
+                let fresh = try QueryWindow(world.window.query, at: path, by: plan, reading: tree.runner)
+                #expect(world.window.count == fresh.count)
+                return if case .events = update { "events" } else { "\(update)" }
+            }
+            // One child that comes in, several of one group, and one that is touched at many places.
+            #expect(try hear(world.tree.set("/m/d", ["date": 4, "t": long, "u": long, "v": long])) == "fresh")
+            #expect(try hear(world.tree.set("/m/d", ["date": 4])) == "events")
+            var changes: [PathChange] = []
+            for key in ["b", "c", "d"] {
+                changes += try world.tree.set("/m/\(key)/t", long)
+                changes += try world.tree.set("/m/\(key)/date", 7)
+            }
+            for index in 0..<100 { changes += try world.tree.set("/m/d/f\(index)", 1) }
+            #expect(try hear(changes) == "fresh")
+            #expect(try hear(world.tree.set("/m/d/f1", 2)) == "events")
+        }
+    }
+
+    @Test func indexThatNamesAChildTwiceIsNoTrap() throws {
+        var tree = try IndexedTree(rules: Self.rules)
+        try tree.set("/m", Self.three)
+        let path = try TreePath("/m")
+        let definition = try #require(tree.catalog.indexes.first?.definition)
+        let collection = tree.indexCodec.prefix(of: definition.id, collection: path.keys)
+        let row = IndexKeyCodec.row(collection, SortPlace(.leaf(.number(9)), TreeKey(unchecked: "b")))
+        let nothing: [UInt8] = []
+        tree.rows.put(row.span, nothing.span)
+        let query = try TreeQuery(["orderBy": "date", "limitToLast": 2])
+        let plan = QueryPlan(query, at: path, in: tree.catalog)
+        var window = try QueryWindow(query, at: path, by: plan, reading: tree.runner)
+        for date in [0, 5, 10] as [JSONValue] {
+            for key in ["a", "b", "c", "d"] {
+                _ = try window.apply(tree.set("/m/\(key)", ["date": date]), reading: tree.runner)
+                _ = try window.apply(tree.set("/m/\(key)", .null), reading: tree.runner)
+            }
+        }
+    }
+
     @Test func pushIntoAWindowReadsOnlyThatChild() throws {
         var children: JSONObject = [:]
         for index in 0..<200 { children["k\(index)"] = ["date": .number(Double(index))] }

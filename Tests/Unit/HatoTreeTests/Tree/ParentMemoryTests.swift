@@ -23,8 +23,7 @@ struct ParentMemoryTests {
     }
 
     @Test func plansAreTheSameWithAMemoryAndWithout() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("seed of the pushes with a memory: \(seed)")
+        let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         let tree = MemoryTree()
         // Small enough to begin anew now and then.

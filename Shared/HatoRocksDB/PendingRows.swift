@@ -1,0 +1,152 @@
+import HatoStorage
+
+/// Rows of applied transactions that RocksDB was not handed yet: in the order of their keys, each key once, behind them
+/// those of the transaction that is being planned, as it wrote them.
+///
+/// In order, because a memtable finds the place of a row fastest right behind the row before it, and because a
+/// transaction that reads must know whether what it looks at was written since.
+struct PendingRows {
+    /// Putting a row in its place moves those behind it: beyond so many, order costs more than it is worth.
+    static let sortedMax = 4_096
+
+    enum Found {
+        case value([UInt8])
+        case deleted
+        /// Nothing was written there.
+        case untouched
+    }
+
+    private enum Kind {
+        case put
+        case delete
+        case deleteRange
+    }
+
+    /// The key (or lower bound) lies in `start..<middle` of the bytes, the value (or upper bound) in `middle..<end`.
+    private struct Row {
+        var kind: Kind
+        var start: Int
+        var middle: Int
+        var end: Int
+    }
+
+    private var bytes: [UInt8] = []
+    private var rows: [Row] = []
+    /// So many rows and bytes are of applied transactions.
+    private var applied = (rows: 0, bytes: 0)
+    /// Places in `rows` of the applied ones, in the order of their keys.
+    private var order: [Int32] = []
+    /// Where the row before went.
+    private var lastPlace = 0
+
+    // MARK: The transaction that is being planned
+
+    mutating func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { append(.put, key, value) }
+
+    mutating func delete(_ key: Span<UInt8>) { append(.delete, key, Span()) }
+
+    mutating func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>) { append(.deleteRange, lower, upper) }
+
+    private mutating func append(_ kind: Kind, _ first: Span<UInt8>, _ second: Span<UInt8>) {
+        let start = bytes.count
+        first.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        let middle = bytes.count
+        second.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        rows.append(Row(kind: kind, start: start, middle: middle, end: bytes.count))
+    }
+
+    /// Forgets what it wrote.
+    mutating func discard() {
+        rows.removeLast(rows.count - applied.rows)
+        bytes.removeLast(bytes.count - applied.bytes)
+    }
+
+    /// Applies what it wrote. False when that cannot be kept in order: then `handOver` must follow.
+    mutating func apply() -> Bool {
+        let written = applied.rows..<rows.count
+        guard rows.count <= Self.sortedMax, !rows[written].contains(where: { $0.kind == .deleteRange }) else {
+            return false
+        }
+        for row in written { sort(row) }
+        applied = (rows.count, bytes.count)
+        return true
+    }
+
+    private mutating func sort(_ row: Int) {
+        let (place, isTaken) = place(of: row)
+        if isTaken { order[place] = Int32(row) } else { order.insert(Int32(row), at: place) }
+        lastPlace = place
+    }
+
+    private func place(of row: Int) -> (Int, isTaken: Bool) {
+        let row = rows[row]
+        let key = bytes.span.extracting(row.start..<row.middle)
+        let place = lowerBound(of: key, near: lastPlace + 1)
+        return (place, place < order.count && compare(order[place], key) == 0)
+    }
+
+    // MARK: Looking at what was applied
+
+    func find(_ wanted: Span<UInt8>) -> Found {
+        let place = lowerBound(of: wanted)
+        guard place < order.count, compare(order[place], wanted) == 0 else { return .untouched }
+        let row = rows[Int(order[place])]
+        return row.kind == .put ? .value(Array(bytes[row.middle..<row.end])) : .deleted
+    }
+
+    /// Whether anything in the range was written.
+    func touches(_ range: KeyRange) -> Bool {
+        let place = lowerBound(of: range.lower.span)
+        guard place < order.count else { return false }
+        guard let upper = range.upper else { return true }
+        return compare(order[place], upper.span) < 0
+    }
+
+    /// The first place whose key is not before `wanted`.
+    private func lowerBound(of wanted: Span<UInt8>, near guess: Int = 0) -> Int {
+        var (low, high) = (0, order.count)
+        // Rows of one node come one behind the other.
+        if guess > 0, guess <= high, compare(order[guess - 1], wanted) < 0 {
+            low = guess
+            if low == high || compare(order[low], wanted) >= 0 { return low }
+        }
+        while low < high {
+            let middle = (low + high) / 2
+            if compare(order[middle], wanted) < 0 { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Negative, zero or positive: the key of a row lies before it, is the same, lies behind it.
+    private func compare(_ row: Int32, _ key: Span<UInt8>) -> Int {
+        let row = rows[Int(row)]
+        return bytes.span.extracting(row.start..<row.middle).compare(key)
+    }
+
+    // MARK: Handing over
+
+    /// Hands everything to the batch: the applied rows in order, then those that `apply` left as they were written.
+    mutating func handOver(to batch: borrowing WriteBatch) {
+        for row in order { hand(rows[Int(row)], to: batch) }
+        for row in rows[applied.rows...] { hand(row, to: batch) }
+        order.removeAll(keepingCapacity: true)
+        rows.removeAll(keepingCapacity: rows.count <= 4 * Self.sortedMax)
+        bytes.removeAll(keepingCapacity: bytes.count <= Self.keptBytesMax)
+        applied = (0, 0)
+        lastPlace = 0
+    }
+
+    /// The buffer of more is given back.
+    private static let keptBytesMax = 4 << 20
+
+    private func hand(_ row: Row, to batch: borrowing WriteBatch) {
+        let (first, second) = (
+            bytes.span.extracting(row.start..<row.middle), bytes.span.extracting(row.middle..<row.end)
+        )
+        switch row.kind {
+        case .put: batch.put(first, second)
+        case .delete: batch.delete(first)
+        case .deleteRange: batch.deleteRange(first, second)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import HatoStorage
+import Synchronization
+
+/// A memory store some rows of which cannot be read by transactions, as rows of a damaged block; the store goes on.
+final class UnreadableStore: Store {
+    private let memory: MemoryStore
+    private let hidden = Mutex<[UInt8]?>(nil)
+
+    init() throws { memory = try MemoryStore() }
+
+    /// From now on, reading fails at keys with this text in them.
+    func hide(_ text: String) { hidden.withLock { $0 = Array(text.utf8) } }
+
+    fileprivate func check(_ key: [UInt8]) throws(StoreError) {
+        guard let text = hidden.withLock({ $0 }), key.count >= text.count else { return }
+        for start in 0...(key.count - text.count) where key[start..<(start + text.count)].elementsEqual(text) {
+            throw .corrupted("a block")
+        }
+    }
+
+    var epoch: StoreEpoch { memory.epoch }
+    var version: UInt64 { memory.version }
+    func snapshot() throws(StoreError) -> any StoreSnapshot { try memory.snapshot() }
+
+    func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        memory.submit({ try body(UnreadableTransaction($0, self)) }, completion: completion)
+    }
+
+    func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
+        try memory.prepareRows(rows)
+    }
+
+    func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) {
+        memory.submitSnapshot(endsGroup: endsGroup, completion)
+    }
+
+    func submitRead(_ body: @escaping @Sendable () -> Void) { memory.submitRead(body) }
+
+    @discardableResult
+    func observeCommits(
+        _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
+    ) -> CommitObservation {
+        memory.observeCommits(observer, ended: ended)
+    }
+
+    func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
+        try memory.commits(after: version, limit: limit)
+    }
+
+    func compactCommits(through version: UInt64) throws(StoreError) { try memory.compactCommits(through: version) }
+    var keptCommits: KeptCommits { memory.keptCommits }
+
+    @discardableResult
+    func backup(to folder: String) throws(StoreError) -> UInt64 { try memory.backup(to: folder) }
+
+    var statistics: [String: Double] { memory.statistics }
+    func close() { memory.close() }
+}
+
+private final class UnreadableTransaction: StoreTransaction {
+    private let transaction: any StoreTransaction
+    private let store: UnreadableStore
+
+    init(_ transaction: any StoreTransaction, _ store: UnreadableStore) {
+        self.transaction = transaction
+        self.store = store
+    }
+
+    var nextVersion: UInt64 { transaction.nextVersion }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? {
+        try store.check(key.withUnsafeBufferPointer { Array($0) })
+        return try transaction.get(key)
+    }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        for bound in [range.lower, range.upper ?? []] { try store.check(bound) }
+        try transaction.scan(range, reverse: reverse, visit)
+    }
+
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { transaction.put(key, value) }
+    func delete(_ key: Span<UInt8>) { transaction.delete(key) }
+    func deleteRange(_ range: KeyRange) { transaction.deleteRange(range) }
+    func take(_ rows: [any PreparedRows]) { transaction.take(rows) }
+    func record(_ bytes: Span<UInt8>) { transaction.record(bytes) }
+    func attach(_ note: any Sendable) { transaction.attach(note) }
+}
