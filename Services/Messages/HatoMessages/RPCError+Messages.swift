@@ -161,7 +161,8 @@ extension MessagesError: RPCErrorConvertible {
         switch self {
         case .tooManyExports(let max):
             .resourceExhausted(
-                reason: "too_many_exports", "\(max) exports are under way, which is the limit", retryAfterMs: 10_000)
+                reason: "too_many_exports", "\(max) exports are under way, which is the limit",
+                retryAfterMs: Int(ExportSnapshots.restMs))
         case .exportNotFound(let handle):
             RPCError(
                 .notFound, reason: "export_not_found",

@@ -236,6 +236,21 @@ import Testing
         }
     }
 
+    @Test func exportThatRestsGivesWayToANewOne() throws {
+        let store = try MemoryStore()
+        var limits = MessagesLimits()
+        limits.exportSnapshotsMax = 2
+        let exports = ExportSnapshots(limits: limits)
+        let place = ExportSnapshots.Place(name: .default, database: DatabaseID(rawValue: 1), path: .root)
+        let rested = try exports.open(try store.snapshot(), of: place, now: 0)
+        let paged = try exports.open(try store.snapshot(), of: place, now: 0)
+        _ = try exports.snapshot(of: paged, place, now: 5_000)
+        #expect(throws: MessagesError.self) { try exports.open(try store.snapshot(), of: place, now: 9_999) }
+        _ = try exports.open(try store.snapshot(), of: place, now: 10_000)
+        _ = try exports.snapshot(of: paged, place, now: 10_000)
+        #expect(throws: MessagesError.self) { try exports.snapshot(of: rested, place, now: 10_000) }
+    }
+
     @Test func forgottenExportEnds() throws {
         let store = try MemoryStore()
         var limits = MessagesLimits()

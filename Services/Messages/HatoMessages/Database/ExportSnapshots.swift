@@ -3,7 +3,8 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// The snapshots that exports page through, each under a handle; one that rests too long is let go, for it pins space.
+/// The snapshots that exports page through, each under a handle; one that rests too long is let go, for it pins space,
+/// and sooner when others want its place.
 ///
 /// A handle is of one place of one database. Under the same name there may be another database later, which the snapshot
 /// has nothing of: a page of that would look like the last one.
@@ -42,6 +43,7 @@ final class ExportSnapshots: Sendable {
     func open(_ snapshot: any StoreSnapshot, of place: Place, now: Int64) throws(MessagesError) -> String {
         let handle: String? = state.withLock { state in
             expire(&state, now)
+            if state.entries.count >= countMax { makeRoom(&state, now) }
             guard state.entries.count < countMax else { return nil }
             state.last += 1
             let handle = "\(state.last)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
@@ -80,6 +82,16 @@ final class ExportSnapshots: Sendable {
     func close(_ handle: String) { state.withLock { $0.entries[handle] = nil } }
 
     func expire(now: Int64) { state.withLock { expire(&$0, now) } }
+
+    /// So long an export rests before it gives way to a new one: who still pages asks sooner.
+    static let restMs: Int64 = 10_000
+
+    private func makeRoom(_ state: inout sending State, _ now: Int64) {
+        guard let oldest = state.entries.min(by: { $0.value.usedAt < $1.value.usedAt }),
+            now - oldest.value.usedAt >= Self.restMs
+        else { return }
+        state.entries[oldest.key] = nil
+    }
 
     private func expire(_ state: inout sending State, _ now: Int64) {
         for (handle, entry) in state.entries where now - entry.usedAt > idleMs { state.entries[handle] = nil }
