@@ -1,7 +1,7 @@
 # One image per service: docker build --target auth|messages|notifier .
 FROM docker.io/library/swift:6.3-bookworm AS build
 RUN apt-get update -qq \
- && apt-get install -y -qq --no-install-recommends librocksdb-dev libssl-dev zlib1g-dev \
+ && apt-get install -y -qq --no-install-recommends librocksdb-dev libssl-dev zlib1g-dev libjemalloc-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY Package.swift ./
@@ -19,7 +19,7 @@ RUN export PKG_CONFIG_PATH="$(scripts/static-libraries)" \
 
 FROM docker.io/library/debian:bookworm-slim AS service
 RUN apt-get update -qq \
- && apt-get install -y -qq --no-install-recommends libstdc++6 ca-certificates tzdata \
+ && apt-get install -y -qq --no-install-recommends libstdc++6 libjemalloc2 ca-certificates tzdata \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 hato && useradd --uid 10001 --gid hato --no-create-home --shell /usr/sbin/nologin hato \
  && install -d -m 1777 /data

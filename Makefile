@@ -11,6 +11,7 @@ FAULT_TESTS = ^Fault\.
 WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Identity|Push)Tests\.
 STORE_TESTS = ^Hato(Storage|Messages|Notifier)Tests\.
 DEBIAN_PACKAGES = librocksdb-dev libssl-dev zlib1g-dev
+run bench: DEBIAN_PACKAGES += libjemalloc-dev
 # Release binaries for Linux carry the Swift runtime and RocksDB in them: scripts/static-libraries says why.
 ifeq ($(shell uname -s),Linux)
 RELEASE_FLAGS = -c release --static-swift-stdlib

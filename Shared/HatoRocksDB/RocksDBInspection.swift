@@ -16,7 +16,9 @@ public final class RocksDBInspection: StoreInspection {
     /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store, when it cannot be read,
     /// or when a crash has left rows that only its next opening puts in their place, and `.corrupted` when it is too
     /// damaged to be opened.
-    public init(folder: String) throws(StoreError) {
+    ///
+    /// - Parameter service: whose store it must be; nil: anybody's.
+    public init(folder: String, of service: String? = nil) throws(StoreError) {
         guard Files.exists(folder + "/format") else {
             throw .io("\(folder) is no store: it holds no file named format")
         }
@@ -34,7 +36,11 @@ public final class RocksDBInspection: StoreInspection {
         version = try database.newestCommit() ?? 0
         compacted = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
         snapshot = RocksSnapshot(version: version, of: database)
-        problems = Self.problems(folder, version, compacted)
+        var problems = Self.problems(folder, version, compacted) + database.problemsAboutStore()
+        if let service, let owner = try BackupFolder.service(of: folder), owner != service {
+            problems.append(.corrupted("the file \(folder)/service says that this is a store of \(owner)"))
+        }
+        self.problems = problems
     }
 
     private static func problems(_ folder: String, _ version: UInt64, _ compacted: UInt64) -> [StoreError] {

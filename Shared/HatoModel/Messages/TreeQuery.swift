@@ -17,6 +17,10 @@ public struct TreeQuery: Sendable, Hashable {
         self.limit = limit
     }
 
+    /// Whether it selects all children in the order of priorities, as a plain read does (spec §4.3): then it stands for
+    /// the node itself, whatever that is.
+    public var isDefault: Bool { self == TreeQuery() }
+
     /// By what children are ordered; ties are settled by key order.
     public enum Order: Sendable, Hashable {
         /// By the value at this path below each child, which has at least one key.

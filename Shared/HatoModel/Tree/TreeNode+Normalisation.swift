@@ -183,7 +183,7 @@ private struct NodeNormalizer<Source: ServerValueSource> {
     private func reserved(_ name: String) -> ArgumentError {
         failure(
             "invalid_key",
-            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and one of \".value\" and \".sv\" may, "
+            "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and, beside it or alone, either \".value\" or \".sv\" may, "
                 + "e.g. {\".value\": 5, \".priority\": 1}"
         )
     }

@@ -269,6 +269,15 @@ final class RocksDatabase: @unchecked Sendable {
         try get(Array(name.utf8).span, newestOf: about)
     }
 
+    /// What of it cannot be read. Every block is: a store whose epoch is damaged cannot be opened.
+    func problemsAboutStore() -> [StoreError] {
+        let iterator = NativeIterator(handle, newest, about)
+        iterator.seekToFirst()
+        while iterator.isAtRow { iterator.next() }
+        do throws(StoreError) { try iterator.checkEnd() } catch { return [error] }
+        return []
+    }
+
     /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being
     /// dropped.
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {

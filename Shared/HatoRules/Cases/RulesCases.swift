@@ -63,7 +63,7 @@ extension RulesCases {
         let before = try TreeNode(json: row.data ?? data ?? .null)
         var situation = RulesSituation(auth: try auth(row), now: now, before: before)
         if row.operation == .get || row.operation == .listen {
-            if let query = row.query { situation.query = RulesQuery(query) }
+            if let query = row.query, !query.isDefault { situation.query = RulesQuery(query) }
             return try rules.judgeRead(row.path.node, situation, recording: &recording)
         }
         let targets = try targets(row, before, now)
@@ -102,11 +102,29 @@ extension RulesCases {
             guard case .object(let values)? = row.value else {
                 throw ArgumentError(reason: "invalid_value", "An update needs an object of paths and values")
             }
-            return try values.members.map { try target(row.path.appending(TreePath($0.name)), $0.value) }
+            try row.path.requireNode()
+            let targets = try values.members.map { try target(row.path.appending(TreePath($0.name)), $0.value) }
+            try refuseConflicts(targets.map(\.path))
+            return targets
         case .push:
+            try row.path.requireNode()
             let key = TreeKey(PushKey(milliseconds: now, random: (0, 0)))
             return [try target(row.path.child(key), row.value ?? .null)]
         default: return [try target(row.path, row.operation == .remove ? .null : row.value ?? .null)]
+        }
+    }
+}
+
+extension RulesCases {
+    /// What the service refuses before it asks the rules: one place set twice.
+    private func refuseConflicts(_ paths: [TreePath]) throws {
+        for (index, path) in paths.enumerated() {
+            guard let other = paths[(index + 1)...].first(where: { path.isAtOrAbove($0) || $0.isAtOrAbove(path) }) else {
+                continue
+            }
+            throw ArgumentError(
+                reason: "conflicting_paths",
+                "\(path) and \(other): one of them is at or above the other; one update may set each place only once")
         }
     }
 }

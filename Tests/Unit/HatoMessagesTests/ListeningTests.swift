@@ -74,8 +74,54 @@ import Testing
     @Test func listenerWithoutAnIndexIsWarned() async throws {
         try await RunningMessages.with { running in
             let query = TreeQuery(order: .child("/age"), limit: .first(1))
-            let subscription = try await running.user("a").subscribe(Messages.Listen(path: "/x", query: query))
+            let client = running.user("a")
+            _ = try await client.call(Messages.Set(path: "/x", value: ["p": ["age": 9], "q": ["age": 3]]))
+            let subscription = try await client.subscribe(Messages.Listen(path: "/x", query: query))
             #expect(subscription.result["warning"] == "no_index")
+            var events = EventReader(subscription)
+            #expect(try await events.next() == [.put("/", ["q": ["age": 3]])])
+            _ = try await client.call(Messages.Set(path: "/x/r", value: ["age": 1]))
+            #expect(try await events.next() == [.patch("/", ["q": nil, "r": ["age": 1]])])
+        }
+    }
+
+    @Test func defaultQueryIsTheNodeItself() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            _ = try await client.call(Messages.Set(path: "/n", value: 5))
+            #expect(try await client.call(Messages.Get(path: "/n", query: TreeQuery())).value == 5)
+            var events = EventReader(try await client.subscribe(Messages.Listen(path: "/n", query: TreeQuery())))
+            #expect(try await events.next() == [.put("/", 5)])
+            _ = try await client.call(Messages.Set(path: "/n", value: ["b": 1]))
+            #expect(try await events.next() == [.put("/", ["b": 1])])
+            let children = try await client.call(Messages.Get(path: "/n", query: TreeQuery()))
+            #expect(children.value == ["b": 1] && children.keys == ["b"])
+        }
+    }
+
+    @Test func deeperListenersAreToldFirst() async throws {
+        try await RunningMessages.with { running in
+            let line = try await RawLines.connect(running)
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"user:a"}}"#)
+            var names: [String: String] = [:]
+            for (id, path) in ["/", "/a/b", "/a"].enumerated() {
+                try await line.send(
+                    #"{"jsonrpc":"2.0","id":\#(id + 2),"method":"messages.listen","params":{"path":"\#(path)"}}"#)
+                var answer = try await line.next()
+                while answer["id"]?.number != Double(id + 2) { answer = try await line.next() }
+                names[answer["result"]?["subscription"]?.string ?? ""] = path
+                while try await line.next()["method"] != "messages.event" {}
+            }
+            try await line.send(#"{"jsonrpc":"2.0","id":9,"method":"messages.set","params":{"path":"/a/b","value":7}}"#)
+            var told: [String?] = []
+            while told.count < 3 {
+                let message = try await line.next()
+                if message["method"] == "messages.event" {
+                    told.append(names[message["params"]?["subscription"]?.string ?? ""])
+                }
+            }
+            #expect(told == ["/a/b", "/a", "/"])
+            line.close()
         }
     }
 

@@ -24,14 +24,12 @@ final class CommitNote: Sendable {
     /// First byte of a record: what `ChangeRecord` does not know.
     private static let withoutTriggers: UInt8 = 1
 
-    /// - Parameter cut: nil: to be cut here.
-    init(version: UInt64, database: DatabaseID, plan: WritePlan, cut: CutChanges?, by write: Write) {
+    init(version: UInt64, database: DatabaseID, plan: WritePlan, cut: CutChanges, by write: Write) {
         self.version = version
         self.database = database
         time = plan.time
         uid = write.caller.uid
         changes = plan.changes
-        let cut = cut ?? CutChanges(plan.changes)
         cutChanges = cut.changes
         byteCount = cut.byteCount
         disablesTriggers = write.disablesTriggers
@@ -60,10 +58,14 @@ final class CommitNote: Sendable {
 
     /// What the store keeps of the commit. The database stands in it by its id, so that one created later under the
     /// same name has a history of its own.
-    var record: [UInt8] {
+    ///
+    /// - Parameter cut: the changes of this note.
+    func record(of cut: CutChanges) -> [UInt8] {
         let change = ChangeRecord(
-            version: version, time: time, uid: uid, database: String(database.rawValue), changes: cutChanges)
-        return [disablesTriggers ? Self.withoutTriggers : 0] + change.encoded
+            version: version, time: time, uid: uid, database: String(database.rawValue), changes: [])
+        var bytes = [disablesTriggers ? Self.withoutTriggers : 0]
+        change.encode(cut.encoded, to: &bytes)
+        return bytes
     }
 }
 
@@ -72,9 +74,12 @@ struct CutChanges: Sendable {
     let changes: [PathChange]
     /// Of the nodes in the changes before they were cut.
     let byteCount: Int
+    /// As a record has them.
+    let encoded: [UInt8]
 
     init(_ changes: [PathChange]) {
         byteCount = ChangeRecord.byteCount(of: changes)
         self.changes = ChangeRecord.cut(changes, of: byteCount)
+        encoded = ChangeRecord.encoded(self.changes)
     }
 }

@@ -38,6 +38,9 @@ final class Catalogue: Sendable {
     /// As they are on disk.
     var readable: [DatabaseName: Database] { durable.withLock { $0 } }
 
+    /// As it is on disk.
+    func readable(_ name: DatabaseName) -> Database? { durable.withLock { $0[name] } }
+
     var writtenCount: Int { written.withLock { $0.count } }
 
     /// In a write closure, after its last step that can fail.

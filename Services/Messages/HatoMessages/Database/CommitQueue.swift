@@ -180,10 +180,10 @@ final class CommitQueue: Sendable {
         } else {
             plan.rows.apply(to: StoreRows(transaction))
         }
+        let cut = (made == nil ? nil : planned?.cutChanges) ?? CutChanges(plan.changes)
         let note = CommitNote(
-            version: transaction.nextVersion, database: database.id, plan: plan,
-            cut: made == nil ? nil : planned?.cutChanges, by: write)
-        transaction.record(note.record.span)
+            version: transaction.nextVersion, database: database.id, plan: plan, cut: cut, by: write)
+        transaction.record(note.record(of: cut).span)
         transaction.attach(note)
         pending.append(note)
         return plan.etag

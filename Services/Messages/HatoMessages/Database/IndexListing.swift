@@ -4,12 +4,13 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// How many rows the indexes have. Up to 10,000 they are counted each time; more are counted once a minute at most,
-/// whoever asks, since that reads all of them.
+/// How many rows the indexes have. Up to 10,000 they are counted each time; more are counted once a minute at most (of an
+/// index that is being built, every five seconds), whoever asks, since that reads all of them.
 final class IndexCounts: Sendable {
     private struct Key: Hashable {
         var database: DatabaseID
         var index: UInt32
+        var isReady: Bool
     }
 
     private struct Count {
@@ -19,6 +20,7 @@ final class IndexCounts: Sendable {
 
     private static let countedEachTime = 10_000
     private static let keptMs: Int64 = 60_000
+    private static let keptWhileBuildingMs: Int64 = 5_000
 
     private let counts = Mutex<[Key: Count]>([:])
     /// Milliseconds since 1970.
@@ -27,13 +29,15 @@ final class IndexCounts: Sendable {
     init(now: @escaping @Sendable () -> Int64) { self.now = now }
 
     /// On a reader's thread.
-    func entries(of index: IndexDefinition, in database: Database, _ snapshot: any StoreSnapshot) throws -> Int {
+    func entries(of index: IndexCatalog.Index, in database: Database, _ snapshot: any StoreSnapshot) throws -> Int {
         let reader = StoreTreeReader(snapshot)
-        let few = try database.indexCodec.count(index, reading: reader, limit: Self.countedEachTime)
+        let few = try database.indexCodec.count(index.definition, reading: reader, limit: Self.countedEachTime)
         if few < Self.countedEachTime { return few }
-        let (key, time) = (Key(database: database.id, index: index.id), now())
-        if let kept = counts.withLock({ $0[key] }), time - kept.at < Self.keptMs { return kept.entries }
-        let all = try database.indexCodec.count(index, reading: reader, limit: .max)
+        let key = Key(database: database.id, index: index.definition.id, isReady: index.isReady)
+        let time = now()
+        let keptMs = index.isReady ? Self.keptMs : Self.keptWhileBuildingMs
+        if let kept = counts.withLock({ $0[key] }), time - kept.at < keptMs { return kept.entries }
+        let all = try database.indexCodec.count(index.definition, reading: reader, limit: .max)
         counts.withLock { counts in
             counts = counts.filter { time - $0.value.at < Self.keptMs }
             counts[key] = Count(entries: all, at: time)
@@ -50,18 +54,18 @@ struct IndexListing {
 
     func list() throws -> [Messages.Indexes.Index] {
         try database.indexes.indexes.map { index in
-            let entries = try counts.entries(of: index.definition, in: database, snapshot)
+            let entries = try counts.entries(of: index, in: database, snapshot)
             return Messages.Indexes.Index(
                 pattern: index.definition.pattern.description, on: index.definition.on,
                 state: index.isReady ? .ready : .building, entries: UInt64(entries), progress: try progress(index))
         }
     }
 
-    /// How far the build has come through the rows of the tree, judged by where its cursor stands between the first and
-    /// the last of them.
+    /// How far the build has come through the rows of the tree that may lie in its collections, judged by where its cursor
+    /// stands between the first and the last of them.
     private func progress(_ index: IndexCatalog.Index) throws -> Double {
         guard case .building(let cursor) = index.state else { return 1 }
-        let range = KeyRange(prefix: database.codec.prefix)
+        let range = KeyRange(prefix: database.codec.key(of: index.definition.trunk))
         guard let cursor, let first = try firstKey(range, reverse: false), let last = try firstKey(range, reverse: true)
         else { return 0 }
         var shared = 0

@@ -32,7 +32,7 @@ struct NodeReading {
         writer.beginObject()
         writer.member("value")
         let format: NodeReader.Format = request.export == true ? .export : .plain
-        if let query = request.query {
+        if let query = request.query, try !query.isDefault || nodes.leaf(at: request.path) == nil {
             let places = try runner.places(query, at: request.path, by: plan(query, request.path))
             try runner.write(places, at: request.path, format, to: &writer)
             writer.member("keys")

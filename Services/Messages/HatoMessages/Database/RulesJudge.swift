@@ -58,8 +58,8 @@ struct RulesJudge {
     }
 
     private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesSituation {
-        var situation = RulesSituation(
-            auth: RulesAuth(caller), now: now, before: stored, query: query.map { RulesQuery($0) } ?? RulesQuery())
+        let query = query.flatMap { $0.isDefault ? nil : RulesQuery($0) } ?? RulesQuery()
+        var situation = RulesSituation(auth: RulesAuth(caller), now: now, before: stored, query: query)
         situation.steps = database.meter.steps
         return situation
     }

@@ -22,7 +22,8 @@ extension ListenerRegistry {
             }
             begin(at: view.snapshot)
             let database = try view.database(request.database)
-            let key = TopicKey(database: database.id, path: request.path, query: request.query)
+            let query = request.query.flatMap { $0.isDefault ? nil : $0 }
+            let key = TopicKey(database: database.id, path: request.path, query: query)
             // By the data of the snapshot it begins with; what comes later finds the listener.
             let right = try right(to: key, in: database, for: opening.caller, explains: opening.explains)
             let listener = Listener(id: nextID(), opening, topic: topic(key, database, at: view.snapshot.version))

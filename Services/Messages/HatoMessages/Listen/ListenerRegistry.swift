@@ -83,14 +83,21 @@ final class ListenerRegistry {
         let passedOver = judge(doubts, of: group, after: before)
         // The last of them may have been cancelled.
         guard !listeners.isEmpty || !followers.isEmpty else { return }
-        for (id, notes) in touched.sorted(by: { $0.key < $1.key }) {
-            if let topic = topics[id] { topicChanged(topic, notes, after: before) }
-        }
+        for (topic, notes) in inOrder(touched) { topicChanged(topic, notes, after: before) }
         for listener in passedOver { load(listener, .missed(listener.missed)) }
         var shared = SharedChanges(of: group, parts.store.epoch)
         for follower in followers.values.sorted(by: { $0.id < $1.id }) {
             groupBecameDurable(group, &shared, for: follower)
         }
+    }
+
+    /// Deeper nodes come before those above them, as apps know it from their own listeners (spec §8.5).
+    private func inOrder(_ touched: [UInt64: [CommitNote]]) -> [(Topic, [CommitNote])] {
+        let found = touched.compactMap { id, notes in topics[id].map { (id: id, topic: $0, notes: notes) } }
+        return found.sorted { left, right in
+            let (depth, other) = (left.topic.key.path.depth, right.topic.key.path.depth)
+            return depth == other ? left.id < right.id : depth > other
+        }.map { ($0.topic, $0.notes) }
     }
 
     /// - Parameter before: the version of the group before.

@@ -33,6 +33,13 @@ public struct IndexDefinition: Sendable, Hashable {
         return true
     }
 
+    /// The deepest node that all its collections lie at or below.
+    public var trunk: TreePath {
+        var keys: [TreeKey] = []
+        for case .key(let key) in segments.prefix(while: { if case .key = $0 { true } else { false } }) { keys.append(key) }
+        return TreePath(uncheckedKeys: keys)
+    }
+
     /// Whether `path` is one of its collections.
     public func covers(_ path: TreePath) -> Bool {
         !path.isPriority && path.depth == depth && agrees(with: path.keys)

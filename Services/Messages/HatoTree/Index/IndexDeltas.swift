@@ -16,7 +16,7 @@ public struct IndexDeltas: IndexSet {
     }
 
     public func appendRows(for write: IndexedWrite, to rows: inout RowBatch) throws {
-        for definition in definitions {
+        for definition in definitions where definition.mayConcern(write.changes) {
             try DefinitionDeltas(definition: definition, codec: codec, write: write).append(to: &rows)
         }
         try PriorityDeltas(codec: codec, write: write).append(to: &rows)
@@ -147,6 +147,13 @@ private struct DefinitionDeltas {
     private func readBefore(_ change: PathChange) throws -> SortValue {
         let keys = change.path.keys.prefix(definition.depth + 1) + definition.targetKeys
         return try NodeReader(write.reader, codec: write.codec).sortValue(at: TreePath(uncheckedKeys: Array(keys)))
+    }
+}
+
+extension IndexDefinition {
+    /// False spares the look at a single change elsewhere: nearly all writes are one, and most indexes are elsewhere.
+    fileprivate func mayConcern(_ changes: [PathChange]) -> Bool {
+        changes.count != 1 || agrees(with: changes[0].path.keys)
     }
 }
 

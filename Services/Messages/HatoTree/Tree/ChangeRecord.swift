@@ -105,16 +105,34 @@ extension ChangeRecord {
     }
 
     public var encoded: [UInt8] {
-        var writer = RecordWriter()
-        writer.bytes.reserveCapacity(256)
+        var bytes: [UInt8] = []
+        encode(ChangeRecord.encoded(changes), to: &bytes)
+        return bytes
+    }
+
+    /// Appends the same.
+    ///
+    /// - Parameter changes: as `encoded(_:)` made them of these changes.
+    public func encode(_ changes: [UInt8], to bytes: inout [UInt8]) {
+        bytes.reserveCapacity(bytes.count + changes.count + 64)
+        var writer = RecordWriter(bytes: bytes)
+        bytes = []
         writer.bytes.append(ChangeRecord.format)
         writer.write(version)
         writer.write(UInt64(bitPattern: time))
         writer.write(uid == nil ? 0 : 1 as UInt64)
         if let uid { writer.write(uid) }
         writer.write(database)
+        writer.bytes.append(contentsOf: changes)
+        bytes = writer.bytes
+    }
+
+    /// The part of a record that does not depend on when the commit happens.
+    public static func encoded(_ changes: [PathChange]) -> [UInt8] {
+        var writer = RecordWriter()
+        writer.bytes.reserveCapacity(256)
         writer.write(UInt64(changes.count))
-        for change in changes { ChangeRecord.write(change, to: &writer) }
+        for change in changes { write(change, to: &writer) }
         return writer.bytes
     }
 

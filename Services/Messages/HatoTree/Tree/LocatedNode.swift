@@ -71,7 +71,7 @@ extension PlanDraft {
     func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
         var located = LocatedNode(existedDepth: 0)
         if isNew, place.path.depth > 0 {
-            if let memory, try isBehindAllChildren(place, memory) {
+            if let memory, try isFree(place, memory) {
                 located.existedDepth = place.path.depth - 1
                 return located
             }
@@ -86,9 +86,13 @@ extension PlanDraft {
         return located
     }
 
-    /// Whether the parent has children, all of them before the place. If not, the usual ways tell why.
-    private func isBehindAllChildren(_ place: PlacedPath, _ memory: ParentMemory) throws -> Bool {
-        if memory.isBehindAllChildren(place) { return true }
+    /// Whether the parent surely has children, and nothing is at the place. If not, the usual ways tell why.
+    private func isFree(_ place: PlacedPath, _ memory: ParentMemory) throws -> Bool {
+        switch memory.whether(isFree: place) {
+        case .free: return true
+        case .perhapsTaken: return false
+        case .unknown: break
+        }
         let parent = place.ends[place.path.depth - 1]
         var last: [UInt8]?
         try reader.scan(

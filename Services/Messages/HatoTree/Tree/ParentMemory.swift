@@ -3,38 +3,60 @@ import Synchronization
 
 /// Remembers the parents that children were pushed to, so that the next push into the same parent reads nothing: a push
 /// must know that no leaf stands above it and that its key is free, and both are true below a parent that has children
-/// when the key is greater than that of all of them. (A seek costs a push more than all the rest of planning and
-/// applying it.)
+/// when none of them has that key. (A seek costs a push more than all the rest of planning and applying it.)
+///
+/// Of each parent it knows all children that come behind a certain key. Keys of pushes rise, but those of several
+/// connections overtake each other on their way; the newest ones are kept one by one for that.
 ///
 /// One database has one memory, or after it was replaced a new empty one. It stays right as long as every write of the
 /// database is planned with it, in the order of application. A plan that is then not applied does no harm: only what
-/// was read is remembered, and what is planned can but make it forget, or believe a greater key is taken.
+/// was read is remembered, and what is planned can but make it forget, or believe that one more key is taken.
 ///
 /// What is remembered is bounded: when it is full it begins anew.
 public final class ParentMemory: Sendable {
     /// Some 300 bytes each.
     public static let parentsMax = 32_768
+    /// So many of a parent's newest children are known one by one.
+    public static let childrenMax = 256
+    /// Of all parents together; some 60 bytes each.
+    private static let allChildrenMax = 131_072
+
+    /// What can be said of a place without reading.
+    enum Answer {
+        /// Its parent is there, and it is not.
+        case free
+        /// Its parent is there; perhaps it is, too.
+        case perhapsTaken
+        case unknown
+    }
 
     private struct State {
-        /// The key of a parent's rows → the greatest of its children's keys, as rows have it.
-        var greatest: [[UInt8]: [UInt8]] = [:]
+        /// By the key of the parent's rows.
+        var children: [RowKey: NewestChildren] = [:]
         /// The keys of these parents and of everything above them.
-        var above: Set<[UInt8]> = []
+        var above: Set<RowKey> = []
         /// How many parents there are at each depth.
         var countAtDepth: [Int] = []
+        /// How many children are known one by one.
+        var childCount = 0
     }
 
     private let parentsMax: Int
+    private let childrenMax: Int
     private let state = Mutex(State())
 
-    public init(parentsMax: Int = ParentMemory.parentsMax) { self.parentsMax = parentsMax }
+    public init(parentsMax: Int = ParentMemory.parentsMax, childrenMax: Int = ParentMemory.childrenMax) {
+        self.parentsMax = parentsMax
+        self.childrenMax = childrenMax
+    }
 
-    /// Whether the parent of a place surely has children, all of them before that place.
-    func isBehindAllChildren(_ place: PlacedPath) -> Bool {
-        guard place.path.depth > 0 else { return false }
+    func whether(isFree place: PlacedPath) -> Answer {
+        guard place.path.depth > 0 else { return .unknown }
         return state.withLock { state in
-            guard let greatest = state.greatest[place.ancestor(place.path.depth - 1)] else { return false }
-            return greatest.lexicographicallyPrecedes(place.component(place.path.depth - 1))
+            guard let index = state.children.index(forKey: RowKey(place.ancestor(place.path.depth - 1))) else {
+                return .unknown
+            }
+            return state.children.values[index].lack(place.component(place.path.depth - 1)) ? .free : .perhapsTaken
         }
     }
 
@@ -42,14 +64,17 @@ public final class ParentMemory: Sendable {
     func remember(_ greatest: [UInt8], inParentOf place: PlacedPath) {
         let depth = place.path.depth - 1
         state.withLock { state in
-            if state.greatest.count >= parentsMax { state = State() }
+            if state.children.count >= parentsMax { state = State() }
             if state.countAtDepth.count <= depth {
                 state.countAtDepth += Array(repeating: 0, count: depth + 1 - state.countAtDepth.count)
             }
-            if state.greatest.updateValue(greatest, forKey: place.ancestor(depth)) == nil {
+            let children = NewestChildren(behind: greatest)
+            if let old = state.children.updateValue(children, forKey: RowKey(place.ancestor(depth))) {
+                state.childCount -= old.keys.count
+            } else {
                 state.countAtDepth[depth] += 1
             }
-            for depth in 0...depth { state.above.insert(place.ancestor(depth)) }
+            for depth in 0...depth { state.above.insert(RowKey(place.ancestor(depth))) }
         }
     }
 
@@ -57,20 +82,69 @@ public final class ParentMemory: Sendable {
     /// it.
     func noteWrite(at place: PlacedPath, isRemoval: Bool, existsDepth: Int) {
         state.withLock { state in
-            if state.greatest.isEmpty { return }
-            if state.countAtDepth.count > place.path.depth, state.above.contains(place.key) {
+            if state.children.isEmpty { return }
+            if state.countAtDepth.count > place.path.depth, state.above.contains(RowKey(place.key)) {
                 state = State()
                 return
             }
             for depth in 0..<min(place.path.depth, state.countAtDepth.count) where state.countAtDepth[depth] > 0 {
-                guard let index = state.greatest.index(forKey: place.ancestor(depth)) else { continue }
+                guard let index = state.children.index(forKey: RowKey(place.ancestor(depth))) else { continue }
+                let count = state.children.values[index].keys.count
                 if existsDepth < depth {
-                    state.greatest.remove(at: index)
+                    state.children.remove(at: index)
                     state.countAtDepth[depth] -= 1
-                } else if !isRemoval, state.greatest.values[index].lexicographicallyPrecedes(place.component(depth)) {
-                    state.greatest.values[index] = Array(place.component(depth))
+                    state.childCount -= count
+                } else if !isRemoval {
+                    state.children.values[index].insert(place.component(depth), max: childrenMax)
+                    state.childCount += state.children.values[index].keys.count - count
                 }
             }
+            if state.childCount > Self.allChildrenMax { state = State() }
         }
     }
+}
+
+/// The children of one parent that come behind a certain key, perhaps with some that are no longer there.
+private struct NewestChildren {
+    /// In rising order, as rows have them.
+    private(set) var keys: [[UInt8]] = []
+    private var floor: [UInt8]
+
+    /// - Parameter floor: a key with no child behind it.
+    init(behind floor: [UInt8]) { self.floor = floor }
+
+    /// Whether there is surely no child with this key.
+    func lack(_ key: ArraySlice<UInt8>) -> Bool {
+        let place = place(of: key)
+        return place == 0 ? floor.lexicographicallyPrecedes(key) : !keys[place - 1].elementsEqual(key)
+    }
+
+    mutating func insert(_ key: ArraySlice<UInt8>, max: Int) {
+        guard lack(key) else { return }
+        keys.insert(Array(key), at: place(of: key))
+        guard keys.count > max else { return }
+        let half = keys.count / 2
+        floor = keys[half - 1]
+        keys.removeFirst(half)
+    }
+
+    /// How many keys are not behind this one; as a rule, nearly all.
+    private func place(of key: ArraySlice<UInt8>) -> Int {
+        var (low, high) = (0, keys.count)
+        var middle = high - 1
+        while low < high {
+            if key.lexicographicallyPrecedes(keys[middle]) { high = middle } else { low = middle + 1 }
+            middle = (low + high) / 2
+        }
+        return low
+    }
+}
+
+/// The key of a row; hashed as a whole, which an array of bytes is not.
+private struct RowKey: Hashable {
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 }

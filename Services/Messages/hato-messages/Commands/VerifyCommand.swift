@@ -38,7 +38,7 @@ struct VerifyCommand: AsyncParsableCommand {
         let folder = Files.exists(own) ? own : data
         let inspection: RocksDBInspection
         do {
-            inspection = try RocksDBInspection(folder: folder)
+            inspection = try RocksDBInspection(folder: folder, of: "messages")
         } catch .corrupted(let problem) {
             // Too damaged to be opened: that is what was to be found out.
             let finding = Messages.Verify.Finding(.storage, problem)

@@ -29,6 +29,20 @@ struct PushKeyTests {
         #expect(PushKey(milliseconds: 1, random: (0, (1 << 36) - 1)).text == "-------0------zzzzzz")
     }
 
+    @Test func withinAMillisecondKeysCountUpByOne() {
+        struct Scripted: RandomNumberGenerator {
+            var numbers: [UInt64]
+            mutating func next() -> UInt64 { numbers.isEmpty ? 0 : numbers.removeFirst() }
+        }
+        func firstTwo(_ numbers: [UInt64]) -> [String] {
+            var (generator, random) = (PushKeyGenerator(), Scripted(numbers: numbers))
+            return (0..<2).map { _ in generator.next(now: 1, using: &random).text }
+        }
+        #expect(firstTwo([0, 0]) == ["-------0------------", "-------0-----------0"])
+        #expect(firstTwo([0, 63]) == ["-------0-----------z", "-------0----------0-"])
+        #expect(firstTwo([0, .max]) == ["-------0------zzzzzz", "-------0-----0------"])
+    }
+
     @Test func sameTimeAndBitsMakeTheSameKey() throws {
         let key = PushKey(milliseconds: 1_700_000_000_000, random: (7, 9))
         #expect(key == PushKey(milliseconds: 1_700_000_000_000, random: (7, 9)))

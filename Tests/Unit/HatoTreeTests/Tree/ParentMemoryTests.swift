@@ -22,12 +22,29 @@ struct ParentMemoryTests {
         #expect(try tree.nodes.node(at: room).leafCount == 3)
     }
 
+    @Test func pushThatOthersOvertookReadsNothing() throws {
+        let tree = MemoryTree()
+        let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
+        let room = try TreePath("/rooms/r1")
+        for (step, time) in ([1, 2, 9, 5, 7, 3, 8] as [Int64]).enumerated() {
+            let counting = CountingReader(tree.rows)
+            let plan = try planner.plan(.push("x", at: room, key: key(time)), reading: counting, at: time)
+            plan.rows.apply(to: tree.rows)
+            if step > 1 { #expect(counting.scans + counting.gets == 0, "\(time)") }
+        }
+        // The same key again must be looked up.
+        let counting = CountingReader(tree.rows)
+        let again = Mutation.push("x", at: room, key: key(5), isClientKey: true)
+        #expect(try planner.plan(again, reading: counting, at: 10).isEmpty)
+        #expect(counting.scans + counting.gets > 0)
+    }
+
     @Test func plansAreTheSameWithAMemoryAndWithout() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         let tree = MemoryTree()
         // Small enough to begin anew now and then.
-        let remembering = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 5))
+        let remembering = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 5, childrenMax: 4))
         var time: Int64 = 0
         for step in 0..<8000 {
             time += 1
