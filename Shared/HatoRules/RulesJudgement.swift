@@ -13,7 +13,7 @@ struct RulesJudgement {
         root = rules.root
         text = rules.text
         self.recording = recording
-        evaluation = RulesEvaluation(situation, keys: [], recordsReads: recording.reads != nil)
+        evaluation = RulesEvaluation(situation, keys: [], recording: recording.reads)
     }
 
     /// What was recorded, the reads with it.
@@ -35,11 +35,15 @@ struct RulesJudgement {
             guard try grants(.write, target) else { return .denied(RulesDenial(path: target.path)) }
         }
         guard root.hasValidation else { return .allowed }
+        var last: TreePath?
         for target in targets {
             evaluation.keys = target.path.keys
-            if let validation = try invalidPlace(target) {
+            // What lies above both was asked for the one before, and is what it was.
+            let shared = recording.trace == nil ? last.map { target.path.sharedDepth(with: $0) } : nil
+            if let validation = try invalidPlace(target, asked: shared) {
                 return .denied(RulesDenial(path: target.path, validation: validation))
             }
+            last = target.path
         }
         return .allowed
     }
@@ -74,11 +78,13 @@ struct RulesJudgement {
 
     /// The first node, from the root through the target and all that is written there, whose `.validate` is not met;
     /// nodes that will not be there are not asked.
-    private mutating func invalidPlace(_ target: RulesTarget) throws -> RulesDenial.Validation? {
+    ///
+    /// - Parameter asked: nodes up to this depth above the target have been asked already; nil: none.
+    private mutating func invalidPlace(_ target: RulesTarget, asked: Int?) throws -> RulesDenial.Validation? {
         var node = root
         let depth = target.path.depth
         for level in 0..<depth {
-            if let rule = node.rules.validate {
+            if let rule = node.rules.validate, level > asked ?? -1 {
                 evaluation.written = nil
                 if try !isMet(rule, at: level) { return denial(rule, level) }
             }

@@ -88,8 +88,9 @@ public struct RulesRecording: Sendable {
     /// Whether a rule failed because it would have taken too many steps.
     public internal(set) var hasReachedStepLimit = false
 
-    public init(reads: Bool = false, trace: Bool = false) {
-        self.reads = reads ? RulesReadSet() : nil
+    /// - Parameter readsMax: how many reads are kept by name.
+    public init(reads: Bool = false, readsMax: Int = RulesLimits.readsMax, trace: Bool = false) {
+        self.reads = reads ? RulesReadSet(max: readsMax) : nil
         self.trace = trace ? [] : nil
     }
 }

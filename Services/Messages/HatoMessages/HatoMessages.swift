@@ -14,7 +14,7 @@ import Synchronization
 
 public final class MessagesServer: Sendable {
     private let store: any Store
-    private let parts: ServiceParts
+    let parts: ServiceParts
     private let publisher: Publisher
     private let queue: CommitQueue
     private let disconnects: DisconnectRuns

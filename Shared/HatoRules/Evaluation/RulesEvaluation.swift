@@ -31,14 +31,14 @@ struct RulesEvaluation {
     /// Whether some rule failed because it took too many.
     private(set) var hasReachedStepLimit = false
 
-    init(_ situation: RulesSituation, keys: [TreeKey], recordsReads: Bool) {
+    init(_ situation: RulesSituation, keys: [TreeKey], recording reads: RulesReadSet?) {
         auth = situation.auth
         now = Double(situation.now)
         query = situation.query
         before = situation.before
         after = situation.after ?? situation.before
         self.keys = keys
-        reads = recordsReads ? RulesReadSet() : nil
+        self.reads = reads
         limits = situation.steps
         operationSteps = situation.steps.operationStepsMax
     }

@@ -2,7 +2,7 @@ public import HatoModel
 
 /// One thing that rules looked at: an answer given before holds as long as none of these changed.
 public struct RulesRead: Sendable, Hashable {
-    public enum Aspect: Sendable, Hashable {
+    public enum Aspect: Sendable, Hashable, CaseIterable {
         /// The primitive.
         case value
         /// Whether there is anything.
@@ -24,19 +24,22 @@ public struct RulesRead: Sendable, Hashable {
 /// All that an evaluation looked at in the data. What a write brings with it is not data.
 public struct RulesReadSet: Sendable {
     public private(set) var reads: Set<RulesRead> = []
-    /// More was read than is named here (`RulesLimits.readsMax`): then every change may matter.
+    /// More was read than is named here: then every change may matter.
     public private(set) var isOverflowing = false
     /// Whether the time was looked at: then an answer may end without any change.
     public private(set) var readsTime = false
 
-    public init() {}
+    private let max: Int
+
+    /// - Parameter max: of how many reads it keeps the names.
+    public init(max: Int = RulesLimits.readsMax) { self.max = max }
 
     public mutating func insertTime() { readsTime = true }
 
     public mutating func insert(_ read: RulesRead) {
         guard !isOverflowing else { return }
         reads.insert(read)
-        guard reads.count > RulesLimits.readsMax else { return }
+        guard reads.count > max else { return }
         reads = []
         isOverflowing = true
     }

@@ -61,6 +61,44 @@ import Testing
         }
     }
 
+    /// Versions go on counting: what one database was at a version says nothing of the next of its name.
+    @Test func databaseMadeAnewIsNoneThatAnybodyKnows() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let name = try DatabaseName("other")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            _ = try await client.call(Messages.Set(database: name, path: "/r", value: ["old": 1]))
+            let subscription = try await client.subscribe(Messages.Listen(database: name, path: "/r"))
+            let epoch = subscription.result["epoch"]?.string ?? ""
+            let known = UInt64(subscription.result["version"]?.number ?? 0)
+            _ = try await client.call(Messages.Databases.Drop(database: name))
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            _ = try await client.call(Messages.Set(database: name, path: "/r", value: ["new": 1]))
+
+            var request = Messages.Listen(database: name, path: "/r")
+            request.since = known
+            request.epoch = epoch
+            var events = EventReader(try await client.subscribe(request))
+            #expect(try await events.next() == [.put("/", ["new": 1])])
+            let follow = Messages.Follow(database: name, after: known, epoch: epoch)
+            #expect(await refusal { try await client.subscribe(follow) }?.reason == "compacted")
+            var set = Messages.Set(database: name, path: "/r/old", value: 2)
+            set.ifVersion = known
+            #expect(await refusal { try await client.call(set) }?.reason == "version_mismatch")
+        }
+    }
+
+    /// As versions before 2 of the record's format wrote it.
+    @Test func recordWithoutItsFirstVersionIsRead() throws {
+        let record = DatabaseRecord(id: DatabaseID(rawValue: 7), createdAt: 5, firstVersion: 9, rules: "{}")
+        #expect(try DatabaseRecord(record.encoded) == record)
+        var old = record.encoded
+        old[0] = 1
+        old.removeSubrange(13..<21)
+        #expect(try DatabaseRecord(old).firstVersion == 0)
+        #expect(try DatabaseRecord(old).rules == "{}")
+    }
+
     @Test func databasesRulesAndIndexesSurviveTheService() async throws {
         let store = KeptStore(try MemoryStore())
         try await RunningMessages.with(store: store) { running in

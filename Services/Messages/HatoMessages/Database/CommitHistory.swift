@@ -28,6 +28,8 @@ final class PendingChanges: Sendable {
 /// commits that wait for the same sync.
 struct CommitHistory: ChangeHistory {
     var database: DatabaseID
+    /// Of the commit that created it.
+    var firstVersion: UInt64
     var store: any Store
     var pending: PendingChanges
     /// Who writes.
@@ -40,6 +42,8 @@ struct CommitHistory: ChangeHistory {
         if version > store.version {
             throw MessagesError.unknownVersion(newest: store.version, parameter: "ifVersion")
         }
+        // Then it was another database.
+        if version < firstVersion { return true }
         return try contains(after: version) { note in
             note.changes.contains { $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node) }
         }

@@ -160,7 +160,9 @@ final class CommitQueue: Sendable {
         let reader = StoreTreeReader(reading)
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
-        let history = CommitHistory(database: database.id, store: store, pending: pending, uid: write.caller.uid)
+        let history = CommitHistory(
+            database: database.id, firstVersion: database.record.firstVersion, store: store, pending: pending,
+            uid: write.caller.uid)
         var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
         judge.history = history
         judge.watch = write.watch

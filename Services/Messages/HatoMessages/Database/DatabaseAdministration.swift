@@ -46,9 +46,9 @@ struct DatabaseAdministration: Sendable {
         let id = try nextID(in: transaction)
         var indexes = IndexCatalog()
         _ = indexes.adopt(rules.indexes)
-        let database = Database(
-            name: name, record: DatabaseRecord(id: id, createdAt: now(), rules: rules.text),
-            rules: rules, meter: meter, indexes: indexes)
+        let record = DatabaseRecord(
+            id: id, createdAt: now(), firstVersion: transaction.nextVersion, rules: rules.text)
+        let database = Database(name: name, record: record, rules: rules, meter: meter, indexes: indexes)
         var encoder = ByteEncoder()
         encoder.append(id.rawValue + 1)
         let key = StoreKeys.nextDatabase

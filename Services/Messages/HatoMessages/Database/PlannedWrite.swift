@@ -22,11 +22,14 @@ final class PlannedWrite: Sendable {
     private let database: DatabaseID
     private let rules: String
     private let indexes: [IndexDefinition]
-    private let reads: RulesReadSet
+    private let reads: RulesReadIndex
     private let isRepeatable: Bool
     /// Nothing that it rests on has changed up to here.
     private let validThrough: UInt64
 
+    /// Of so many places that rules looked at it is known whether they changed since; of more than these, with some 200
+    /// bytes each, nothing is, and the writer judges a write anew whenever anything was written meanwhile.
+    private static let readsMax = 1_000_000
     /// More rows than this, or more bytes, are prepared: one by one, the writer takes 2 ms for a thousand, and its log as
     /// long as the disk for a mebibyte.
     private static let rowsMax = 8_192
@@ -45,11 +48,12 @@ final class PlannedWrite: Sendable {
         let reader = StoreTreeReader(snapshot)
         let now = parts.now()
         resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
-        var recording = RulesRecording(reads: true)
+        var recording = RulesRecording(reads: true, readsMax: Self.readsMax)
         refusal = try RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
             .refusal(of: resolved, by: write.caller, recording: &recording)
-        var reads = recording.reads ?? RulesReadSet()
-        for read in resolved.reads { reads.insert(read) }
+        var recorded = recording.reads ?? RulesReadSet()
+        for read in resolved.reads { recorded.insert(read) }
+        let reads = RulesReadIndex(recorded)
         self.reads = reads
         self.database = database.id
         rules = database.record.rules

@@ -20,7 +20,7 @@ extension ListenerRegistry {
             }
             begin(at: snapshot)
             let newest = snapshot.version
-            let position = try position(request.after, request.epoch, newest: newest)
+            let position = try position(request, of: database, newest: newest)
             let follower = Follower(id: nextID(), opening, position: position, limits: parts.limits)
             followers[follower.id] = follower
             remember(opening.connection, opening.subscription, follower.id)
@@ -37,14 +37,16 @@ extension ListenerRegistry {
         }
     }
 
-    private func position(_ after: UInt64?, _ epoch: String?, newest: UInt64) throws -> UInt64 {
-        guard let after else { return newest }
+    private func position(_ request: Messages.Follow, of database: Database, newest: UInt64) throws -> UInt64 {
+        let (epoch, firstVersion) = (request.epoch, database.record.firstVersion)
+        guard let after = request.after else { return newest }
         let oldest = parts.store.keptCommits.oldest
         guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
         if let epoch, epoch != parts.store.epoch.description {
             throw MessagesError.unknownVersion(newest: newest, parameter: "epoch")
         }
         guard after <= newest else { throw MessagesError.unknownVersion(newest: newest, parameter: "after") }
+        guard after >= firstVersion else { throw MessagesError.compacted(oldest: firstVersion) }
         if after < newest {
             guard let oldest else { throw MessagesError.compacted(oldest: newest + 1) }
             guard after + 1 >= oldest else { throw MessagesError.compacted(oldest: oldest) }

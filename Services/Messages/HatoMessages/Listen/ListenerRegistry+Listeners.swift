@@ -43,9 +43,10 @@ extension ListenerRegistry {
 
     private func begin(_ listener: Listener, _ request: Messages.Listen) {
         let first = request.etag.map { ListenerReading.Wanted.unlessEtag($0) } ?? .whole
-        guard let since = request.since, request.epoch == parts.store.epoch.description, let current else {
-            return load(listener, first)
-        }
+        guard let since = request.since, request.epoch == parts.store.epoch.description, let current,
+            // Else it was a database before this one, of the same name, that the listener knows.
+            since >= listener.topic.database.record.firstVersion
+        else { return load(listener, first) }
         listener.since = min(since, current.version)
         guard !MissedScan.isTooFar(since, from: current.version, parts.limits) else { return load(listener, first) }
         listener.topic.addOther(listener, .loading)

@@ -10,6 +10,42 @@ extension RulesReadSet {
     }
 }
 
+/// Many reads, asked about many commits: each change costs a few look-ups, however many reads there are.
+public struct RulesReadIndex: Sendable {
+    private let reads: RulesReadSet
+    /// The nodes above the places that were read.
+    private var above: Set<TreePath> = []
+
+    public init(_ reads: RulesReadSet) {
+        self.reads = reads
+        for read in reads.reads {
+            for depth in (0..<read.path.depth).reversed() where !above.insert(read.path.node.prefix(depth)).inserted { break }
+        }
+    }
+
+    /// The same as of the set.
+    public func isTouched(by changes: [PathChange]) -> Bool {
+        if reads.isOverflowing { return !changes.isEmpty }
+        return changes.contains(where: isTouched)
+    }
+
+    private func isTouched(by change: PathChange) -> Bool {
+        let node = change.path.node
+        // Something below the change was read: it may be any other now, unless only a priority has changed.
+        if !change.path.isPriority, above.contains(node) { return true }
+        for depth in 0...node.depth {
+            let place = node.prefix(depth)
+            for aspect in RulesRead.Aspect.allCases
+            where reads.reads.contains(RulesRead(path: place, aspect: aspect))
+                && aspect.isTouched(at: depth, by: change)
+            {
+                return true
+            }
+        }
+        return false
+    }
+}
+
 extension RulesRead {
     public func isTouched(by change: PathChange) -> Bool {
         guard change.path.sharedDepth(with: path) == min(path.depth, change.path.depth) else { return false }

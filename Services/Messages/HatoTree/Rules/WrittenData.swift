@@ -90,8 +90,7 @@ public struct WrittenData: RulesData {
         let index = lowerBound(of: key)
         if index < targets.count, targets[index].key.starts(with: key) {
             if targets[index].key.count == key.count { return .inside(targets[index].node) }
-            var end = index + 1
-            while end < targets.count, targets[end].key.starts(with: key) { end += 1 }
+            let end = TreeKeyCodec.upperBound(of: key).map { lowerBound(of: $0) } ?? targets.count
             return .above(index..<end)
         }
         // What lies above the place stands right before it: targets do not lie in each other.

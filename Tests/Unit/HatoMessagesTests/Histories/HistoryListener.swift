@@ -25,7 +25,7 @@ final class HistoryListener {
 
     init(_ request: Messages.Listen, by caller: Caller, on peer: HistoryPeer, as subscription: String) {
         path = request.path
-        query = request.query
+        query = request.query.flatMap { $0.isDefault ? nil : $0 }
         coalesceMs = request.coalesceMs ?? 0
         self.caller = caller
         self.peer = peer

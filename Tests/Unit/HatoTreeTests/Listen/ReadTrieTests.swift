@@ -43,6 +43,10 @@ import Testing
             let changes = try history.write()
             let expected = Set(sets.filter { $0.value.isTouched(by: changes) }.keys)
             try #require(trie.touched(by: changes) == expected, "seed \(seed), step \(step)")
+            for (id, set) in sets {
+                let index = RulesReadIndex(set)
+                try #require(index.isTouched(by: changes) == expected.contains(id), "seed \(seed), step \(step)")
+            }
         }
     }
 
