@@ -193,6 +193,8 @@ struct ChatImports {
             #expect(try await command(["get", "/a"], on: stack, asNobody: true).code == 77)
             let listened = try await command(["listen", "/a", "--max-events", "1"], on: stack)
             #expect(listened.output["params"]?["events"]?.array?.first?["data"] == "text")
+            #expect(try await command(["set", "/b", "1", "--only", "etga"], on: stack).code == 64)
+            #expect(try await command(["get", "/b", "--only", "value"], on: stack).text == "null\n")
         }
     }
 

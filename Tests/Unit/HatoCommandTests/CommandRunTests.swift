@@ -91,12 +91,21 @@ private struct NameAuthenticator: Authenticator {
         var lines: [JSONValue] { out.split(separator: "\n").compactMap { try? JSONParser.parse(String($0)) } }
     }
 
+    /// Counts the calls of `shop.paint`.
+    private final class Counter: Sendable {
+        private let calls = Mutex(0)
+        var count: Int { calls.withLock { $0 } }
+        func add() { calls.withLock { $0 += 1 } }
+    }
+
     private func withServer(
-        health: RPCHealth = RPCHealth(.ready), _ body: (_ address: String) async throws -> Void
+        _ calls: Counter = Counter(), health: RPCHealth = RPCHealth(.ready),
+        _ body: (_ address: String) async throws -> Void
     ) async throws {
         var router = RPCRouter()
         router.handle(Shop.Paint.self) { request, context in
-            Shop.Paint.Result(name: request.name, uid: context.caller.uid)
+            calls.add()
+            return Shop.Paint.Result(name: request.name, uid: context.caller.uid)
         }
         router.handle(Shop.Refuse.self) { request, _ in
             throw RPCError(RPCError.Code(rawValue: request.code), reason: "because", "The shop says no")
@@ -221,6 +230,25 @@ private struct NameAuthenticator: Authenticator {
         #expect(array.code == 64)
         let broken = try await run(CallCommand<ShopTarget>.self, ["shop.paint", "{"] + nobody)
         #expect(broken.code == 64)
+    }
+
+    @Test func memberThatNoResultHasIsRefusedBeforeTheCall() async throws {
+        let calls = Counter()
+        try await withServer(calls) { address in
+            let arguments = ["door", "--server", address, "--token", "masuo"]
+            let known = try await run(PaintCommand.self, arguments + ["--only", "uid"])
+            #expect(known.out == "masuo\n")
+            let call = ["shop.paint", #"{"name":"door"}"#, "--server", address, "--token", "masuo"]
+            #expect(try await run(CallCommand<ShopTarget>.self, call + ["--only", "name"]).out == "door\n")
+            #expect(calls.count == 2)
+            let unknown = try await run(PaintCommand.self, arguments + ["--only", "colour"])
+            #expect(unknown.code == 64)
+            #expect(unknown.err.contains("it has: name, uid"))
+            #expect(try await run(CallCommand<ShopTarget>.self, call + ["--only", "colour"]).code == 64)
+            let stream = try await run(WatchCommand.self, ["--server", address, "--only", "number"])
+            #expect(stream.code == 64)
+            #expect(calls.count == 2)
+        }
     }
 
     @Test func streamPrintsALineForEachEvent() async throws {

@@ -15,9 +15,11 @@ struct RulesCommand: AsyncParsableCommand {
         @OptionGroup var place: DatabaseOption
 
         func run() async throws {
-            try await CommandSession.run(options, MessagesTarget.self) { client, output in
+            try await CommandSession.run(options, MessagesTarget.self, takesOnly: true) { client, output in
                 let result = try await client.call(Messages.Rules.Get(database: try place.name()))
-                if options.json {
+                if let member = options.only {
+                    try output.show(member: member, of: ["rules": .string(result.rules)])
+                } else if options.json {
                     try output.show(["rules": .string(result.rules)])
                 } else {
                     try output.show(text: result.rules)
