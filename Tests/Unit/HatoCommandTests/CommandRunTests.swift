@@ -61,6 +61,15 @@ private struct PaintCommand: RequestCommand {
     func table(_ result: JSONValue) -> CommandTable? { CommandTable(["name"], of: [result]) }
 }
 
+private struct RepaintCommand: RequestCommand {
+    typealias Target = ShopTarget
+    static let configuration = CommandConfiguration(commandName: "repaint")
+    @OptionGroup var options: ClientOptions
+    @Flag var yes = false
+    var question: String? { yes ? nil : "Paint over it?" }
+    func request() throws -> Shop.Paint { Shop.Paint(name: "over") }
+}
+
 private struct WatchCommand: StreamCommand {
     typealias Target = ShopTarget
     static let configuration = CommandConfiguration(commandName: "watch")
@@ -247,6 +256,32 @@ private struct NameAuthenticator: Authenticator {
             #expect(try await run(CallCommand<ShopTarget>.self, call + ["--only", "colour"]).code == 64)
             let stream = try await run(WatchCommand.self, ["--server", address, "--only", "number"])
             #expect(stream.code == 64)
+            #expect(calls.count == 2)
+        }
+    }
+
+    @Test func questionWantsAYesFromATerminalOrAFlag() async throws {
+        let calls = Counter()
+        try await withServer(calls) { address in
+            let arguments = ["--server", address, "--token", "masuo"]
+            func answered(_ answer: String?, _ flags: [String] = []) async throws -> Outcome {
+                let answers: TerminalQuestion.Answers = {
+                    guard let answer else { return nil }
+                    return { answer }
+                }
+                return try await TerminalQuestion.$substitute.withValue(answers) {
+                    try await run(RepaintCommand.self, arguments + flags)
+                }
+            }
+            let nobody = try await answered(nil)
+            #expect(nobody.code == 64)
+            #expect(nobody.err.contains("--yes"))
+            for answer in ["", "n", "no"] { #expect(try await answered(answer).code == 1, "\(answer)") }
+            #expect(calls.count == 0)
+            let confirmed = try await answered("Y")
+            #expect(confirmed.code == 0)
+            #expect(confirmed.err.contains("Paint over it? [y/N]"))
+            #expect(try await answered(nil, ["--yes"]).code == 0)
             #expect(calls.count == 2)
         }
     }

@@ -102,10 +102,17 @@ struct DatabasesCommand: AsyncParsableCommand {
 
     struct Drop: RequestCommand {
         typealias Target = MessagesTarget
-        static let configuration = CommandConfiguration(commandName: "drop", abstract: Messages.Databases.Drop.summary)
+        static let configuration = CommandConfiguration(
+            commandName: "drop", abstract: Messages.Databases.Drop.summary,
+            discussion: "It asks first; a script gives --yes.")
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "Its name.") var name: String
+        @Flag(help: "Do not ask.") var yes = false
+
+        var question: String? {
+            yes ? nil : "The database \"\(name)\" and everything in it will be gone for good. Drop it?"
+        }
 
         func request() throws -> Messages.Databases.Drop { Messages.Databases.Drop(database: try DatabaseName(name)) }
     }
