@@ -38,12 +38,13 @@ extension ListenerRegistry {
     }
 
     private func position(_ after: UInt64?, _ epoch: String?, newest: UInt64) throws -> UInt64 {
-        guard let after else { return newest }
-        let oldest = parts.store.keptCommits.oldest
-        guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
+        // Also for `after: 0`: who names an epoch wants to hear that it is over before another one's changes.
         if let epoch, epoch != parts.store.epoch.description {
             throw MessagesError.unknownVersion(newest: newest, parameter: "epoch")
         }
+        guard let after else { return newest }
+        let oldest = parts.store.keptCommits.oldest
+        guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
         guard after <= newest else { throw MessagesError.unknownVersion(newest: newest, parameter: "after") }
         if after < newest {
             guard let oldest else { throw MessagesError.compacted(oldest: newest + 1) }
