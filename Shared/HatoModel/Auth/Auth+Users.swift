@@ -86,7 +86,8 @@ extension Auth.Users {
     }
 
     /// Changes what is named and leaves the rest. Disabling an account, a new e-mail and a new password end its
-    /// sessions.
+    /// sessions. Taking the last name of an account that has a password takes `deleteAttributes` with `password` too
+    /// (`MISSING_EMAIL` otherwise).
     public struct Update: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.update"
