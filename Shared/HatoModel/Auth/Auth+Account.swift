@@ -3,7 +3,7 @@ extension Auth {
     /// say otherwise.
     public struct Account: Codable, Sendable, Hashable {
         public var uid: String
-        /// In lower case.
+        /// In lower case, its domain as people read it: neither full-width nor `xn--`.
         public var email: String?
         public var emailVerified: Bool
         /// In lower case; signs in like the e-mail.
