@@ -239,6 +239,10 @@ struct UsersTests {
         #expect(seen.count == 25)
         #expect(Set(seen) == uids)
         #expect(seen == seen.sorted())
+        for nonsense in ["", "a\nb", String(repeating: "x", count: 129)] {
+            let refused = await wireError { try await bench.service.users(Auth.Users.List(after: nonsense)) }
+            #expect(refused?.code == .invalidArgument && refused?.data["parameter"] == "after", "\(nonsense)")
+        }
         for limit in [0, -1, 1001] {
             #expect(
                 await wireError { try await bench.service.users(Auth.Users.List(limit: limit)) }?.data["parameter"]
