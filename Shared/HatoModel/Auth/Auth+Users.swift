@@ -20,7 +20,7 @@ extension Auth.Users {
             return RPCExample(request, .example)
         }
 
-        /// 1 to 128 characters; one is made when absent.
+        /// 1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when absent.
         public var uid: String?
         public var email: String?
         public var emailVerified: Bool?

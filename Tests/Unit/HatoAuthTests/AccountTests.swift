@@ -277,8 +277,16 @@ struct UsersTests {
 
         create.email = "other@example.com"
         #expect(await wireError { try await bench.service.createUser(create) }?.reason == "DUPLICATE_LOCAL_ID")
-        create.uid = String(repeating: "x", count: 129)
-        #expect(await wireError { try await bench.service.createUser(create) }?.reason == "INVALID_LOCAL_ID")
+        for uid in [
+            String(repeating: "x", count: 129), "", "a.b", "a#b", "$a", "[a", "a]", "a/b", "a\tb", "a\u{7F}",
+            "a\u{85}b",
+        ] {
+            create.uid = uid
+            #expect(
+                await wireError { try await bench.service.createUser(create) }?.reason == "INVALID_LOCAL_ID", "\(uid)")
+        }
+        create.uid = String(repeating: "鳩", count: 128)
+        #expect(try await bench.service.createUser(create).uid == create.uid)
     }
 
     @Test func claimsThatAreReservedWrongOrLongAreRefused() async throws {

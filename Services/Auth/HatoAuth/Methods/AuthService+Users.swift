@@ -139,15 +139,18 @@ extension AuthService {
         }
     }
 
-    /// What is wrong with a uid that an administrator chose.
+    /// What is wrong with a uid that an administrator chose. People keep what is a user's under their uid: it must be a key
+    /// of the tree.
     private static func problem(with uid: String) -> FieldProblem? {
-        guard isUid(uid) else {
+        guard isUid(uid), TreeKey.problem(uid) == nil else {
             return FieldProblem(
-                "uid", "INVALID_LOCAL_ID", "The uid should have 1 to 128 characters, none of them control characters")
+                "uid", "INVALID_LOCAL_ID",
+                "The uid should have 1 to 128 characters without . # $ / [ ] and control characters, such as masuo-1")
         }
         return nil
     }
 
+    /// Whether an account may have it; early ones have uids that no new one gets.
     private static func isUid(_ text: String) -> Bool {
         let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
         return isPlain && (1...128).contains(text.unicodeScalars.count)
