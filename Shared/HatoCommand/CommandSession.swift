@@ -5,12 +5,18 @@ import HatoModel
 /// Runs the work of a command: connects, prints, closes; turns what goes wrong into stderr and an exit code.
 public enum CommandSession {
     /// The work of a command that calls a service. Throws `ExitCode`, after stderr has been told why.
+    ///
+    /// - Parameter takesOnly: whether the command prints one result, of which `--only` can name a member; others say that
+    ///   they cannot do that before they call anybody.
     public static func run<Target: CommandTarget>(
-        _ options: ClientOptions, _ target: Target.Type,
+        _ options: ClientOptions, _ target: Target.Type, takesOnly: Bool = false,
         _ work: (CommandClient, CommandOutput) async throws -> Void
     ) async throws {
         let output = CommandOutput.standard(json: options.json)
         try await reporting(Target.self, output) {
+            if options.only != nil, !takesOnly {
+                throw CommandFailure(.usage, "--only is for commands that print one result")
+            }
             let settings = try ClientSettings(options, target, environment: ProcessInfo.processInfo.environment)
             let client = CommandClient(settings)
             do {

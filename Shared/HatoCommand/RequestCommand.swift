@@ -9,17 +9,23 @@ public protocol RequestCommand: AsyncParsableCommand {
 
     var options: ClientOptions { get }
     func request() throws -> Request
+    /// What the person at the terminal is asked before the call; nil asks nothing.
+    var question: String? { get }
     /// What a terminal shows instead of JSON; nil shows JSON there too.
     func table(_ result: JSONValue) -> CommandTable?
 }
 
 extension RequestCommand {
+    public var question: String? { nil }
+
     public func table(_ result: JSONValue) -> CommandTable? { nil }
 
     public func run() async throws {
-        try await CommandSession.run(options, Target.self) { client, output in
+        try await CommandSession.run(options, Target.self, takesOnly: true) { client, output in
             // The result is shown as the server gave it, also with members that this version does not know.
             let request = try request()
+            try RequestedMember.check(options.only, of: Request.self)
+            if let question { try TerminalQuestion.ask(question, output) }
             let result = try await client.call(method: Request.method, params: try request.encodedParams())
             if let member = options.only { return try output.show(member: member, of: result) }
             try output.show(result, as: output.isForPeople ? table(result) : nil)

@@ -25,10 +25,16 @@ public struct CallCommand<Target: CommandTarget>: AsyncParsableCommand {
     public init() {}
 
     public func run() async throws {
-        try await CommandSession.run(options, Target.self) { client, output in
+        let opensListener = Target.opensListener(method)
+        try await CommandSession.run(options, Target.self, takesOnly: !opensListener) { client, output in
             let params = try CallParams.read(params)
-            guard Target.opensListener(method) else {
-                return try output.show(try await client.call(method: method, params: params))
+            guard opensListener else {
+                if let type = Target.methods.first(where: { $0.method == method }) {
+                    try RequestedMember.check(options.only, of: type)
+                }
+                let result = try await client.call(method: method, params: params)
+                if let member = options.only { return try output.show(member: member, of: result) }
+                return try output.show(result)
             }
             let subscription = try await client.subscribe(method: method, params: params)
             try output.showLine(.object(subscription.result))
@@ -86,14 +92,19 @@ public struct HealthCommand<Target: CommandTarget>: AsyncParsableCommand {
     public init() {}
 
     public func run() async throws {
-        try await CommandSession.run(options, Target.self) { client, output in
+        try await CommandSession.run(options, Target.self, takesOnly: true) { client, output in
+            try RequestedMember.check(options.only, of: Service.Health.self)
             let end = ContinuousClock.now + .milliseconds(Int(min(max(wait, 0), 86_400) * 1000))
             while true {
                 do {
                     let answer = try await client.call(method: Service.Health.method, params: [:])
                     let isUp = try Service.Health.decodeResult(answer).isUp
                     if isUp || .now >= end {
-                        try output.show(answer)
+                        if let member = options.only {
+                            try output.show(member: member, of: answer)
+                        } else {
+                            try output.show(answer)
+                        }
                         if !isUp { throw ExitCode(CommandFailure.Code.unavailable.rawValue) }
                         return
                     }

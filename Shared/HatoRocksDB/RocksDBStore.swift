@@ -49,6 +49,7 @@ public final class RocksDBStore: Store {
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
         try Failpoint.openAfterRecovery.passOrFail()
         let version = try database.newestCommit() ?? 0
+        if folder.isNew, version > 0 { throw StoreFolder.formatIsMissing(folder.path, commits: version) }
         let forgotten = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
         if forgotten > version {
             throw .corrupted("\(folder.path): records are forgotten up to \(forgotten), but the newest is \(version)")

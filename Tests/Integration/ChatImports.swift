@@ -193,6 +193,13 @@ struct ChatImports {
             #expect(try await command(["get", "/a"], on: stack, asNobody: true).code == 77)
             let listened = try await command(["listen", "/a", "--max-events", "1"], on: stack)
             #expect(listened.output["params"]?["events"]?.array?.first?["data"] == "text")
+            #expect(try await command(["set", "/b", "1", "--only", "etga"], on: stack).code == 64)
+            #expect(try await command(["get", "/b", "--only", "value"], on: stack).text == "null\n")
+            let asked = try await command(["databases", "drop", "default"], on: stack)
+            #expect(asked.code == 64)
+            #expect(asked.error.contains("--yes"))
+            #expect(try await command(["get", "/a", "--only", "value"], on: stack).text == "text\n")
+            #expect(try await command(["databases", "drop", "default", "--yes"], on: stack).code == 0)
         }
     }
 

@@ -47,6 +47,20 @@ struct ThrowAwayStack {
         try await eventually("the stack has ended") { kill(identifier, 0) != 0 }
     }
 
+    @Test func slowOperationsAreLoggedAsAsked() async throws {
+        try await TestStack.run(["--slow-operation-ms", "1", "--slow-operation-paths", "whole"]) { stack in
+            var values = JSONObject()
+            for number in 0..<20_000 { values.append("k\(number)", .number(Double(number))) }
+            _ = try await stack.client(.messages, as: .administrator).call(
+                Messages.Set(path: try TreePath("/nobody/knows/it"), value: .object(values)))
+            try await eventually("a line about it") {
+                stack.log.split(separator: "\n").contains {
+                    $0.contains("slow operation") && $0.contains("/nobody/knows/it")
+                }
+            }
+        }
+    }
+
     @Test func wrongSettingSaysWhatTheStackSaid() async throws {
         do {
             _ = try await TestStack.start(["--no-such-setting", "1"])

@@ -50,6 +50,8 @@ struct WrongInputs {
         Case("hato-auth serve --data @/new --port 0 --host 192.0.2.1", 74, "host", "does not have that address"),
         Case("hato-auth serve --data @/new --port 0 --host no.such.host.invalid", 74, "host is unknown"),
         Case("hato-dev --ephemeral --rules @/none", 78, "setting rules: @/none cannot be read: no such file"),
+        Case("hato-dev --ephemeral --slow-operation-paths all", 78, "slow-operation-paths", "shape, whole"),
+        Case("hato-auth serve --data @/new --project a/b", 78, "setting project", "such as my-chat-1"),
         Case("hato-auth serve --port 70000 --data @/new", 78, "setting port", "65535"),
         Case("hato-messages serve --data @/new", 78, "setting auth is missing"),
         Case("hato-auth restore @/none --data @/new", 74, "nothing was restored", "@/none", "o such file"),

@@ -25,7 +25,9 @@ struct DevFolder: Sendable {
     /// earlier days, which are the store itself, stay as they are.
     func store(_ service: String) throws -> String {
         let data = "\(path)/\(service)"
-        if FileManager.default.fileExists(atPath: "\(data)/format") { return data }
+        // Also without its `format`: opening it says that, instead of beginning an empty store inside it.
+        let isStore = ["format", "rocksdb"].contains { FileManager.default.fileExists(atPath: "\(data)/\($0)") }
+        if isStore { return data }
         try DataFolder.make(data)
         return RocksDBStore.folder(in: data)
     }

@@ -1,3 +1,4 @@
+import HatoMessages
 import HatoRuntime
 
 /// What `hato-dev` can be told.
@@ -23,7 +24,31 @@ enum DevSettings {
         ]
         // No TLS: the links between the services of this process are plain, and whoever needs it runs the services.
         let notOurs: Set<String> = ["data", "port", "admin-key-file", "tls-certificate", "tls-key", "tls-client-ca"]
-        return own + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
+        return own + slowLog.map(\.setting) + [slowPaths]
+            + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
+    }
+
+    /// The settings of `hato-messages serve` about slow operations, by the same names: what is slow is looked for while
+    /// something is built.
+    private static let slowLog = MessagesLimits.all.filter { $0.name.hasPrefix("slow-operation-") }.map { limit in
+        (
+            limit: limit,
+            setting: Setting(
+                limit.name, .integer(limit.range), default: String(MessagesLimits()[keyPath: limit.field]),
+                help: limit.help)
+        )
+    }
+
+    private static let slowPaths = Setting(
+        "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
+        help: "what the log says of the paths of slow operations: the keys that the rules name, or all of them")
+
+    /// Takes over what was said about slow operations.
+    static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {
+        for (limit, setting) in slowLog {
+            configuration.limits[keyPath: limit.field] = settings.integer(setting.name)
+        }
+        configuration.logsWholePaths = settings[slowPaths.name] == "whole"
     }
 
     private static func port(_ service: String, _ number: Int) -> Setting {

@@ -157,6 +157,7 @@ struct MessagesPart: Sendable {
         configuration.keys = { authenticator.health }
         configuration.metricsText = parts.start.metricsText
         configuration.backupFolder = parts.backupFolder("messages")
+        DevSettings.apply(parts.start.settings, to: &configuration)
         service = try MessagesServer(
             store: parts.stores.messages, configuration: configuration, authenticator: authenticator,
             logger: parts.logger("messages"))

@@ -135,6 +135,11 @@ final class MessagesMetrics: Sendable {
     private let exports = Gauge(label: "hato_messages_exports")
     private let keysReady = Gauge(label: "hato_messages_keys_ready")
 
+    private let verifyRows = Gauge(label: "hato_messages_verify_rows")
+
+    /// A check of the store has read so many rows and changes; 0 when it is over.
+    func verifying(rows: Int) { verifyRows.record(rows) }
+
     func builtIndexPage() { indexBuildPages.increment() }
 
     struct Figures {

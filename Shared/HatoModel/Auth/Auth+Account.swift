@@ -3,7 +3,7 @@ extension Auth {
     /// say otherwise.
     public struct Account: Codable, Sendable, Hashable {
         public var uid: String
-        /// In lower case.
+        /// In lower case, its domain as people read it: neither full-width nor `xn--`.
         public var email: String?
         public var emailVerified: Bool
         /// In lower case; signs in like the e-mail.
@@ -87,6 +87,9 @@ extension Auth.Account {
 
     /// Changes what is named and leaves the rest. A new e-mail or password wants a recent sign-in, ends every other
     /// session and answers with a new one.
+    ///
+    /// Errors: as `auth.signUp`'s. A credential is whole or absent: an anonymous account is given a password with its name
+    /// (`MISSING_PASSWORD`), and the last name goes with the password (`MISSING_EMAIL`, of `deleteAttributes`).
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
         public static let summary = "Changes the account of the caller"

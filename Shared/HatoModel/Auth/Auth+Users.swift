@@ -20,7 +20,7 @@ extension Auth.Users {
             return RPCExample(request, .example)
         }
 
-        /// 1 to 128 characters; one is made when absent.
+        /// 1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when absent.
         public var uid: String?
         public var email: String?
         public var emailVerified: Bool?
@@ -86,7 +86,8 @@ extension Auth.Users {
     }
 
     /// Changes what is named and leaves the rest. Disabling an account, a new e-mail and a new password end its
-    /// sessions.
+    /// sessions. Taking the last name of an account that has a password takes `deleteAttributes` with `password` too
+    /// (`MISSING_EMAIL` otherwise).
     public struct Update: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.update"

@@ -9,7 +9,8 @@ extension Messages {
         public var database: DatabaseName?
         /// The last version already handled; absent: from now on; 0: from the oldest that is kept.
         public var after: UInt64?
-        /// The history `after` belongs to. Without it, a store that was restored since then is not told from the one before.
+        /// The history `after` belongs to: in another one nothing is sent, and the answer is `unknown_version`. Without it,
+        /// a store that was restored since then is not told from the one before.
         public var epoch: String?
         /// What to send; absent: every written path.
         public var patterns: [FeedPattern]?

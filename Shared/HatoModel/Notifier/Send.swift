@@ -167,7 +167,9 @@ extension Notifier {
 
     public struct Stats: RPCRequest {
         public static let method = "notifier.stats"
-        public static let summary = "Counts what waits in the outbox, and tells how far the feeds were read"
+        public static let summary =
+            "Counts what waits in the outbox now and what was delivered and dropped since the service started, "
+            + "and tells how far the feeds were read"
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -178,8 +180,10 @@ extension Notifier {
             public var pending: Int
             public var leased: Int
             public var dead: Int
-            /// Since the process started.
+            /// Since the process started: a restart begins at 0, also when deliveries from before are told by
+            /// `notifier.status`.
             public var delivered: Int
+            /// Since the process started, like `delivered`.
             public var dropped: Int
             /// Changes that triggers fired for, since the process started, without what they ask for: their commits were
             /// too big to tell what had been there before.

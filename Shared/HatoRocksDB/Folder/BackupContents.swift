@@ -28,6 +28,14 @@ struct BackupContents: Hashable {
         try Files.write(Array((text + hex(SHA256.hash(data: Array(text.utf8))) + "\n").utf8), to: folder + "/copy")
     }
 
+    /// Throws when something beside the files of the backup lies in its folder: the list of what was written knows nothing
+    /// of it, and what somebody put there is not to become part of a store.
+    static func checkNames(_ names: Set<String>, of backup: String) throws(StoreError) {
+        let known: Set = ["copy", "format", "service", "answered", "rocksdb", "lock"]
+        guard let name = names.subtracting(known).min() else { return }
+        throw .io("\(backup)/\(name) is no part of the backup; move it elsewhere, then restore again")
+    }
+
     /// Throws `.corrupted`, which names the file, when something of the backup is not as it was written. What is said
     /// is said of `name`. Does nothing when it has been checked, and opened, before.
     static func check(_ folder: String, name: String) throws(StoreError) {

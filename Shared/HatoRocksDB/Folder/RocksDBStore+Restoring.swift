@@ -38,6 +38,7 @@ extension RocksDBStore {
         let names = Set(try Files.names(in: backup))
         guard names.contains("format") else { throw .io("\(backup) is no backup: it holds no file named format") }
         try StoreFolder.checkFormat(backup + "/format")
+        if names.contains("copy") { try BackupContents.checkNames(names, of: backup) }
         guard names.contains("copy") else {
             throw .io("\(backup) is no backup but a store in use: it has been opened since it was written")
         }

@@ -45,6 +45,10 @@ final class StoreFolder: Sendable {
         }
         let lock = try OpenFile(path + "/lock", access: .create)
         guard try lock.lock() else { throw .locked("\(path) is open in another process, or twice in this one") }
+        // A store that was not created to its end has answered nothing.
+        if isNew, let answered = try? AnsweredFile.read(path + "/answered"), answered > 0 {
+            throw Self.formatIsMissing(path, commits: answered)
+        }
         self.lock = Mutex(lock)
     }
 
@@ -56,6 +60,13 @@ final class StoreFolder: Sendable {
         if owner != service {
             throw .io("\(path) is a store of \(owner), not of \(service); give each service a folder of its own")
         }
+    }
+
+    /// A store with commits once had the file: it is damaged, and not one to be begun anew.
+    static func formatIsMissing(_ path: String, commits: UInt64) -> StoreError {
+        .corrupted(
+            "\(path)/format is missing, and the store holds \(commits) commits; nothing was lost: put the file back as "
+                + "it was (its text is \"hato-store \(format)\" and a line break), or restore a backup")
     }
 
     static func checkFormat(_ path: String) throws(StoreError) {

@@ -21,6 +21,8 @@ final class RocksDatabase: @unchecked Sendable {
     /// RocksDB deletes ranges with an upper bound only; no key is as long as this one.
     static let endOfKeys = [UInt8](repeating: 0xFF, count: StoreLimits.keyBytesMax + 1)
 
+    /// Where it lies; errors name it.
+    private let folder: String
     private let handle: OpaquePointer
     private let about: OpaquePointer
     let rows: OpaquePointer
@@ -52,7 +54,7 @@ final class RocksDatabase: @unchecked Sendable {
         var handles: [OpaquePointer?] = [nil, nil, nil]
         // A static string ends in a zero and never goes away.
         let names = Self.families.map { Optional(UnsafeRawPointer($0.utf8Start).assumingMemoryBound(to: CChar.self)) }
-        let opened = try checked { error in
+        let opened = try checked("open the database", folder) { error in
             isReadOnly
                 ? rocksdb_open_for_read_only_column_families(
                     database.handle, folder, Int32(names.count), names, options, &handles, 0, error)
@@ -60,8 +62,9 @@ final class RocksDatabase: @unchecked Sendable {
                     database.handle, folder, Int32(names.count), names, options, &handles, error)
         }
         guard let opened, let about = handles[0], let rows = handles[1], let commits = handles[2] else {
-            throw .io("RocksDB opened \(folder) without saying why not")
+            throw .io("cannot open the database in \(folder) (RocksDB does not say why)")
         }
+        self.folder = folder
         (handle, self.about, self.rows, self.commits) = (opened, about, rows, commits)
         cache = memory.cache
         unsynced = rocksdb_writeoptions_create()
@@ -103,7 +106,7 @@ final class RocksDatabase: @unchecked Sendable {
 
     /// Applies the batch as one record of the log, not synced.
     func write(_ batch: borrowing WriteBatch) throws(StoreError) {
-        try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
+        try checked("write to the database", folder) { rocksdb_write(handle, unsynced, batch.handle, $0) }
     }
 
     /// Closes the memtable of the rows, which is then written out in the background, and begins a new one.
@@ -116,7 +119,7 @@ final class RocksDatabase: @unchecked Sendable {
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
         rocksdb_flushoptions_set_wait(options, 0)
-        try checked { rocksdb_flush_cf(handle, options, rows, $0) }
+        try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, rows, $0) }
         return true
     }
 
@@ -124,7 +127,7 @@ final class RocksDatabase: @unchecked Sendable {
     var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
 
     func syncLog() throws(StoreError) {
-        try checked { rocksdb_flush_wal(handle, 1, $0) }
+        try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }
     }
 
     // MARK: Prepared rows
@@ -137,7 +140,9 @@ final class RocksDatabase: @unchecked Sendable {
         defer { rocksdb_ingestexternalfileoptions_destroy(options) }
         rocksdb_ingestexternalfileoptions_set_move_files(options, 1)
         try withCStrings(paths) { paths throws(StoreError) in
-            try checked { rocksdb_ingest_external_file_cf(handle, rows, paths, paths.count, options, $0) }
+            try checked("put files of rows in their place", folder) {
+                rocksdb_ingest_external_file_cf(handle, rows, paths, paths.count, options, $0)
+            }
         }
     }
 
@@ -174,7 +179,7 @@ final class RocksDatabase: @unchecked Sendable {
         guard try hasRowInMemory(from: lower, through: upper) else { return }
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
-        try checked { rocksdb_flush_cf(handle, options, rows, $0) }
+        try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, rows, $0) }
     }
 
     private func hasRowInMemory(from lower: [UInt8], through upper: [UInt8]) throws(StoreError) -> Bool {
@@ -183,7 +188,7 @@ final class RocksDatabase: @unchecked Sendable {
         let iterator = NativeIterator(handle, options, rows)
         lower.withUnsafeBytes { iterator.seek($0) }
         guard iterator.isAtRow else {
-            try iterator.checkEnd()
+            try iterator.checkEnd(in: folder)
             return false
         }
         return !upper.span.precedes(iterator.key.span)
@@ -214,7 +219,9 @@ final class RocksDatabase: @unchecked Sendable {
     ) throws(StoreError) -> [UInt8]? {
         if family == rows { try Failpoint.storeRead.passOrFail() }
         let found = try key.withUnsafeBytes { key throws(StoreError) in
-            try checked { hato_get(handle, options.handle, family, key.baseAddress, key.count, $0) }
+            try checked("read the database", folder) {
+                hato_get(handle, options.handle, family, key.baseAddress, key.count, $0)
+            }
         }
         guard let found else { return nil }
         defer { rocksdb_pinnableslice_destroy(found) }
@@ -258,7 +265,7 @@ final class RocksDatabase: @unchecked Sendable {
                         }
                     }
                 }
-                try iterator.checkEnd()
+                try iterator.checkEnd(in: folder)
             }
         }
     }
@@ -274,7 +281,7 @@ final class RocksDatabase: @unchecked Sendable {
         let iterator = NativeIterator(handle, newest, about)
         iterator.seekToFirst()
         while iterator.isAtRow { iterator.next() }
-        do throws(StoreError) { try iterator.checkEnd() } catch { return [error] }
+        do throws(StoreError) { try iterator.checkEnd(in: folder) } catch { return [error] }
         return []
     }
 
@@ -283,10 +290,10 @@ final class RocksDatabase: @unchecked Sendable {
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
         let batch = WriteBatch(rows: about, commits: about, about: about)
         batch.put(Array(name.utf8).span, value.span)
-        try checked { rocksdb_write(handle, synced, batch.handle, $0) }
+        try checked("write to the database", folder) { rocksdb_write(handle, synced, batch.handle, $0) }
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
-        try checked { rocksdb_flush_cf(handle, options, about, $0) }
+        try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, about, $0) }
     }
 
     /// The newest commit there is a record of.
@@ -294,7 +301,7 @@ final class RocksDatabase: @unchecked Sendable {
         let iterator = NativeIterator(handle, newest, commits)
         iterator.seekToLast()
         guard iterator.isAtRow else {
-            try iterator.checkEnd()
+            try iterator.checkEnd(in: folder)
             return nil
         }
         return UInt64(bigEndianBytes: iterator.key.span)
@@ -311,7 +318,7 @@ final class RocksDatabase: @unchecked Sendable {
             guard visit(UInt64(bigEndianBytes: iterator.key.span), iterator.value.span) else { return }
             iterator.next()
         }
-        try iterator.checkEnd()
+        try iterator.checkEnd(in: folder)
     }
 
     /// Drops records of commits up to `version`: whole files at once, the rest by one tombstone.
@@ -319,9 +326,11 @@ final class RocksDatabase: @unchecked Sendable {
         let batch = WriteBatch(rows: commits, commits: commits, about: about)
         let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
         batch.deleteRange(lower.span, upper.span)
-        try checked { rocksdb_write(handle, unsynced, batch.handle, $0) }
+        try checked("write to the database", folder) { rocksdb_write(handle, unsynced, batch.handle, $0) }
         let last = version.bigEndianBytes
-        try checked { hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0) }
+        try checked("drop records of commits", folder) {
+            hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0)
+        }
     }
 
     /// Bytes of the records after `version` up to `newest`: what their files take on disk, and their share of what is
@@ -329,7 +338,7 @@ final class RocksDatabase: @unchecked Sendable {
     func commitBytes(after version: UInt64, through newest: UInt64) -> UInt64 {
         let (lower, upper) = ((version + 1).bigEndianBytes, Self.endOfKeys)
         var size: UInt64 = 0
-        _ = try? checked {
+        _ = try? checked("estimate what the database takes", folder) {
             hato_approximate_size(handle, commits, lower, lower.count, upper, upper.count, &size, $0)
         }
         // Memory holds the newest records, and lets go of none before it writes all of them out. They count as equals.
@@ -348,10 +357,12 @@ final class RocksDatabase: @unchecked Sendable {
     /// little to copy, and whoever puts prepared rows in their place hardly waits.
     func link(to folder: String) throws(StoreError) {
         try whileNotCopied { () throws(StoreError) in
-            let checkpoint = try checked { rocksdb_checkpoint_object_create(handle, $0) }
+            let checkpoint = try checked("copy the database", self.folder) {
+                rocksdb_checkpoint_object_create(handle, $0)
+            }
             defer { rocksdb_checkpoint_object_destroy(checkpoint) }
             // However long the log is: writing it out may have to wait for a compaction.
-            try checked { rocksdb_checkpoint_create(checkpoint, folder, .max, $0) }
+            try checked("copy the database", self.folder) { rocksdb_checkpoint_create(checkpoint, folder, .max, $0) }
         }
     }
 
@@ -360,7 +371,7 @@ final class RocksDatabase: @unchecked Sendable {
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
         for family in [about, rows, commits] {
-            try checked { rocksdb_flush_cf(handle, options, family, $0) }
+            try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, family, $0) }
         }
     }
 

@@ -3,16 +3,22 @@ import HatoStorage
 
 // Every handle of the C interface has one type here that owns it. Nothing outside this folder calls `rocksdb_…`.
 
-/// Calls into RocksDB; what it says through its error pointer is thrown.
+/// Calls into RocksDB; what it says through its error pointer is thrown, behind what it was to do and where: its own words
+/// are for those who know it.
+///
+/// - Parameters:
+///   - task: what could not be done, e.g. `open the database`.
+///   - path: the folder or file it is done to.
 func checked<Result>(
-    _ call: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    _ task: StaticString, _ path: String, _ call: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
 ) throws(StoreError) -> Result {
     var message: UnsafeMutablePointer<CChar>?
     let result = call(&message)
     guard let message else { return result }
     defer { rocksdb_free(message) }
-    let text = String(cString: message)
-    throw text.hasPrefix("Corruption") ? .corrupted("RocksDB: \(text)") : .io("RocksDB: \(text)")
+    let detail = String(cString: message)
+    let text = "cannot \(task) in \(path) (RocksDB: \(detail))"
+    throw detail.hasPrefix("Corruption") ? .corrupted(text) : .io(text)
 }
 
 /// `@unchecked Sendable`: RocksDB's cache has locks of its own; the handle never changes.
@@ -108,6 +114,7 @@ struct NativeFileWriter: ~Copyable {
     private let handle: OpaquePointer
     private let environment: OpaquePointer
     private let options: NativeOptions
+    private let path: String
 
     init(_ path: String, memory: RocksDBMemory) throws(StoreError) {
         let options = NativeOptions()
@@ -117,7 +124,8 @@ struct NativeFileWriter: ~Copyable {
         self.options = options
         self.environment = environment
         self.handle = handle
-        try checked { rocksdb_sstfilewriter_open(handle, path, $0) }
+        self.path = path
+        try checked("begin a file of rows", path) { rocksdb_sstfilewriter_open(handle, path, $0) }
     }
 
     deinit {
@@ -128,23 +136,29 @@ struct NativeFileWriter: ~Copyable {
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) {
         try key.withUnsafeBytes { key throws(StoreError) in
             try value.withUnsafeBytes { value throws(StoreError) in
-                try checked { hato_file_put(handle, key.baseAddress, key.count, value.baseAddress, value.count, $0) }
+                try checked("write a row", path) {
+                    hato_file_put(handle, key.baseAddress, key.count, value.baseAddress, value.count, $0)
+                }
             }
         }
     }
 
     func delete(_ key: Span<UInt8>) throws(StoreError) {
         try key.withUnsafeBytes { key throws(StoreError) in
-            try checked { hato_file_delete(handle, key.baseAddress, key.count, $0) }
+            try checked("delete a row", path) { hato_file_delete(handle, key.baseAddress, key.count, $0) }
         }
     }
 
     func deleteRange(_ lower: [UInt8], _ upper: [UInt8]) throws(StoreError) {
-        try checked { hato_file_delete_range(handle, lower, lower.count, upper, upper.count, $0) }
+        try checked("delete rows", path) {
+            hato_file_delete_range(handle, lower, lower.count, upper, upper.count, $0)
+        }
     }
 
     /// Ends the file and syncs it.
-    func finish() throws(StoreError) { try checked { rocksdb_sstfilewriter_finish(handle, $0) } }
+    func finish() throws(StoreError) {
+        try checked("end a file of rows", path) { rocksdb_sstfilewriter_finish(handle, $0) }
+    }
 }
 
 /// The changes of transactions, used again and again so that its buffer is allocated once.
@@ -231,8 +245,10 @@ struct NativeIterator: ~Copyable {
     }
 
     /// The end of the rows and an error both look like "no row here".
-    func checkEnd() throws(StoreError) {
-        try checked { rocksdb_iter_get_error(handle, $0) }
+    ///
+    /// - Parameter folder: the database's.
+    func checkEnd(in folder: String) throws(StoreError) {
+        try checked("read the database", folder) { rocksdb_iter_get_error(handle, $0) }
     }
 
     private static func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> UnsafeBufferPointer<UInt8> {

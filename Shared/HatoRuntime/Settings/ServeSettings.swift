@@ -10,7 +10,7 @@ public enum ServeSettings {
                 "port", .integer(0...65535), default: String(defaultPort),
                 help: "the port to listen on; 0 takes any free one"),
             Setting(
-                "project", .text, default: "hato", shared: true, help: "the project's id: issuer and audience of tokens"
+                "project", .name, default: "hato", shared: true, help: "the project's id: issuer and audience of tokens"
             ),
             Setting(
                 "admin-key-file", .file, shared: true,

@@ -7,6 +7,8 @@
 public struct Setting: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         case text
+        /// A name that stands in addresses: 1 to 63 of `a-z`, `A-Z`, `0-9`, `-`, `_` and `.`.
+        case name
         /// A whole number within the range.
         case integer(ClosedRange<Int>)
         /// `true` or `false`; the bare flag means true.
@@ -47,6 +49,9 @@ public struct Setting: Sendable, Hashable {
         switch kind {
         case .text:
             return nil
+        case .name:
+            return Self.isName(value)
+                ? nil : "is no name of 1 to 63 letters a-z, A-Z, digits, -, _ and ., such as my-chat-1"
         case .file:
             return value.isEmpty ? "is empty; give a path" : nil
         case .integer(let range):
@@ -64,10 +69,23 @@ public struct Setting: Sendable, Hashable {
         }
     }
 
+    private static func isName(_ value: String) -> Bool {
+        (1...63).contains(value.utf8.count)
+            && value.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+
     /// What the help calls the value, nil for a flag.
     var placeholder: String? {
         switch kind {
         case .text: "TEXT"
+        case .name: "NAME"
         case .integer: "N"
         case .flag: nil
         case .choice(let choices): choices.joined(separator: "|")

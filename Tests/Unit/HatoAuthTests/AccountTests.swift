@@ -137,6 +137,41 @@ struct AccountTests {
         #expect(try await bench.signIn().uid == session.uid)
     }
 
+    @Test func anonymousAccountIsNotGivenANameAlone() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.anonymous()
+        let email = await wireError { try await update(bench, session) { $0.email = "masuo@example.com" } }
+        #expect(email?.reason == "MISSING_PASSWORD")
+        #expect(email?.data["parameter"] == "password")
+        let username = await wireError { try await update(bench, session) { $0.username = "masuo" } }
+        #expect(username?.reason == "MISSING_PASSWORD")
+        let account = try await bench.account(session)
+        #expect(account.email == nil && account.username == nil)
+        // An account that an administrator made with a name alone changes it.
+        var named = Auth.Users.Update(uid: session.uid)
+        named.email = "masuo@example.com"
+        #expect(try await bench.service.updateUser(named).email == "masuo@example.com")
+    }
+
+    @Test func lastNameGoesWithThePasswordOrNotAtAll() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        let own = await wireError { try await update(bench, session) { $0.deleteAttributes = [.email] } }
+        #expect(own?.reason == "MISSING_EMAIL")
+        #expect(own?.data["parameter"] == "deleteAttributes")
+        var request = Auth.Users.Update(uid: session.uid)
+        request.deleteAttributes = [.email]
+        #expect(await wireError { try await bench.service.updateUser(request) }?.reason == "MISSING_EMAIL")
+        #expect(try await bench.signIn().uid == session.uid)
+        // Another name keeps the password.
+        request.username = "masuo"
+        #expect(try await bench.service.updateUser(request).providerUserInfo.map(\.rawId) == ["masuo"])
+        request = Auth.Users.Update(uid: session.uid)
+        request.deleteAttributes = [.username, .password]
+        let anonymous = try await bench.service.updateUser(request)
+        #expect(anonymous.providerUserInfo.isEmpty && anonymous.passwordUpdatedAt == nil)
+    }
+
     @Test func settingAndDeletingOneAttributeIsRefused() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
@@ -204,6 +239,10 @@ struct UsersTests {
         #expect(seen.count == 25)
         #expect(Set(seen) == uids)
         #expect(seen == seen.sorted())
+        for nonsense in ["", "a\nb", String(repeating: "x", count: 129)] {
+            let refused = await wireError { try await bench.service.users(Auth.Users.List(after: nonsense)) }
+            #expect(refused?.code == .invalidArgument && refused?.data["parameter"] == "after", "\(nonsense)")
+        }
         for limit in [0, -1, 1001] {
             #expect(
                 await wireError { try await bench.service.users(Auth.Users.List(limit: limit)) }?.data["parameter"]
@@ -238,8 +277,16 @@ struct UsersTests {
 
         create.email = "other@example.com"
         #expect(await wireError { try await bench.service.createUser(create) }?.reason == "DUPLICATE_LOCAL_ID")
-        create.uid = String(repeating: "x", count: 129)
-        #expect(await wireError { try await bench.service.createUser(create) }?.reason == "INVALID_LOCAL_ID")
+        for uid in [
+            String(repeating: "x", count: 129), "", "a.b", "a#b", "$a", "[a", "a]", "a/b", "a\tb", "a\u{7F}",
+            "a\u{85}b",
+        ] {
+            create.uid = uid
+            #expect(
+                await wireError { try await bench.service.createUser(create) }?.reason == "INVALID_LOCAL_ID", "\(uid)")
+        }
+        create.uid = String(repeating: "鳩", count: 128)
+        #expect(try await bench.service.createUser(create).uid == create.uid)
     }
 
     @Test func claimsThatAreReservedWrongOrLongAreRefused() async throws {

@@ -110,6 +110,23 @@ struct EmailAddressTests {
                 "caf\u{E9}@example.com".utf8) == true)
     }
 
+    /// The examples of RFC 3492 §7.1 that a domain can have, and Japanese ones.
+    @Test(arguments: [
+        ("xn--r8jz45g.jp", "例え.jp"), ("XN--R8JZ45G.JP", "例え.jp"), ("例え．ｊｐ", "例え.jp"),
+        ("例え。jp", "例え.jp"), ("例え｡jp", "例え.jp"), ("ｅｘａｍｐｌｅ．ｃｏｍ", "example.com"),
+        ("ＥＸＡＭＰＬＥ.com", "example.com"), ("xn--bcher-kva.example", "bücher.example"),
+        ("BÜCHER.example", "bücher.example"), ("bu\u{308}cher.example", "bücher.example"),
+        ("xn--ihqwcrb4cv8a8dqg056pqjye.cn", "他们为什么不说中文.cn"),
+        ("xn--n8jok5ay5dzabd5bym9f0cm5685rrjetr6pdxa.jp", "なぜみんな日本語を話してくれないのか.jp"),
+        ("xn--mgbh0fb.example", "مثال.example"),
+        // No internationalised labels.
+        ("xn--a-ä.example", "xn--a-ä.example"), ("xn--99999999999.example", "xn--99999999999.example"),
+    ])
+    func domainsAreKeptInOneForm(typed: String, kept: String) {
+        let address = EmailAddress.normalised("masuo@\(typed)", bytesMax: 254)
+        #expect(address?.utf8.elementsEqual("masuo@\(kept)".utf8) == true, "\(typed): \(address ?? "refused")")
+    }
+
     @Test func textsThatAreNoAddressAreRefused() {
         for text in [
             "", "@", "a@", "@b.co", "a@b", "a@@b.co", "a b@c.co", "a@b..co", ".a@b.co", "a.@b.co", "a..b@c.co",

@@ -61,6 +61,15 @@ private struct PaintCommand: RequestCommand {
     func table(_ result: JSONValue) -> CommandTable? { CommandTable(["name"], of: [result]) }
 }
 
+private struct RepaintCommand: RequestCommand {
+    typealias Target = ShopTarget
+    static let configuration = CommandConfiguration(commandName: "repaint")
+    @OptionGroup var options: ClientOptions
+    @Flag var yes = false
+    var question: String? { yes ? nil : "Paint over it?" }
+    func request() throws -> Shop.Paint { Shop.Paint(name: "over") }
+}
+
 private struct WatchCommand: StreamCommand {
     typealias Target = ShopTarget
     static let configuration = CommandConfiguration(commandName: "watch")
@@ -91,12 +100,21 @@ private struct NameAuthenticator: Authenticator {
         var lines: [JSONValue] { out.split(separator: "\n").compactMap { try? JSONParser.parse(String($0)) } }
     }
 
+    /// Counts the calls of `shop.paint`.
+    private final class Counter: Sendable {
+        private let calls = Mutex(0)
+        var count: Int { calls.withLock { $0 } }
+        func add() { calls.withLock { $0 += 1 } }
+    }
+
     private func withServer(
-        health: RPCHealth = RPCHealth(.ready), _ body: (_ address: String) async throws -> Void
+        _ calls: Counter = Counter(), health: RPCHealth = RPCHealth(.ready),
+        _ body: (_ address: String) async throws -> Void
     ) async throws {
         var router = RPCRouter()
         router.handle(Shop.Paint.self) { request, context in
-            Shop.Paint.Result(name: request.name, uid: context.caller.uid)
+            calls.add()
+            return Shop.Paint.Result(name: request.name, uid: context.caller.uid)
         }
         router.handle(Shop.Refuse.self) { request, _ in
             throw RPCError(RPCError.Code(rawValue: request.code), reason: "because", "The shop says no")
@@ -221,6 +239,51 @@ private struct NameAuthenticator: Authenticator {
         #expect(array.code == 64)
         let broken = try await run(CallCommand<ShopTarget>.self, ["shop.paint", "{"] + nobody)
         #expect(broken.code == 64)
+    }
+
+    @Test func memberThatNoResultHasIsRefusedBeforeTheCall() async throws {
+        let calls = Counter()
+        try await withServer(calls) { address in
+            let arguments = ["door", "--server", address, "--token", "masuo"]
+            let known = try await run(PaintCommand.self, arguments + ["--only", "uid"])
+            #expect(known.out == "masuo\n")
+            let call = ["shop.paint", #"{"name":"door"}"#, "--server", address, "--token", "masuo"]
+            #expect(try await run(CallCommand<ShopTarget>.self, call + ["--only", "name"]).out == "door\n")
+            #expect(calls.count == 2)
+            let unknown = try await run(PaintCommand.self, arguments + ["--only", "colour"])
+            #expect(unknown.code == 64)
+            #expect(unknown.err.contains("it has: name, uid"))
+            #expect(try await run(CallCommand<ShopTarget>.self, call + ["--only", "colour"]).code == 64)
+            let stream = try await run(WatchCommand.self, ["--server", address, "--only", "number"])
+            #expect(stream.code == 64)
+            #expect(calls.count == 2)
+        }
+    }
+
+    @Test func questionWantsAYesFromATerminalOrAFlag() async throws {
+        let calls = Counter()
+        try await withServer(calls) { address in
+            let arguments = ["--server", address, "--token", "masuo"]
+            func answered(_ answer: String?, _ flags: [String] = []) async throws -> Outcome {
+                let answers: TerminalQuestion.Answers = {
+                    guard let answer else { return nil }
+                    return { answer }
+                }
+                return try await TerminalQuestion.$substitute.withValue(answers) {
+                    try await run(RepaintCommand.self, arguments + flags)
+                }
+            }
+            let nobody = try await answered(nil)
+            #expect(nobody.code == 64)
+            #expect(nobody.err.contains("--yes"))
+            for answer in ["", "n", "no"] { #expect(try await answered(answer).code == 1, "\(answer)") }
+            #expect(calls.count == 0)
+            let confirmed = try await answered("Y")
+            #expect(confirmed.code == 0)
+            #expect(confirmed.err.contains("Paint over it? [y/N]"))
+            #expect(try await answered(nil, ["--yes"]).code == 0)
+            #expect(calls.count == 2)
+        }
     }
 
     @Test func streamPrintsALineForEachEvent() async throws {

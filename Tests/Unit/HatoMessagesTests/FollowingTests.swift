@@ -93,10 +93,12 @@ import Testing
             let epoch = running.store.epoch.description
             let future = await refusal { try await client.subscribe(try follow(after: 1_000, epoch: epoch)) }
             #expect(future?.reason == "unknown_version")
-            let foreign = await refusal {
-                try await client.subscribe(try follow(after: 2, epoch: String(repeating: "0", count: 32)))
+            for after in [2, 0, nil] as [UInt64?] {
+                let foreign = await refusal {
+                    try await client.subscribe(try follow(after: after, epoch: String(repeating: "0", count: 32)))
+                }
+                #expect(foreign?.reason == "unknown_version", "\(String(describing: after))")
             }
-            #expect(foreign?.reason == "unknown_version")
             try running.store.compactCommits(through: 5)
             let old = await refusal { try await client.subscribe(try follow(after: 2, epoch: epoch)) }
             #expect(old?.reason == "compacted")

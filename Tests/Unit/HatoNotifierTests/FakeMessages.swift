@@ -78,7 +78,7 @@ final class FakeMessages: Sendable {
         try holder.state.withLock { state in
             state.followCount += 1
             let after = request.after ?? state.version
-            if after > 0, let epoch = request.epoch, epoch != state.epoch || after > state.version {
+            if let epoch = request.epoch, epoch != state.epoch || after > state.version {
                 throw RPCError.failedPrecondition(reason: "unknown_version", "unknown")
             }
             if request.after != 0, after + 1 < state.oldest {

@@ -144,6 +144,12 @@ import Testing
                 after = page.after
             } while after != nil
             #expect(Set(seen).count == (uid == nil ? 4 : 3) && seen.count == Set(seen).count)
+            for nonsense in ["", "x", "dev_", "dev_ 1", "dev_" + String(repeating: "a", count: 65), "ntf_1"] {
+                let refused = await error {
+                    _ = try await notifier.client.call(Notifier.Devices.List(uid: uid, after: nonsense))
+                }
+                #expect(refused?.reason == "invalid_page" && refused?.data["parameter"] == "after", "\(nonsense)")
+            }
         }
         await notifier.stop()
     }
@@ -260,8 +266,16 @@ import Testing
             }
             #expect(positions == events.suffix(expected).map(\.position))
         }
-        for wrong in [Notifier.Follow(after: 1 << 50), Notifier.Follow(after: 1, epoch: "other")] {
+        let foreign = String(repeating: "0", count: 32)
+        for wrong in [Notifier.Follow(after: 1 << 50), Notifier.Follow(after: 1, epoch: foreign)] {
             #expect(await error { _ = try await notifier.client.subscribe(wrong) }?.reason == "unknown_version")
+        }
+        for (wrong, parameter) in [
+            (Notifier.Follow(after: -1), "after"), (Notifier.Follow(after: 1, epoch: "other"), "epoch"),
+            (Notifier.Follow(epoch: ""), "epoch"),
+        ] {
+            let refused = await error { _ = try await notifier.client.subscribe(wrong) }
+            #expect(refused?.code == .invalidArgument && refused?.data["parameter"]?.string == parameter)
         }
         await notifier.stop()
     }

@@ -11,7 +11,7 @@ import Testing
         declared: [
             Setting("port", .integer(0...65535), default: "7702", help: "port"),
             Setting("host", .text, default: "127.0.0.1", help: "host"),
-            Setting("project", .text, default: "hato", shared: true, help: "project"),
+            Setting("project", .name, default: "hato", shared: true, help: "project"),
             Setting("data", .file, required: true, help: "data"),
             Setting("quiet", .flag, default: "false", help: "quiet"),
             Setting("auth", .address, help: "auth"),
@@ -70,6 +70,10 @@ import Testing
     @Test(arguments: [
         (["--prot", "1"], "unknown flag --prot; did you mean port?"),
         (["--data"], "--data needs a value (PATH)"),
+        (
+            ["--project", "a b/c", "--data", "d"],
+            "setting project (flag): 'a b/c' is no name of 1 to 63 letters a-z, A-Z, digits, -, _ and ., such as my-chat-1"
+        ),
         (["--port", "x", "--data", "d"], "setting port (flag): 'x' is no whole number; give one from 0 to 65535"),
         (
             ["--port", "70000", "--data", "d"],
@@ -85,6 +89,17 @@ import Testing
     ])
     func aWrongFlagIsNamed(arguments: [String], message: String) {
         #expect(throws: SettingsError(message)) { try resolve(arguments) }
+    }
+
+    /// It stands in the issuer's address and in paths of the gateway.
+    @Test func projectIsAName() throws {
+        let project = try #require(ServeSettings.declared(defaultPort: 0).first { $0.name == "project" })
+        for name in ["hato", "my-chat_1.example", String(repeating: "x", count: 63)] {
+            #expect(project.problem(with: name) == nil, "\(name)")
+        }
+        for name in ["", "a b/c", "a/b", "鳩", "a\n", String(repeating: "x", count: 64)] {
+            #expect(project.problem(with: name) != nil, "\(name)")
+        }
     }
 
     @Test func unknownVariablesAndKeysAreNamedWithTheirSource() {

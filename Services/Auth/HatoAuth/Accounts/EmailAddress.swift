@@ -1,18 +1,45 @@
 import Foundation
 
-/// Decides what an e-mail address is, and how it is kept: in lower case, composed (NFC), so that one mailbox is one
-/// account.
+/// Decides what an e-mail address is, and how it is kept: in lower case, composed (NFC), its domain as people read it
+/// whatever it was typed as (full-width, with ideographic dots, `xn--`), so that one mailbox is one account.
 enum EmailAddress {
     /// Nil when mail could not be sent there: exactly one `@`, a local part of at most 64 bytes without spaces and
     /// quotes, a domain of two labels or more.
     static func normalised(_ text: String, bytesMax: Int) -> String? {
         guard text.utf8.count <= bytesMax else { return nil }
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, isLocalPart(parts[0]), isDomain(parts[1]) else { return nil }
-        let folded = text.lowercased()
-        let composed = folded.utf8.allSatisfy { $0 < 0x80 } ? folded : folded.precomposedStringWithCanonicalMapping
-        return composed.utf8.count <= bytesMax ? composed : nil
+        guard parts.count == 2, isLocalPart(parts[0]) else { return nil }
+        let domain = domain(parts[1])
+        guard isDomain(domain[...]) else { return nil }
+        let folded = parts[0].lowercased()
+        let composed = isPlain(folded) ? folded : folded.precomposedStringWithCanonicalMapping
+        let address = "\(composed)@\(domain)"
+        return address.utf8.count <= bytesMax ? address : nil
     }
+
+    /// The domain in the one form that is kept (the mapping of UTS 46 as far as mailboxes need it).
+    private static func domain(_ text: Substring) -> String {
+        let folded = compatible(String(text))
+        let labels = folded.split(separator: ".", omittingEmptySubsequences: false).map { label -> String in
+            guard label.hasPrefix("xn--"), let decoded = Punycode.decoded(label.dropFirst(4)) else {
+                return String(label)
+            }
+            return compatible(decoded)
+        }
+        return labels.joined(separator: ".")
+    }
+
+    /// In lower case and NFKC, in which full-width letters are letters, with every dot that a keyboard has as a dot.
+    private static func compatible(_ text: String) -> String {
+        guard !isPlain(text) else { return text.lowercased() }
+        var mapped = String.UnicodeScalarView()
+        for scalar in text.precomposedStringWithCompatibilityMapping.lowercased().unicodeScalars {
+            mapped.append(scalar == "\u{3002}" ? "." : scalar)
+        }
+        return String(mapped).precomposedStringWithCompatibilityMapping
+    }
+
+    private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
     /// Dot-separated atoms (RFC 5322 §3.2.3), and beyond ASCII letters of every script (RFC 6531).
     private static func isLocalPart(_ text: Substring) -> Bool {
@@ -32,7 +59,9 @@ enum EmailAddress {
     }
 
     private static func isLabel(_ label: Substring) -> Bool {
-        guard (1...63).contains(label.utf8.count), !label.hasPrefix("-"), !label.hasSuffix("-") else { return false }
+        guard (1...63).contains(label.unicodeScalars.count), !label.hasPrefix("-"), !label.hasSuffix("-") else {
+            return false
+        }
         return label.unicodeScalars.allSatisfy { scalar in
             scalar.isASCII ? isLetterOrDigit(scalar) || scalar == "-" : isVisible(scalar)
         }

@@ -24,7 +24,7 @@ extension AuthService {
             displayName: request.displayName, photoUrl: request.photoUrl)
         let checked = try AccountFormPolicy(configuration).check(
             form, names: [before.email, before.username].compactMap { $0 },
-            missing: Self.missingName(form, before, deletions))
+            missing: Self.missingName(form, before, deletions) + Self.missingPassword(form, before))
         let touchesCredential =
             form.email != nil || form.password != nil || form.username != nil
             || !deletions.isDisjoint(with: [.email, .password, .username])
@@ -136,13 +136,34 @@ extension AuthService {
         return deletions
     }
 
-    /// A password without e-mail and username opens nothing.
+    /// Halves of a credential that lack the other: a password without e-mail and username opens nothing. What there is of
+    /// it is never taken away in silence.
     static func missingName(
         _ form: AccountForm, _ before: AccountRecord?, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
         let hasEmail = form.email != nil || (before?.email != nil && !deletions.contains(.email))
         let hasUsername = form.username != nil || (before?.username != nil && !deletions.contains(.username))
-        guard form.password != nil, !hasEmail, !hasUsername else { return [] }
-        return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")]
+        guard !hasEmail, !hasUsername else { return [] }
+        if form.password != nil {
+            return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")]
+        }
+        guard before?.passwordHash != nil, !deletions.contains(.password) else { return [] }
+        return [
+            FieldProblem(
+                "deleteAttributes", "MISSING_EMAIL",
+                "Without an e-mail address or a username nobody can sign in with the password: "
+                    + "delete the password too, or give the account another name")
+        ]
+    }
+
+    /// The owner of an anonymous account gives it a whole credential, as with `auth.signUp`: with a name alone it would
+    /// no longer be anonymous, and nobody could sign in to it. Administrators may make such accounts (spec auth §5).
+    private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
+        guard before.isAnonymous, form.email != nil || form.username != nil, form.password == nil else { return [] }
+        return [
+            FieldProblem(
+                "password", "MISSING_PASSWORD",
+                "The password is missing: an anonymous account gets it together with its e-mail address or username")
+        ]
     }
 }

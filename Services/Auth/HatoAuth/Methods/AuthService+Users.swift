@@ -29,6 +29,13 @@ extension AuthService {
             ])
         }
         let after = request.after
+        if let after, !Self.isUid(after) {
+            throw AuthError.invalidFields([
+                FieldProblem(
+                    "after", "INVALID_PAGE_SELECTION",
+                    "The page should begin after a uid: what the page before answered with as `after`")
+            ])
+        }
         return try await store.read { rows in
             let page = try AccountRows.page(after: after, limit: limit, in: rows)
             return Auth.Users.List.Result(
@@ -132,13 +139,20 @@ extension AuthService {
         }
     }
 
-    /// What is wrong with a uid that an administrator chose.
+    /// What is wrong with a uid that an administrator chose. People keep what is a user's under their uid: it must be a key
+    /// of the tree.
     private static func problem(with uid: String) -> FieldProblem? {
-        let isPlain = !uid.unicodeScalars.contains { $0.properties.generalCategory == .control }
-        guard isPlain, (1...128).contains(uid.unicodeScalars.count) else {
+        guard isUid(uid), TreeKey.problem(uid) == nil else {
             return FieldProblem(
-                "uid", "INVALID_LOCAL_ID", "The uid should have 1 to 128 characters, none of them control characters")
+                "uid", "INVALID_LOCAL_ID",
+                "The uid should have 1 to 128 characters without . # $ / [ ] and control characters, such as masuo-1")
         }
         return nil
+    }
+
+    /// Whether an account may have it; early ones have uids that no new one gets.
+    private static func isUid(_ text: String) -> Bool {
+        let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        return isPlain && (1...128).contains(text.unicodeScalars.count)
     }
 }

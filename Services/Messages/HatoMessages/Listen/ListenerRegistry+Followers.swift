@@ -20,7 +20,7 @@ extension ListenerRegistry {
             }
             begin(at: snapshot)
             let newest = snapshot.version
-            let position = try position(request, of: database, newest: newest)
+            let position = try position(request, of: opening.database, newest: newest)
             let follower = Follower(id: nextID(), opening, position: position, limits: parts.limits)
             followers[follower.id] = follower
             remember(opening.connection, opening.subscription, follower.id)
@@ -38,13 +38,14 @@ extension ListenerRegistry {
     }
 
     private func position(_ request: Messages.Follow, of database: Database, newest: UInt64) throws -> UInt64 {
+        // Also for `after: 0`: who names an epoch wants to hear that it is over before another one's changes.
         let (epoch, firstVersion) = (request.epoch, database.record.firstVersion)
-        guard let after = request.after else { return newest }
-        let oldest = parts.store.keptCommits.oldest
-        guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
         if let epoch, epoch != parts.store.epoch.description {
             throw MessagesError.unknownVersion(newest: newest, parameter: "epoch")
         }
+        guard let after = request.after else { return newest }
+        let oldest = parts.store.keptCommits.oldest
+        guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
         guard after <= newest else { throw MessagesError.unknownVersion(newest: newest, parameter: "after") }
         guard after >= firstVersion else { throw MessagesError.compacted(oldest: firstVersion) }
         if after < newest {

@@ -29,11 +29,15 @@ struct VerifyMethods: Sendable {
         guard turn.isTaken.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
         else { throw MessagesError.verifying }
         let (store, findingsMax, meter) = (parts.store, parts.limits.verifyFindingsMax, parts.rulesMeter)
+        let metrics = parts.metrics
         do {
             try startThread { [turn] in
                 let inspection = OpenStoreInspection(store, at: snapshot)
-                let verification = StoreVerification(inspection, findingsMax: findingsMax, meter: meter)
+                let verification = StoreVerification(inspection, findingsMax: findingsMax, meter: meter) {
+                    metrics.verifying(rows: $0)
+                }
                 let outcome = Result { try verification.run() }
+                metrics.verifying(rows: 0)
                 turn.isTaken.store(false, ordering: .sequentiallyConsistent)
                 switch outcome {
                 case .success(let result): reply.succeed(result)

@@ -15,9 +15,11 @@ struct RulesCommand: AsyncParsableCommand {
         @OptionGroup var place: DatabaseOption
 
         func run() async throws {
-            try await CommandSession.run(options, MessagesTarget.self) { client, output in
+            try await CommandSession.run(options, MessagesTarget.self, takesOnly: true) { client, output in
                 let result = try await client.call(Messages.Rules.Get(database: try place.name()))
-                if options.json {
+                if let member = options.only {
+                    try output.show(member: member, of: ["rules": .string(result.rules)])
+                } else if options.json {
                     try output.show(["rules": .string(result.rules)])
                 } else {
                     try output.show(text: result.rules)
@@ -100,10 +102,17 @@ struct DatabasesCommand: AsyncParsableCommand {
 
     struct Drop: RequestCommand {
         typealias Target = MessagesTarget
-        static let configuration = CommandConfiguration(commandName: "drop", abstract: Messages.Databases.Drop.summary)
+        static let configuration = CommandConfiguration(
+            commandName: "drop", abstract: Messages.Databases.Drop.summary,
+            discussion: "It asks first; a script gives --yes.")
 
         @OptionGroup var options: ClientOptions
         @Argument(help: "Its name.") var name: String
+        @Flag(help: "Do not ask.") var yes = false
+
+        var question: String? {
+            yes ? nil : "The database \"\(name)\" and everything in it will be gone for good. Drop it?"
+        }
 
         func request() throws -> Messages.Databases.Drop { Messages.Databases.Drop(database: try DatabaseName(name)) }
     }

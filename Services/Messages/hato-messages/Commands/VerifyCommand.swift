@@ -27,9 +27,33 @@ struct VerifyCommand: AsyncParsableCommand {
             }
         } else {
             try await CommandSession.run(options, MessagesTarget.self) { client, output in
-                try Self.report(try await client.call(Messages.Verify()), output)
+                let watch = Task { await Self.watch(client, output) }
+                let outcome: Result<Messages.Verify.Result, any Error>
+                do { outcome = .success(try await client.call(Messages.Verify())) } catch { outcome = .failure(error) }
+                watch.cancel()
+                await watch.value
+                try Self.report(try outcome.get(), output)
             }
         }
+    }
+
+    /// Draws how far the service's check is, as its metrics say, until it is cancelled.
+    private static func watch(_ client: CommandClient, _ output: CommandOutput) async {
+        guard output.showsProgress else { return }
+        var rows: RowCount?
+        while (try? await Task.sleep(for: .milliseconds(500))) != nil {
+            guard let text = try? await client.call(Service.Metrics()).text else { continue }
+            func figure(_ name: String) -> Int {
+                let line = text.split(separator: "\n").first { $0.hasPrefix("hato_messages_\(name) ") }
+                return line?.split(separator: " ").last.flatMap { Double($0) }.map { Int($0) } ?? 0
+            }
+            let read = figure("verify_rows")
+            guard read > 0 else { continue }
+            let bar = rows ?? RowCount(output, total: figure("store_rows") + figure("store_kept_changes"))
+            bar.show(read)
+            rows = bar
+        }
+        rows?.finish()
     }
 
     private static func verify(_ data: String, _ output: CommandOutput) throws -> Messages.Verify.Result {
@@ -73,7 +97,9 @@ private final class RowCount {
     private var bar: ProgressBar
     private var shown = 0
 
-    init(_ output: CommandOutput) { bar = ProgressBar("verify: rows", total: nil, output: output) }
+    init(_ output: CommandOutput, total: Int? = nil) {
+        bar = ProgressBar("verify: rows", total: total, output: output)
+    }
 
     func show(_ rows: Int) {
         bar.advance(by: rows - shown)

@@ -79,6 +79,7 @@ extension NotifierService {
 
     func devices(_ request: Notifier.Devices.List, _ caller: Caller) async throws -> Notifier.Devices.List.Result {
         let limit = try checks.page(request.limit)
+        try checks.devicePage(request.after)
         let uid = caller.isAdministrator ? request.uid : try owner(caller, named: request.uid)
         let after = request.after
         return try await store.read { snapshot in

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoStorage
 
 /// Checks of what requests hold, each with the name of its parameter.
 struct RequestChecks: Sendable {
@@ -68,6 +69,37 @@ struct RequestChecks: Sendable {
             throw .invalidArgument("limit", reason: "invalid_limit", "limit is from 1 to \(limits.pageMax)")
         }
         return limit
+    }
+
+    /// A device that ended a page: it may be gone since, but it was one.
+    func devicePage(_ after: String?) throws(RPCError) {
+        guard let after else { return }
+        let name = after.dropFirst("dev_".count)
+        let isName = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+            default: false
+            }
+        }
+        guard after.hasPrefix("dev_"), (1...64).contains(name.utf8.count), isName else {
+            throw .invalidArgument(
+                "after", reason: "invalid_page",
+                "after must be what the page before answered, a device such as \"dev_8s2k1c9d0f4g7h3j\"")
+        }
+    }
+
+    func position(_ after: Int?, _ epoch: String?) throws(RPCError) {
+        if let after, after < 0 {
+            throw .invalidArgument(
+                "after", reason: "invalid_position",
+                "after is the position of a notifier.event, e.g. 44040192, or 0 for the oldest that is kept")
+        }
+        if let epoch, !StoreEpoch.isEpoch(epoch) {
+            throw .invalidArgument(
+                "epoch", reason: "invalid_epoch",
+                "An epoch is the 32 digits that notifier.follow answers with, "
+                    + "e.g. \"0123456789abcdef0123456789abcdef\"")
+        }
     }
 
     private func size(_ text: String?, _ parameter: String, _ bytesMax: Int) throws(RPCError) {

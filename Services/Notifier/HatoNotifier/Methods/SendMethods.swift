@@ -13,7 +13,8 @@ extension NotifierService {
         }
         handle(Notifier.Stats.self, in: &router) { service, _, _ in try await service.stats() }
         handle(Notifier.Follow.self, in: &router) { service, request, context in
-            try await service.followers.follow(request, context)
+            try service.checks.position(request.after, request.epoch)
+            return try await service.followers.follow(request, context)
         }
         handle(Notifier.Unfollow.self, in: &router) { service, request, context in
             try service.followers.unfollow(request.subscription, on: context.connection)

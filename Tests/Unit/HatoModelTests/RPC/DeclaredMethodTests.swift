@@ -91,6 +91,13 @@ import Testing
             for name in schema["required"]?.array ?? [] {
                 #expect(name.string.flatMap { params[$0] } != nil, "\(type.method) \(name)")
             }
+            // `--only` is checked against it.
+            let result = try JSONCoding.encode(type.example.result)
+            let results = JSONSchema.of(Request.Result.self, sample: result)
+            guard results["additionalProperties"] == false else { return }
+            for member in result.object?.members ?? [] {
+                #expect(results["properties"]?[member.name] != nil, "\(type.method) \(member.name)")
+            }
         }
         for type in Self.methods { try check(type) }
     }

@@ -107,6 +107,17 @@ struct DamageTests {
         }
     }
 
+    /// RocksDB's own words stand behind what could not be done, and where.
+    @Test func whatRocksDBSaysIsTheDetailOfASentence() async throws {
+        try await TemporaryFolder.with { folder in
+            let (path, _, _) = try await writeStore(in: folder)
+            try Data("MANIFEST-999999\n".utf8).write(to: URL(fileURLWithPath: path + "/rocksdb/CURRENT"))
+            let error = #expect(throws: StoreError.self) { try RocksDBStore.open(folder: path, options: .small) }
+            let text = error.map { "\($0)" } ?? ""
+            #expect(text.contains("cannot open the database in \(path)/rocksdb (RocksDB: "), "\(text)")
+        }
+    }
+
     @Test func aTornWriteOfTheAnsweredFileLeavesTheOtherPlace() async throws {
         try await TemporaryFolder.with { folder in
             let (path, _, _) = try await writeStore(in: folder)

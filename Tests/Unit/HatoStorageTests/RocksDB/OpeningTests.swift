@@ -121,6 +121,30 @@ struct OpeningTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func aStoreWithDataWhoseFormatIsMissingIsRefusedUntilItIsBack(keepsAnswered: Bool) async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("store")
+            let first = try RocksDBStore.open(folder: path, options: .small)
+            for number in 1...3 { try await first.put(["k\(number)": "v"]) }
+            first.close()
+            let answered = try Data(contentsOf: URL(fileURLWithPath: path + "/answered"))
+            try FileManager.default.removeItem(atPath: path + "/format")
+            if !keepsAnswered { try FileManager.default.removeItem(atPath: path + "/answered") }
+            for _ in 0..<2 {
+                let error = #expect(throws: StoreError.self) { try RocksDBStore.open(folder: path, options: .small) }
+                guard case .corrupted(let text) = error else { throw Unexpected(error) }
+                #expect(text.contains("\(path)/format is missing, and the store holds 3 commits"))
+            }
+            try Data("hato-store 1\n".utf8).write(to: URL(fileURLWithPath: path + "/format"))
+            try answered.write(to: URL(fileURLWithPath: path + "/answered"))
+            let again = try RocksDBStore.open(folder: path, options: .small)
+            defer { again.close() }
+            #expect(again.epoch == first.epoch)
+            #expect(try again.snapshot().rows().count == 3)
+        }
+    }
+
     @Test func aBackupThatWasNotFinishedIsRefused() async throws {
         try await TemporaryFolder.with { folder in
             let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)

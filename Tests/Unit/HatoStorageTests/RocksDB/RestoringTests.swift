@@ -156,6 +156,23 @@ struct RestoringTests {
         }
     }
 
+    @Test func whatIsNoPartOfABackupIsNamed() async throws {
+        try await TemporaryFolder.with { folder in
+            let (backup, _) = try await writeBackup(in: folder)
+            for name in ["notes.txt", "prepared", "format.new"] {
+                try Data("foreign".utf8).write(to: URL(filePath: "\(backup)/\(name)"))
+                #expect(
+                    throws: StoreError.io(
+                        "\(backup)/\(name) is no part of the backup; move it elsewhere, then restore again")
+                ) { try restore(backup, to: folder.path("data")) }
+                #expect(names(folder.path("data")) == nil)
+                try FileManager.default.removeItem(atPath: "\(backup)/\(name)")
+            }
+            _ = try restore(backup, to: folder.path("data"))
+            #expect(try content(of: folder.path("data")).sorted() == expected)
+        }
+    }
+
     @Test func aDamagedBackupIsNotOpenedEither() async throws {
         try await TemporaryFolder.with { folder in
             let (backup, _) = try await writeBackup(in: folder)

@@ -1,0 +1,75 @@
+/// Reads the ASCII form of an internationalised domain label, what follows `xn--` (RFC 3492).
+///
+/// The text is its ASCII characters, a hyphen, and then a number for each other character, which says how far on it
+/// comes when all places and all code points are counted through in order.
+enum Punycode {
+    private static let base = 36
+    private static let thresholdMin = 1
+    private static let thresholdMax = 26
+    private static let skew = 38
+    private static let damp = 700
+
+    /// Nil when the text is none.
+    static func decoded(_ text: Substring) -> String? {
+        var scalars: [Unicode.Scalar] = []
+        var digits = text.unicodeScalars[...]
+        if let hyphen = text.unicodeScalars.lastIndex(of: "-") {
+            scalars = Array(text.unicodeScalars[..<hyphen])
+            digits = text.unicodeScalars[text.unicodeScalars.index(after: hyphen)...]
+        }
+        guard scalars.allSatisfy(\.isASCII), !digits.isEmpty else { return nil }
+        var (codePoint, place, bias) = (0x80, 0, 72)
+        var isFirst = true
+        while !digits.isEmpty {
+            guard let delta = number(from: &digits, bias: bias) else { return nil }
+            let count = scalars.count + 1
+            bias = adapted(delta, count: count, isFirst: isFirst)
+            isFirst = false
+            place += delta
+            codePoint += place / count
+            place %= count
+            guard let value = UInt32(exactly: codePoint), let scalar = Unicode.Scalar(value) else { return nil }
+            scalars.insert(scalar, at: place)
+            place += 1
+        }
+        var view = String.UnicodeScalarView()
+        view.append(contentsOf: scalars)
+        return String(view)
+    }
+
+    /// A number of digits with weights that grow; the first digit under its threshold ends it (RFC 3492 §3.3).
+    private static func number(from digits: inout Substring.UnicodeScalarView, bias: Int) -> Int? {
+        // More than every place of every code point in a label.
+        let numberMax = 1 << 28
+        var (number, weight, position) = (0, 1, base)
+        while let digit = digits.popFirst().flatMap(value) {
+            number += digit * weight
+            let threshold = min(max(position - bias, thresholdMin), thresholdMax)
+            if digit < threshold { return number }
+            weight *= base - threshold
+            position += base
+            guard number < numberMax, weight < numberMax else { return nil }
+        }
+        return nil
+    }
+
+    private static func adapted(_ delta: Int, count: Int, isFirst: Bool) -> Int {
+        var delta = isFirst ? delta / damp : delta / 2
+        delta += delta / count
+        var bias = 0
+        while delta > (base - thresholdMin) * thresholdMax / 2 {
+            delta /= base - thresholdMin
+            bias += base
+        }
+        return bias + (base - thresholdMin + 1) * delta / (delta + skew)
+    }
+
+    private static func value(_ digit: Unicode.Scalar) -> Int? {
+        switch digit {
+        case "a"..."z": Int(digit.value - Unicode.Scalar("a").value)
+        case "A"..."Z": Int(digit.value - Unicode.Scalar("A").value)
+        case "0"..."9": Int(digit.value - Unicode.Scalar("0").value) + 26
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import HatoModel
+
+/// `--only`: the member of a result that is to be printed alone.
+enum RequestedMember {
+    /// Throws `CommandFailure` for a member that no result of the method has: a call that writes must not be carried out
+    /// for an answer that cannot be shown. A method whose results have no declared members is let through.
+    static func check<Request: RPCRequest>(_ member: String?, of type: Request.Type) throws(CommandFailure) {
+        guard let member else { return }
+        let schema = JSONSchema.of(Request.Result.self, sample: try? JSONCoding.encode(type.example.result))
+        guard schema["type"] != "array" else {
+            throw CommandFailure(.usage, "--only \(member): the result of \(type.method) is a list and has no members")
+        }
+        guard schema["additionalProperties"] == false, let properties = schema["properties"]?.object,
+            properties[member] == nil
+        else { return }
+        let names = properties.isEmpty ? "none" : properties.members.map(\.name).joined(separator: ", ")
+        throw CommandFailure(
+            .usage, "--only \(member): the result of \(type.method) has no such member; it has: \(names)")
+    }
+}
