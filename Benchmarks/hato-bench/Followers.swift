@@ -22,12 +22,11 @@ final class Followers: @unchecked Sendable {
         }
         let set = try SocketSet(sockets)
         let reading = Reading(set: set, buffer: ReadBuffer(bytes: 256 << 10))
-        let thread = Thread { [self] in
+        Thread.detachNewThread { [self] in
+            Thread.current.name = "followers"
             read(reading)
             end.signal()
         }
-        thread.name = "followers"
-        thread.start()
     }
 
     /// Moved to the thread, which alone uses it.

@@ -55,8 +55,12 @@ struct LargeRoomBench: Sendable {
             port: full.configuration(.messages).port, administratorKey: full.administratorKey,
             rooms: .many(roomCount, large: Self.large))
         let count = settings.messages
+        let watch = try MemoryWatch(full.processIdentifier)
         _ = try await Blocking.run { try load.write(count) }
-        Progress.say("in \(Figure.text(Double(roomCount))) rooms and a large one; \(try resident()) MB of memory")
+        let highest = (watch.first + watch.growth()) >> 20
+        Progress.say(
+            "in \(Figure.text(Double(roomCount))) rooms and a large one; \(try resident()) MB of memory, \(highest) at most"
+        )
     }
 
     /// Until the store has nothing left to tidy, or two minutes have passed.

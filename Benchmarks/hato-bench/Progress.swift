@@ -17,9 +17,10 @@ enum Blocking {
     /// Runs blocking work on a thread of its own: the tasks' threads are few. Profiles show it by its name.
     static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            let thread = Thread { continuation.resume(with: Result { try body() }) }
-            thread.name = "bench"
-            thread.start()
+            Thread.detachNewThread {
+                Thread.current.name = "bench"
+                continuation.resume(with: Result { try body() })
+            }
         }
     }
 }
