@@ -54,8 +54,8 @@ struct FollowerBench: Sendable {
         for _ in 0..<settings.windows {
             for followed in Followed.allCases {
                 let followers = try newFollowers(followed)
-                defer { _ = followers?.close() }
                 windows[followed, default: []].append(try load.window(seconds: settings.seconds))
+                try followers?.close()
             }
         }
         return windows
@@ -89,8 +89,8 @@ struct FollowerBench: Sendable {
         for _ in 0..<settings.windows {
             for followed in [Followed.nothing, .posts] {
                 let followers = try newFollowers(followed)
-                defer { _ = followers?.close() }
                 let outcome = try await posts.beside { try await Task.sleep(for: .seconds(settings.seconds)) }
+                try followers?.close()
                 windows[followed, default: []].append(outcome.window)
             }
         }

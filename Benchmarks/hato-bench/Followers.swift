@@ -5,11 +5,11 @@ import Synchronization
 
 /// Followers of the changes of a database, and a thread that takes what they are sent and looks at nothing of it.
 ///
-/// `@unchecked Sendable`: the thread alone uses the sockets until `close` has seen its end.
-final class Followers: @unchecked Sendable {
+/// The thread alone uses the sockets until `close` has seen its end.
+final class Followers: Sendable {
     private let sockets: [RawSocket]
     private let isOver = Atomic(false)
-    private let taken = Atomic(0)
+    private let failure = Mutex<(any Error)?>(nil)
     private let end = DispatchSemaphore(value: 0)
 
     /// - Parameter pattern: what each of them follows, e.g. `/chats/{chat}/messages/{id}`.
@@ -20,42 +20,28 @@ final class Followers: @unchecked Sendable {
             try socket.call(Messages.Follow.method, EncodedJSON(.object(params)))
             return socket
         }
-        let set = try SocketSet(sockets)
-        let reading = Reading(set: set, buffer: ReadBuffer(bytes: 256 << 10))
         Thread.detachNewThread { [self] in
             Thread.current.name = "followers"
-            read(reading)
+            do { try read() } catch { failure.withLock { $0 = error } }
             end.signal()
         }
     }
 
-    /// Moved to the thread, which alone uses it.
-    private struct Reading: @unchecked Sendable {
-        var set: SocketSet
-        var buffer: ReadBuffer
-    }
-
-    /// Returns how many bytes they were sent.
-    func close() -> Int {
+    /// Throws when one of them was cut off: what was measured beside it had fewer.
+    func close() throws {
         isOver.store(true, ordering: .sequentiallyConsistent)
         end.wait()
         for socket in sockets { socket.close() }
-        return taken.load(ordering: .sequentiallyConsistent)
+        if let error = failure.withLock({ $0 }) { throw error }
     }
 
-    private func read(_ reading: Reading) {
+    private func read() throws {
+        let set = try SocketSet(sockets)
+        let buffer = ReadBuffer(bytes: 256 << 10)
         var ready: [Int] = []
         while !isOver.load(ordering: .sequentiallyConsistent) {
-            do {
-                try reading.set.wait(&ready, milliseconds: 20)
-                for index in ready {
-                    let bytes = try sockets[index].receive(into: reading.buffer.bytes)
-                    taken.wrappingAdd(bytes, ordering: .relaxed)
-                }
-            } catch {
-                Progress.say("followers: \(error)")
-                return
-            }
+            try set.wait(&ready, milliseconds: 20)
+            for index in ready { _ = try sockets[index].receive(into: buffer.bytes) }
         }
     }
 }

@@ -86,6 +86,8 @@ struct LargeRoomBench: Sendable {
             ("any of \(Figure.text(Double(roomCount))) rooms", rooms),
         ]
         let (settings, port) = (settings, full.configuration(.messages).port)
+        let floor = try await Blocking.run { try Floors.wakeUp(seconds: settings.seconds) }
+        table.add("floor: wake-up, just before the reads", floor, "/s")
         for limit in [1, 50] {
             for (place, rooms) in places {
                 let lines = rooms.reads(newest: limit)
