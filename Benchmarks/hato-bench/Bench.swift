@@ -6,7 +6,12 @@ import HatoTesting
 struct Bench {
     /// What can be measured, in the order of the table.
     enum Part: String, CaseIterable {
-        case floors, wire, posts, reads, fanout, memory
+        case floors, wire, posts, rules, reads, fanout, memory, beside
+        case largeRoom = "large-room"
+        case moving
+
+        /// The others are measured only when they are named: they take many minutes and gigabytes.
+        var isUsual: Bool { self != .largeRoom && self != .moving }
     }
 
     static func main() async {
@@ -37,6 +42,13 @@ struct Bench {
             case .reads: try await onStack(&table) { try await ReadBench(settings: settings, stack: $0).rows() }
             case .fanout: try await onStack(&table) { try await FanOutBench(settings: settings, stack: $0).rows() }
             case .memory: try await onStack(&table) { try await MemoryBench(stack: $0).rows() }
+            case .rules:
+                try await onTwoStacks(&table) { try await RulesBench(settings: settings, ruled: $0, open: $1).rows() }
+            case .beside:
+                try await onTwoStacks(&table) { try await BesideBench(settings: settings, ruled: $0, stack: $1).rows() }
+                try await onStack(&table) { try await FollowerBench(settings: settings, stack: $0).rows() }
+            case .largeRoom: try await onTwoChatStacks(&table)
+            case .moving: try await onStack(&table) { try await MovingBench(settings: settings, stack: $0).rows() }
             }
         }
         return table
@@ -45,6 +57,22 @@ struct Bench {
     /// Each part has a stack of its own: its rows are the same whether other parts ran before it or not.
     private func onStack(_ table: inout Table, _ body: (TestStack) async throws -> Table) async throws {
         table.rows += try await TestStack.run([], body).rows
+    }
+
+    /// One with the rules of a chat, one with those it starts with.
+    private func onTwoStacks(_ table: inout Table, _ body: (TestStack, TestStack) async throws -> Table) async throws {
+        table.rows += try await TestStack.run(["--rules", "chat"]) { ruled in
+            try await TestStack.run([]) { try await body(ruled, $0) }
+        }.rows
+    }
+
+    private func onTwoChatStacks(_ table: inout Table) async throws {
+        let settings = settings
+        table.rows += try await TestStack.run(["--rules", "chat"]) { full in
+            try await TestStack.run(["--rules", "chat"]) { empty in
+                try await LargeRoomBench(settings: settings, full: full, empty: empty).rows()
+            }
+        }.rows
     }
 }
 

@@ -1,19 +1,28 @@
 struct BenchSettings: Sendable {
     static let usage = """
-        hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--json FILE]
-          --only       \(Bench.Part.allCases.map(\.rawValue).joined(separator: ", ")) (all of them)
+        hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--messages N] [--bytes N] [--json FILE]
+          --only       \(names(Bench.Part.allCases.filter(\.isUsual))) (all of these), and, when named,
+                       large-room (15 minutes and 10 GB of disk) and moving (10 minutes and 6 GB)
           --seconds    the length of one window (2)
           --windows    each figure is the median of so many windows (5)
           --room-size  messages in the room that is read from (100000)
+          --messages   messages of all rooms of large-room, a tenth of them in one (10000000)
+          --bytes      of the tree of moving, as JSON (1000000000)
           --json       writes the table as JSON too
         """
 
-    var parts = Set(Bench.Part.allCases)
+    private static func names(_ parts: [Bench.Part]) -> String {
+        parts.map(\.rawValue).joined(separator: ", ")
+    }
+
+    var parts = Set(Bench.Part.allCases.filter(\.isUsual))
     /// The length of one window.
     var seconds = 2.0
     /// Each figure is the median of so many windows.
     var windows = 5
     var roomSize = 100_000
+    var messages = 10_000_000
+    var bytes = 1_000_000_000
     var jsonPath: String?
 
     /// What the command line says; nil when it says something else than `usage`.
@@ -35,6 +44,12 @@ struct BenchSettings: Sendable {
             case "--room-size":
                 guard let roomSize = Int(value), roomSize >= 1_000 else { return nil }
                 self.roomSize = roomSize
+            case "--messages":
+                guard let messages = Int(value), messages >= 10_000 else { return nil }
+                self.messages = messages
+            case "--bytes":
+                guard let bytes = Int(value), bytes >= 1_000_000 else { return nil }
+                self.bytes = bytes
             case "--json": jsonPath = value
             default: return nil
             }

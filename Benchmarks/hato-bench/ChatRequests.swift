@@ -11,6 +11,14 @@ enum ChatRequests {
         ]
     }
 
+    /// What a member may write under the rules of a chat: a message of his own, with the server's date.
+    static func ownMessage(_ number: Int, uid: String, text: String? = nil) -> JSONValue {
+        let filled = text ?? "Message \(number) " + String(repeating: "いま帰る ", count: 7)
+        return [
+            "date": [".sv": "timestamp"], "senderId": .string(uid), "senderName": "マスオさん", "text": .string(filled),
+        ]
+    }
+
     static func push(room: String, _ message: JSONValue) -> EncodedJSON {
         EncodedJSON(.object(["path": .string("/chats/\(room)/messages"), "value": message]))
     }
@@ -26,9 +34,9 @@ enum ChatRequests {
             ]))
     }
 
-    /// A request as it is sent. The id is always the same: answers come in the order of requests.
-    static func line(_ method: String, _ params: [UInt8]) -> [UInt8] {
-        Array("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\(method)\",\"params\":".utf8) + params
+    /// A request as it is sent.
+    static func line(_ method: String, _ params: [UInt8], id: Int = RequestID.first) -> [UInt8] {
+        Array("{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"\(method)\",\"params\":".utf8) + params
             + Array("}\n".utf8)
     }
 }

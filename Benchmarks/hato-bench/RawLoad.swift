@@ -3,7 +3,8 @@ import Foundation
 /// Drives a server as redis-benchmark drives Redis: one thread, plain sockets, nothing decoded.
 ///
 /// Each connection sends `depth` requests in one write, waits until all are answered, and sends the next ones. What has
-/// come is taken from all connections before any of them sends again, as redis-benchmark does.
+/// come is taken from all connections before any of them sends again, as redis-benchmark does. What is sent is made
+/// beforehand and nothing is allocated on the way: on few processors, all that this thread takes is taken from the server.
 struct RawLoad {
     /// How answers are told apart in a protocol.
     struct Answers: Sendable {
@@ -11,11 +12,14 @@ struct RawLoad {
         var lines: Int
         /// What stands in a line of an answer that refuses, and how far from the line's begin.
         var failure: (byte: UInt8, offset: Int)
+        /// Whether an answer names its request. Others come in the order of the requests.
+        var hasIDs: Bool
 
-        /// `{"jsonrpc":"2.0","id":1,"error"…`, not `"result"`.
-        static let jsonRPC = Answers(lines: 1, failure: (UInt8(ascii: "e"), 25))
+        /// `{"jsonrpc":"2.0","id":1000,"error"…`, not `"result"`.
+        static let jsonRPC = Answers(
+            lines: 1, failure: (UInt8(ascii: "e"), RequestID.offset + RequestID.digits + 2), hasIDs: true)
         /// To XADD: the length of the id, the id; or `-ERR …`.
-        static let redis = Answers(lines: 2, failure: (UInt8(ascii: "-"), 0))
+        static let redis = Answers(lines: 2, failure: (UInt8(ascii: "-"), 0), hasIDs: false)
     }
 
     private struct Lane {
@@ -24,15 +28,22 @@ struct RawLoad {
         /// Line ends of the answers that have not come.
         var missing = 0
         var sentAt: UInt64 = 0
+        /// How a line begins whose end has not come.
+        var begun: [UInt8] = []
     }
+
+    /// Bytes of a line that say what it is.
+    private static let headBytes = 32
 
     private let answers: Answers
     private let depth: Int
     /// What is sent in turn, each of `depth` requests.
     private let bursts: [[UInt8]]
     private var lanes: [Lane]
+    /// Whether a request is not answered, by lane and place in its burst.
+    private var isOpen: [Bool]
     private let set: SocketSet
-    private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    private let buffer = ReadBuffer(bytes: 64 << 10)
     private var latencies: [UInt32] = []
 
     /// - Parameter sockets: one of each client, whose load this is from now on.
@@ -40,20 +51,32 @@ struct RawLoad {
         self.answers = answers
         self.depth = depth
         let bursts = stride(from: 0, to: requests.count, by: depth).map { first in
-            (0..<depth).flatMap { requests[(first + $0) % requests.count] }
+            (0..<depth).flatMap { place in
+                let request = requests[(first + place) % requests.count]
+                return answers.hasIDs ? RequestID.put(RequestID.first + place, into: request) : request
+            }
         }
         self.bursts = bursts
         lanes = sockets.enumerated().map { index, socket in Lane(socket: socket, next: index * 61 % bursts.count) }
+        isOpen = [Bool](repeating: false, count: sockets.count * depth)
         set = try SocketSet(sockets)
+    }
+
+    /// Clients of a service that have signed in.
+    init(at port: Int, as token: String, _ shape: LoadShape, requests: [[UInt8]]) throws {
+        let sockets = try (0..<shape.clients).map { _ in try RawSocket(port: port, signedInWith: token) }
+        try self.init(sockets, depth: shape.depth, requests: requests, .jsonRPC)
     }
 
     func close() { for lane in lanes { lane.socket.close() } }
 
     /// After a moment to warm up, the medians of the windows.
     mutating func windows(_ settings: BenchSettings) throws -> Window {
-        _ = try window(seconds: 0.5)
+        try warmUp()
         return Window(mediansOf: try (0..<settings.windows).map { _ in try window(seconds: settings.seconds) })
     }
+
+    mutating func warmUp() throws { _ = try window(seconds: 0.5) }
 
     /// Ends when everything is answered.
     mutating func window(seconds: Double) throws -> Window {
@@ -83,16 +106,17 @@ struct RawLoad {
         let next = lanes[index].next
         lanes[index].next = (next + 1) % bursts.count
         lanes[index].missing = depth * answers.lines
+        if answers.hasIDs {
+            for place in index * depth..<(index + 1) * depth { isOpen[place] = true }
+        }
         lanes[index].sentAt = Clock.now()
         try lanes[index].socket.send(bursts[next])
     }
 
     /// Whether all requests of this connection are answered now.
     private mutating func receive(_ index: Int) throws -> Bool {
-        let count = try lanes[index].socket.receive(into: &buffer)
-        guard let lines = lineEnds(count) else {
-            throw BenchError("refused: \(String(decoding: buffer[..<count], as: UTF8.self))")
-        }
+        let count = try lanes[index].socket.receive(into: buffer.bytes)
+        let lines = try takeLines(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]), index)
         let took = UInt32(clamping: (Clock.now() - lanes[index].sentAt) / 1_000)
         let before = requests(lanes[index].missing)
         lanes[index].missing -= lines
@@ -103,21 +127,89 @@ struct RawLoad {
     /// Requests whose answers are not whole.
     private func requests(_ missingLines: Int) -> Int { (missingLines + answers.lines - 1) / answers.lines }
 
-    /// The line ends in the buffer; nil when one of the lines that begin there refuses.
-    private func lineEnds(_ count: Int) -> Int? {
-        buffer.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress else { return 0 }
-            var found = 0
-            var line = 0
-            while let end = memchr(start + line, Int32(UInt8(ascii: "\n")), count - line) {
-                let next = UnsafeRawPointer(end) - start + 1
-                if line + answers.failure.offset < next, bytes[line + answers.failure.offset] == answers.failure.byte {
-                    return nil
-                }
-                found += 1
-                line = next
+    // MARK: Lines
+
+    /// How many lines end in what came. Throws when one of them refuses, or answers what was not asked.
+    private mutating func takeLines(_ bytes: UnsafeRawBufferPointer, _ index: Int) throws -> Int {
+        var found = 0
+        var rest = bytes
+        while let end = rest.place(of: UInt8(ascii: "\n")) {
+            let line = UnsafeRawBufferPointer(rebasing: rest[..<end])
+            if lanes[index].begun.isEmpty {
+                try check(line, index)
+            } else {
+                begin(line, index)
+                let begun = lanes[index].begun
+                try begun.withUnsafeBytes { try check($0, index) }
+                lanes[index].begun.removeAll(keepingCapacity: true)
             }
-            return found
+            found += 1
+            rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
         }
+        begin(rest, index)
+        return found
+    }
+
+    /// Keeps as much of a line as says what it is.
+    private mutating func begin(_ bytes: UnsafeRawBufferPointer, _ index: Int) {
+        let missing = Self.headBytes - lanes[index].begun.count
+        if missing > 0 { lanes[index].begun.append(contentsOf: bytes.prefix(missing)) }
+    }
+
+    private mutating func check(_ line: UnsafeRawBufferPointer, _ index: Int) throws {
+        guard answers.failure.offset >= line.count || line[answers.failure.offset] != answers.failure.byte else {
+            throw BenchError("refused: \(String(decoding: line, as: UTF8.self))")
+        }
+        guard answers.hasIDs else { return }
+        guard let id = RequestID.read(line), case let place = id - RequestID.first, 0..<depth ~= place,
+            isOpen[index * depth + place]
+        else { throw BenchError("answers nothing that was asked: \(String(decoding: line, as: UTF8.self))") }
+        isOpen[index * depth + place] = false
+    }
+}
+
+/// The ids of a load's requests: all of the same length, so that they stand at the same place in requests and answers.
+enum RequestID {
+    /// The one that `ChatRequests.line` gives.
+    static let first = 1_000
+    static let digits = 4
+    /// `{"jsonrpc":"2.0","id":`
+    static let offset = 22
+
+    static func put(_ id: Int, into line: [UInt8]) -> [UInt8] {
+        var line = line
+        line.replaceSubrange(offset..<offset + digits, with: String(id).utf8)
+        return line
+    }
+
+    /// Nil when no id stands there.
+    static func read(_ line: UnsafeRawBufferPointer) -> Int? {
+        guard line.count >= offset + digits else { return nil }
+        var id = 0
+        for place in offset..<offset + digits {
+            let digit = Int(line[place]) - 48
+            guard 0...9 ~= digit else { return nil }
+            id = id * 10 + digit
+        }
+        return id
+    }
+}
+
+/// What sockets are read into, of one thread at a time.
+final class ReadBuffer {
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(bytes count: Int) {
+        bytes = .allocate(byteCount: count, alignment: 64)
+    }
+
+    deinit { bytes.deallocate() }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Where a byte stands first.
+    func place(of byte: UInt8) -> Int? {
+        guard let start = baseAddress, let found = memchr(start, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(found) - start
     }
 }

@@ -104,6 +104,15 @@ struct RawSocket: Sendable {
         return count
     }
 
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let count = Foundation.read(descriptor, buffer.baseAddress, buffer.count)
+        guard count > 0 else { throw BenchError("the peer closed") }
+        return count
+    }
+
+    /// Ends both directions; who waits for something to read is woken.
+    func end() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+
     // MARK: Lines, for setting up
 
     /// Sends a request and takes the line that answers it, which must be a result.

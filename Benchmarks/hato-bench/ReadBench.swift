@@ -19,11 +19,9 @@ struct ReadBench: Sendable {
         for limit in [1, 50] {
             for clients in [1, 64] {
                 let window = try await Blocking.run {
-                    var load = try RawLoad(
-                        (0..<clients).map { _ in try RawSocket(port: port, signedInWith: token) }, depth: 1,
-                        requests: [
-                            ChatRequests.line(Messages.Get.method, ChatRequests.newest(limit, room: Self.room).bytes)
-                        ], .jsonRPC)
+                    let request = ChatRequests.line(
+                        Messages.Get.method, ChatRequests.newest(limit, room: Self.room).bytes)
+                    var load = try RawLoad(at: port, as: token, LoadShape(clients, 1), requests: [request])
                     defer { load.close() }
                     return try load.windows(settings)
                 }

@@ -1,6 +1,8 @@
 import Foundation
 
 /// A redis-server of our own, in a temporary folder, on a free port, that syncs every write before it answers.
+///
+/// It never rewrites its log: that takes a processor for seconds, and the window it falls into would decide a comparison.
 final class RedisServer: Sendable {
     let port: Int
     private let process: Process
@@ -35,7 +37,7 @@ final class RedisServer: Sendable {
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = [
             "--port", "\(port)", "--bind", "127.0.0.1", "--dir", folder.path, "--appendonly", "yes", "--appendfsync",
-            "always", "--save", "",
+            "always", "--save", "", "--auto-aof-rewrite-percentage", "0",
         ]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice

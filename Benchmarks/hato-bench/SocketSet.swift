@@ -20,11 +20,11 @@ import Foundation
 
         deinit { close(descriptor) }
 
-        /// Puts the indices of sockets that have something to read into `ready`. Throws when nothing came for 30 s.
-        func wait(_ ready: inout [Int]) throws {
+        /// Puts the indices of sockets that have something to read into `ready`: none when nothing came in time.
+        func wait(_ ready: inout [Int], milliseconds: Int32) throws {
             ready.removeAll(keepingCapacity: true)
-            let count = epoll_wait(descriptor, &events, Int32(events.count), 30_000)
-            guard count > 0 else { throw BenchError("nothing came for 30 s") }
+            let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
+            guard count >= 0 else { throw BenchError("cannot wait: \(String(cString: strerror(errno)))") }
             for event in events[..<Int(count)] { ready.append(Int(event.data.u64)) }
         }
     }
@@ -37,11 +37,21 @@ import Foundation
             entries = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         }
 
-        /// Puts the indices of the sockets that have something to read into `ready`. Throws when nothing came for 30 s.
-        func wait(_ ready: inout [Int]) throws {
+        /// Puts the indices of the sockets that have something to read into `ready`: none when nothing came in time.
+        func wait(_ ready: inout [Int], milliseconds: Int32) throws {
             ready.removeAll(keepingCapacity: true)
-            guard poll(&entries, nfds_t(entries.count), 30_000) > 0 else { throw BenchError("nothing came for 30 s") }
+            guard poll(&entries, nfds_t(entries.count), milliseconds) >= 0 else {
+                throw BenchError("cannot wait: \(String(cString: strerror(errno)))")
+            }
             for index in entries.indices where entries[index].revents != 0 { ready.append(index) }
         }
     }
 #endif
+
+extension SocketSet {
+    /// Throws when nothing came for 30 s.
+    func wait(_ ready: inout [Int]) throws {
+        try wait(&ready, milliseconds: 30_000)
+        guard !ready.isEmpty else { throw BenchError("nothing came for 30 s") }
+    }
+}

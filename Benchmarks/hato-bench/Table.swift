@@ -43,7 +43,7 @@ struct Table: Sendable {
     }
 
     mutating func add(_ what: String, _ window: Window, _ unit: String, goals: [Goal] = []) {
-        add(Row(what: what, value: window.perSecond, unit: unit, p50: window.p50, p99: window.p99, goals: goals))
+        add(Row(what, window, unit, goals: goals))
     }
 
     // MARK: As text
@@ -91,6 +91,11 @@ struct Table: Sendable {
 }
 
 extension Table.Row {
+    init(_ what: String, _ window: Window, _ unit: String, goals: [Goal] = []) {
+        self.init(
+            what: what, value: window.perSecond, unit: unit, p50: window.p50, p99: window.p99, goals: goals)
+    }
+
     var cells: [String] {
         let latency = p50.map { "\(Figure.text($0)) / \(Figure.text(p99 ?? 0))" } ?? ""
         let beside = ratio.map { "\(Figure.text($0.value)) × \($0.to)" } ?? ""

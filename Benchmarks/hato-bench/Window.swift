@@ -29,4 +29,7 @@ struct Window: Sendable {
 extension Array where Element == Double {
     /// 0 when there is none.
     var median: Double { isEmpty ? 0 : sorted()[count / 2] }
+
+    /// The median over pairs that were measured one after the other: what slows the machine for a while slows both.
+    func ratio(to other: [Double]) -> Double { zip(self, other).map { $0 / Swift.max($1, 1) }.median }
 }

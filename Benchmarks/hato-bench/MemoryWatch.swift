@@ -1,0 +1,35 @@
+import Foundation
+import Synchronization
+
+/// Looks at the resident memory of a process every 20 ms, on a thread of its own.
+final class MemoryWatch: Sendable {
+    private let process: Int32
+    private let highest = Atomic(0)
+    private let isOver = Atomic(false)
+    /// What it was at the begin.
+    let first: Int
+
+    init(_ process: Int32) throws {
+        self.process = process
+        first = try ResidentMemory.bytes(of: process)
+        Thread.detachNewThread { [self] in
+            while !isOver.load(ordering: .sequentiallyConsistent) {
+                look()
+                Thread.sleep(forTimeInterval: 0.02)
+            }
+        }
+    }
+
+    /// How far it rose since the begin, at most.
+    func growth() -> Int {
+        isOver.store(true, ordering: .sequentiallyConsistent)
+        look()
+        return max(0, highest.load(ordering: .sequentiallyConsistent) - first)
+    }
+
+    private func look() {
+        // A process that is gone has no memory to be counted.
+        guard let bytes = try? ResidentMemory.bytes(of: process) else { return }
+        highest.max(bytes, ordering: .sequentiallyConsistent)
+    }
+}
