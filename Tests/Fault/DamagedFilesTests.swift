@@ -84,6 +84,22 @@ struct DamagedFilesTests {
         }
     }
 
+    /// The smallest tables hold what the store knows of itself: without it the service does not start.
+    @Test func verifyFindsAFlippedBitInTheSmallestTable() async throws {
+        try await LoneMessages.run { messages in
+            try await write(messages, isInTables: true)
+            let sizes = try files(messages, "sst").map { ($0, try Data(contentsOf: $0)) }
+            let (table, whole) = try #require(sizes.min { $0.1.count < $1.1.count })
+            var bytes = whole
+            bytes[20] ^= 0x04
+            try bytes.write(to: table)
+            let (code, result) = try await messages.verify()
+            #expect(code == 1)
+            let findings = result["findings"]?.array ?? []
+            #expect(findings.contains { $0["kind"] == "storage" }, "\(result.encodedText)")
+        }
+    }
+
     @Test func aFlippedBitInTheLogStopsTheStart() async throws {
         try await LoneMessages.run { messages in
             try await write(messages, isInTables: false)

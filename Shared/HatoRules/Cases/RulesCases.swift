@@ -119,7 +119,8 @@ extension RulesCases {
     /// What the service refuses before it asks the rules: one place set twice.
     private func refuseConflicts(_ paths: [TreePath]) throws {
         for (index, path) in paths.enumerated() {
-            guard let other = paths[(index + 1)...].first(where: { path.isAtOrAbove($0) || $0.isAtOrAbove(path) }) else {
+            guard let other = paths[(index + 1)...].first(where: { path.isAtOrAbove($0) || $0.isAtOrAbove(path) })
+            else {
                 continue
             }
             throw ArgumentError(

@@ -52,11 +52,12 @@ import Testing
         #expect(entries[1].line == 3 && entries[1].column == 20)
     }
 
-    @Test(arguments: [
-        (["operation": "update", "path": "/", "value": ["x": 1, "x/y": 2], "allowed": true], "conflicting_paths"),
-        (["operation": "update", "path": "/n/.priority", "value": ["x": 1], "allowed": true], "invalid_path"),
-        (["operation": "push", "path": "/n/.priority", "value": 1, "allowed": true], "invalid_path"),
-    ] as [(JSONValue, String)])
+    @Test(
+        arguments: [
+            (["operation": "update", "path": "/", "value": ["x": 1, "x/y": 2], "allowed": true], "conflicting_paths"),
+            (["operation": "update", "path": "/n/.priority", "value": ["x": 1], "allowed": true], "invalid_path"),
+            (["operation": "push", "path": "/n/.priority", "value": 1, "allowed": true], "invalid_path"),
+        ] as [(JSONValue, String)])
     func whatTheServiceRefusesIsNoCase(_ row: JSONValue, _ reason: String) throws {
         let cases = try Self.cases([row])
         let error = #expect(throws: ArgumentError.self) { try cases.run(over: Rules.compile(Self.rules)) }

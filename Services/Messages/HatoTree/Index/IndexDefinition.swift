@@ -36,7 +36,10 @@ public struct IndexDefinition: Sendable, Hashable {
     /// The deepest node that all its collections lie at or below.
     public var trunk: TreePath {
         var keys: [TreeKey] = []
-        for case .key(let key) in segments.prefix(while: { if case .key = $0 { true } else { false } }) { keys.append(key) }
+        for segment in segments {
+            guard case .key(let key) = segment else { break }
+            keys.append(key)
+        }
         return TreePath(uncheckedKeys: keys)
     }
 

@@ -19,7 +19,9 @@ public struct RulesReadIndex: Sendable {
     public init(_ reads: RulesReadSet) {
         self.reads = reads
         for read in reads.reads {
-            for depth in (0..<read.path.depth).reversed() where !above.insert(read.path.node.prefix(depth)).inserted { break }
+            for depth in (0..<read.path.depth).reversed() where !above.insert(read.path.node.prefix(depth)).inserted {
+                break
+            }
         }
     }
 
