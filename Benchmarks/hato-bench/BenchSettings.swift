@@ -2,7 +2,7 @@ struct BenchSettings: Sendable {
     static let usage = """
         hato-bench [--only PART,…] [--seconds N] [--windows N] [--room-size N] [--messages N] [--bytes N] [--json FILE]
           --only       \(names(Bench.Part.allCases.filter(\.isUsual))) (all of these), and, when named,
-                       large-room (15 minutes and 10 GB of disk) and moving (10 minutes and 6 GB)
+                       large-room (15 minutes and 10 GB of disk) and moving (15 minutes and 6 GB)
           --seconds    the length of one window (2)
           --windows    each figure is the median of so many windows (5)
           --room-size  messages in the room that is read from (100000)
