@@ -163,7 +163,9 @@ final class CommitQueue: Sendable {
         let history = CommitHistory(
             database: database.id, firstVersion: database.record.firstVersion, store: store, pending: pending,
             uid: write.caller.uid)
-        var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
+        var judge = RulesJudge(
+            database, reading: reader, stored: database.planner.storedData(reading: reader), now: now,
+            explains: write.isByAdministrator)
         judge.history = history
         judge.watch = write.watch
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: reader, at: now)

@@ -17,12 +17,16 @@ struct RulesJudge {
     /// Who wants to know how long judging takes.
     var watch: OperationWatch?
 
-    init(_ database: Database, reading reader: any TreeReader, now: Int64, explains: Bool = false) {
+    /// - Parameter stored: nil: as the reader has it, with nothing remembered.
+    init(
+        _ database: Database, reading reader: any TreeReader, stored: StoredData? = nil, now: Int64,
+        explains: Bool = false
+    ) {
         self.database = database
         self.reader = reader
         self.now = now
         self.explains = explains
-        stored = StoredData(reader, codec: database.codec)
+        self.stored = stored ?? StoredData(reader, codec: database.codec)
     }
 
     private var rules: Rules { database.rules }

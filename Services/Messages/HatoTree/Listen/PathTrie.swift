@@ -40,6 +40,15 @@ struct PathTrie<Kept: Sendable>: Sendable {
         return nodes.count - 1
     }
 
+    func kept(at path: TreePath) -> Kept? {
+        var index = 0
+        for key in path.keys {
+            guard let next = nodes[index].children[key] else { return nil }
+            index = next
+        }
+        return nodes[index].kept
+    }
+
     /// Visits what is kept above the node of `path`, with its depth, and then what is kept at it and below.
     func visit(_ path: TreePath, above: (Int, Kept) -> Void, atOrBelow: (_ isBelow: Bool, Kept) -> Void) {
         var index = 0

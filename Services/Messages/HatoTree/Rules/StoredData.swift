@@ -4,23 +4,49 @@ public import HatoRules
 /// The tree as it is stored, for rules: every question is one or two look-ups, however much lies below.
 public struct StoredData: RulesData {
     let nodes: NodeReader
+    /// Nil: nothing is remembered.
+    private let memory: DataMemory?
+    private let parents: ParentMemory?
 
     public init(_ reader: any TreeReader, codec: TreeKeyCodec) {
-        nodes = NodeReader(reader, codec: codec)
+        self.init(reader, codec: codec, memory: nil, parents: nil)
     }
 
-    public func leaf(at path: TreePath) throws -> TreeLeaf? { try nodes.leaf(at: path) }
+    /// For the turn of a write that is planned with these memories, before it is planned.
+    init(_ reader: any TreeReader, codec: TreeKeyCodec, memory: DataMemory?, parents: ParentMemory?) {
+        nodes = NodeReader(reader, codec: codec)
+        self.memory = memory
+        self.parents = parents
+    }
+
+    public func leaf(at path: TreePath) throws -> TreeLeaf? {
+        guard let memory else { return try nodes.leaf(at: path) }
+        return try memory.value(at: path, \.leaf) { try nodes.leaf(at: path) }
+    }
 
     public func exists(at path: TreePath) throws -> Bool {
+        guard let memory else { return try hasAnything(at: path) }
+        // What is pushed was never there: nothing to remember.
+        if let parents, case .free = parents.whether(isFree: PlacedPath(path, nodes.codec)) { return false }
+        return try memory.value(at: path, \.exists) { try hasAnything(at: path) }
+    }
+
+    private func hasAnything(at path: TreePath) throws -> Bool {
         // Rules mostly ask for leaves (`members/uid`), and looking one up costs less than beginning a scan.
         let key = nodes.codec.key(of: path)
         if try nodes.reader.get(key.span) != nil { return true }
         return try hasRow(below: key)
     }
 
-    public func hasChildren(at path: TreePath) throws -> Bool { try hasRow(below: nodes.codec.key(of: path)) }
+    public func hasChildren(at path: TreePath) throws -> Bool {
+        let find = { try hasRow(below: nodes.codec.key(of: path)) }
+        return try memory?.value(at: path, \.hasChildren, find) ?? find()
+    }
 
-    public func priority(at path: TreePath) throws -> TreePriority? { try nodes.priority(at: path) }
+    public func priority(at path: TreePath) throws -> TreePriority? {
+        guard let memory else { return try nodes.priority(at: path) }
+        return try memory.value(at: path, \.priority) { try nodes.priority(at: path) }
+    }
 
     private func hasRow(below key: [UInt8]) throws -> Bool {
         var found = false

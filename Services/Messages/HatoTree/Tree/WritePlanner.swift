@@ -14,6 +14,7 @@ public struct WritePlanner: Sendable {
 
     private let memory: ParentMemory?
     private let etags = EtagMemory()
+    private let data = DataMemory()
 
     /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the
     ///   reader alone.
@@ -63,6 +64,7 @@ public struct WritePlanner: Sendable {
         }
         try appendIndexRows(&draft)
         etags.forget(draft.changes)
+        data.forget(draft.changes)
         return plan(draft, resolved)
     }
 
@@ -76,6 +78,11 @@ public struct WritePlanner: Sendable {
         var plan = draft.plan(at: resolved.now)
         if case .etag? = resolved.mutation.condition { plan.etag = SimpleHash.etag(resolved.targets[0].node) }
         return plan
+    }
+
+    /// What rules may ask in the turn of a write, before it is planned: looked up once, until a write changes it.
+    public func storedData(reading reader: any TreeReader) -> StoredData {
+        StoredData(reader, codec: codec, memory: memory == nil ? nil : data, parents: memory)
     }
 
     /// Both steps.
@@ -234,6 +241,7 @@ extension WritePlanner {
     /// In its turn, right before its rows are applied: the planner's memories learn of it.
     public func adopt(_ ahead: AheadPlan) {
         etags.forget(ahead.plan.changes)
+        data.forget(ahead.plan.changes)
         guard let memory else { return }
         for change in ahead.plan.changes where !change.path.isPriority {
             memory.noteWrite(

@@ -63,7 +63,7 @@ struct ParentMemoryTests {
         }
     }
 
-    private static func mutation(_ time: Int64, _ random: inout SeededRandom) throws -> Mutation {
+    static func mutation(_ time: Int64, _ random: inout SeededRandom) throws -> Mutation {
         let room = try TreePath(
             ["/r/1", "/r/2", "/r/3", "/r", "/s", "/r/1/-zzzzzzz------------", "/t/u/v"].randomElement(using: &random)
                 ?? "/")
