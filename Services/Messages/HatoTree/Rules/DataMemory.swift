@@ -46,7 +46,7 @@ final class DataMemory: Sendable {
 
     /// Asks what is known, or finds it out and remembers it.
     func value<Value>(
-        at path: TreePath, _ member: WritableKeyPath<Known, Value?> & any Sendable, _ find: () throws -> Value
+        at path: TreePath, _ member: any WritableKeyPath<Known, Value?> & Sendable, _ find: () throws -> Value
     ) rethrows -> Value {
         if let known = known(at: path)?[keyPath: member] { return known }
         let found = try find()

@@ -51,21 +51,21 @@ import Testing
 
     @Test func nextMessageOfAChatLooksNothingUp() throws {
         let tree = MemoryTree()
-        try tree.set("/chats/c", ["members": ["masuo": true], "messages": ["-a": 1]])
+        try tree.set("/chats/c", ["members": ["masuo": true], "messages": ["-A": 1]])
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
-        let room = try TreePath("/chats/c/messages")
+        let (room, masuo) = (try TreePath("/chats/c/messages"), try TreePath("/chats/c/members/masuo"))
         for time: Int64 in 1...3 {
             let counting = CountingReader(tree.rows)
             let data = planner.storedData(reading: counting)
             let key = PushKey(milliseconds: 1_700_000_000_000 + time, random: (1, 2))
-            #expect(try data.exists(at: "/chats/c/members/masuo"))
-            #expect(try !data.exists(at: "/chats/c/members/tara"))
+            #expect(try data.exists(at: masuo))
+            #expect(try !data.exists(at: TreePath("/chats/c/members/tara")))
             #expect(try !data.exists(at: room.child(TreeKey(key))))
             let plan = try planner.plan(.push("x", at: room, key: key), reading: counting, at: time)
             plan.rows.apply(to: tree.rows)
             if time > 1 { #expect(counting.scans + counting.gets == 0) }
         }
-        try planner.plan(.remove(at: "/chats/c/members/masuo"), reading: tree.rows, at: 4).rows.apply(to: tree.rows)
-        #expect(try !planner.storedData(reading: tree.rows).exists(at: "/chats/c/members/masuo"))
+        try planner.plan(.remove(at: masuo), reading: tree.rows, at: 4).rows.apply(to: tree.rows)
+        #expect(try !planner.storedData(reading: tree.rows).exists(at: masuo))
     }
 }
