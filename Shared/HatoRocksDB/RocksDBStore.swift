@@ -45,6 +45,7 @@ public final class RocksDBStore: Store {
 
     private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
         if folder.isCopy, !folder.isNew { try folder.startOpeningCopy() }
+        if !options.acceptsLostCommits { try Self.lookBeforeOpening(folder, options) }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
         try Failpoint.openAfterRecovery.passOrFail()
@@ -76,6 +77,17 @@ public final class RocksDBStore: Store {
     }
 
     deinit { writer.stop() }
+
+    /// Whoever opens a database for writing deletes the files that its list does not name. Where that list was cut short,
+    /// they hold what was answered: so it is looked at first, and nothing is touched when too little is found.
+    private static func lookBeforeOpening(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
+        if folder.isNew { return }
+        let answered = try folder.readAnswered()
+        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, isReadOnly: true)
+        defer { database.close() }
+        let found = try database.newestCommit() ?? 0
+        if found < answered { throw .lostCommits(answered: answered, found: found) }
+    }
 
     /// True when commits are missing and that is accepted.
     private static func checkAnswered(

@@ -21,14 +21,19 @@ public struct StoredData: RulesData {
 
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
         guard let memory else { return try nodes.leaf(at: path) }
+        if surelyLacks(path) { return nil }
         return try memory.value(at: path, \.leaf) { try nodes.leaf(at: path) }
     }
 
     public func exists(at path: TreePath) throws -> Bool {
         guard let memory else { return try hasAnything(at: path) }
-        // What is pushed was never there: nothing to remember.
-        if let parents, case .free = parents.whether(isFree: PlacedPath(path, nodes.codec)) { return false }
+        if surelyLacks(path) { return false }
         return try memory.value(at: path, \.exists) { try hasAnything(at: path) }
+    }
+
+    /// What is pushed was never there, nor was anything in it: that need not be remembered place by place.
+    private func surelyLacks(_ path: TreePath) -> Bool {
+        parents?.surelyLacks(PlacedPath(path, nodes.codec)) == true
     }
 
     private func hasAnything(at path: TreePath) throws -> Bool {
@@ -39,12 +44,14 @@ public struct StoredData: RulesData {
     }
 
     public func hasChildren(at path: TreePath) throws -> Bool {
-        let find = { try hasRow(below: nodes.codec.key(of: path)) }
-        return try memory?.value(at: path, \.hasChildren, find) ?? find()
+        guard let memory else { return try hasRow(below: nodes.codec.key(of: path)) }
+        if surelyLacks(path) { return false }
+        return try memory.value(at: path, \.hasChildren) { try hasRow(below: nodes.codec.key(of: path)) }
     }
 
     public func priority(at path: TreePath) throws -> TreePriority? {
         guard let memory else { return try nodes.priority(at: path) }
+        if surelyLacks(path) { return nil }
         return try memory.value(at: path, \.priority) { try nodes.priority(at: path) }
     }
 

@@ -60,6 +60,17 @@ public final class ParentMemory: Sendable {
         }
     }
 
+    /// Whether it is known that nothing is at a place, because the node itself or one above it is not there.
+    func surelyLacks(_ place: PlacedPath) -> Bool {
+        state.withLock { state in
+            for depth in 0..<min(place.path.depth, state.countAtDepth.count) where state.countAtDepth[depth] > 0 {
+                guard let index = state.children.index(forKey: RowKey(place.ancestor(depth))) else { continue }
+                if state.children.values[index].lack(place.component(depth)) { return true }
+            }
+            return false
+        }
+    }
+
     /// Notes the greatest child of the parent of a place, as it was read.
     func remember(_ greatest: [UInt8], inParentOf place: PlacedPath) {
         let depth = place.path.depth - 1

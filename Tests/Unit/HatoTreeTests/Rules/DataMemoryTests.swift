@@ -60,7 +60,10 @@ import Testing
             let key = PushKey(milliseconds: 1_700_000_000_000 + time, random: (1, 2))
             #expect(try data.exists(at: masuo))
             #expect(try !data.exists(at: TreePath("/chats/c/members/tara")))
-            #expect(try !data.exists(at: room.child(TreeKey(key))))
+            let message = try room.child(TreeKey(key))
+            #expect(try !data.exists(at: message))
+            #expect(try data.leaf(at: message.child(TreeKey("text"))) == nil)
+            #expect(try !data.hasChildren(at: message.child(TreeKey("text"))))
             let plan = try planner.plan(.push("x", at: room, key: key), reading: counting, at: time)
             plan.rows.apply(to: tree.rows)
             if time > 1 { #expect(counting.scans + counting.gets == 0) }
