@@ -11,8 +11,11 @@ import Synchronization
 ///
 /// What is remembered is bounded: when it is full it begins anew.
 final class DataMemory: Sendable {
-    /// Some 300 bytes each.
-    private static let placesMax = 32_768
+    /// Some 300 bytes each, as a rule.
+    private static let placesMax = 16_384
+    /// Of longer paths and texts nothing is remembered.
+    private static let pathBytesMax = 1_024
+    static let textBytesMax = 256
 
     /// What is known of one place; nil: nothing.
     struct Known: Sendable {
@@ -42,15 +45,21 @@ final class DataMemory: Sendable {
 
     private let state = Mutex(State())
 
+    /// What is too long to remember is asked for each time.
+    private func isShort(_ path: TreePath) -> Bool {
+        path.keys.reduce(0) { $0 + $1.text.utf8.count } <= Self.pathBytesMax
+    }
+
     func known(at path: TreePath) -> Known? { state.withLock { $0.places.kept(at: path) } }
 
     /// Asks what is known, or finds it out and remembers it.
     func value<Value>(
-        at path: TreePath, _ member: any WritableKeyPath<Known, Value?> & Sendable, _ find: () throws -> Value
+        at path: TreePath, _ member: any WritableKeyPath<Known, Value?> & Sendable,
+        keeping isKept: (Value) -> Bool = { _ in true }, _ find: () throws -> Value
     ) rethrows -> Value {
         if let known = known(at: path)?[keyPath: member] { return known }
         let found = try find()
-        remember(path) { $0[keyPath: member] = found }
+        if isKept(found), isShort(path) { remember(path) { $0[keyPath: member] = found } }
         return found
     }
 

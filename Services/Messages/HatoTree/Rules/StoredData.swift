@@ -22,7 +22,7 @@ public struct StoredData: RulesData {
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
         guard let memory else { return try nodes.leaf(at: path) }
         if surelyLacks(path) { return nil }
-        return try memory.value(at: path, \.leaf) { try nodes.leaf(at: path) }
+        return try memory.value(at: path, \.leaf, keeping: { $0?.isShort != false }) { try nodes.leaf(at: path) }
     }
 
     public func exists(at path: TreePath) throws -> Bool {
@@ -52,7 +52,9 @@ public struct StoredData: RulesData {
     public func priority(at path: TreePath) throws -> TreePriority? {
         guard let memory else { return try nodes.priority(at: path) }
         if surelyLacks(path) { return nil }
-        return try memory.value(at: path, \.priority) { try nodes.priority(at: path) }
+        return try memory.value(at: path, \.priority, keeping: { $0?.leaf.isShort != false }) {
+            try nodes.priority(at: path)
+        }
     }
 
     private func hasRow(below key: [UInt8]) throws -> Bool {
@@ -64,5 +66,11 @@ public struct StoredData: RulesData {
             return .stop
         }
         return found
+    }
+}
+
+extension TreeLeaf {
+    fileprivate var isShort: Bool {
+        if case .string(let text) = self { text.utf8.count <= DataMemory.textBytesMax } else { true }
     }
 }

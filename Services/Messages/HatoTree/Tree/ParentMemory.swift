@@ -21,6 +21,9 @@ public final class ParentMemory: Sendable {
     /// Of all parents together; some 60 bytes each.
     private static let allChildrenMax = 131_072
 
+    /// Longer keys are not remembered.
+    private static let keyBytesMax = 1_024
+
     /// What can be said of a place without reading.
     enum Answer {
         /// Its parent is there, and it is not.
@@ -73,9 +76,11 @@ public final class ParentMemory: Sendable {
 
     /// Notes the greatest child of the parent of a place, as it was read.
     func remember(_ greatest: [UInt8], inParentOf place: PlacedPath) {
+        guard place.key.count <= Self.keyBytesMax else { return }
         let depth = place.path.depth - 1
         state.withLock { state in
-            if state.children.count >= parentsMax { state = State() }
+            // A parent that went leaves its key and those above it behind.
+            if state.children.count >= parentsMax || state.above.count >= 4 * parentsMax { state = State() }
             if state.countAtDepth.count <= depth {
                 state.countAtDepth += Array(repeating: 0, count: depth + 1 - state.countAtDepth.count)
             }

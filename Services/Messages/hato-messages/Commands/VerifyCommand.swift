@@ -45,7 +45,7 @@ struct VerifyCommand: AsyncParsableCommand {
             guard let text = try? await client.call(Service.Metrics()).text else { continue }
             func figure(_ name: String) -> Int {
                 let line = text.split(separator: "\n").first { $0.hasPrefix("hato_messages_\(name) ") }
-                return line?.split(separator: " ").last.flatMap { Double($0) }.map { Int($0) } ?? 0
+                return line?.split(separator: " ").last.flatMap { Double($0) }.flatMap { Int(exactly: $0) } ?? 0
             }
             let read = figure("verify_rows")
             guard read > 0 else { continue }

@@ -158,7 +158,7 @@ actor TriggerFeeds {
             switch reason {
             case "compacted" where error is RPCError:
                 try await moveCursor(database) { cursor in
-                    let resume = (oldest ?? 1) - 1
+                    let resume = max(oldest ?? 1, 1) - 1
                     cursor.gaps += 1
                     cursor.missedVersions += resume > cursor.version ? resume - cursor.version : 0
                     cursor.version = resume
