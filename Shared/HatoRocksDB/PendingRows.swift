@@ -126,9 +126,13 @@ struct PendingRows {
     // MARK: Handing over
 
     /// Hands everything to the batch: the applied rows in order, then those that `apply` left as they were written.
-    mutating func handOver(to batch: borrowing WriteBatch) {
+    func handOver(to batch: borrowing WriteBatch) {
         for row in order { hand(rows[Int(row)], to: batch) }
         for row in rows[applied.rows...] { hand(row, to: batch) }
+    }
+
+    /// When they are handed over and can be read there.
+    mutating func removeAll() {
         order.removeAll(keepingCapacity: true)
         rows.removeAll(keepingCapacity: rows.count <= 4 * Self.sortedMax)
         bytes.removeAll(keepingCapacity: bytes.count <= Self.keptBytesMax)

@@ -1,6 +1,8 @@
 /// What differs between stores: how a transaction reads and is applied, and how what was applied becomes durable.
 ///
-/// All of it is called on the writer's thread, which is the only writer of rows.
+/// Everything down to `seal` is called on the writer's thread, where transactions are made. `snapshot` and `makeDurable` are
+/// about what was sealed, and are called there too, or on one other thread if `seal` allowed it; `seal` is called again
+/// when they are through.
 package protocol CommitBackend: AnyObject, Sendable {
     associatedtype Transaction: CommitTransaction
 
@@ -13,10 +15,14 @@ package protocol CommitBackend: AnyObject, Sendable {
     /// Forgets what a transaction wrote that will not be applied.
     func discard(_ transaction: Transaction)
 
-    /// A snapshot of everything applied so far. It goes to nobody before `makeDurable`.
+    /// Sets apart what was applied since the last time. True when transactions may be made while it becomes durable: they
+    /// see it.
+    func seal() -> Bool
+
+    /// A snapshot of everything sealed. It goes to nobody before `makeDurable`.
     func snapshot(at version: UInt64) -> any StoreSnapshot
 
-    /// Makes everything applied durable.
+    /// Makes everything sealed durable.
     func makeDurable(through version: UInt64) throws(StoreError)
 
     /// The last call. Nothing was submitted after what has been answered.

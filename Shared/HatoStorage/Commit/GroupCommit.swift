@@ -3,19 +3,23 @@ import Synchronization
 /// The one writer of a store: runs submitted closures in order, makes those that wait together durable with one sync,
 /// then publishes, then tells observers, then answers.
 ///
-/// **Order.** There is one queue and one thread, so closures run in the order they were submitted, each on what its
-/// predecessors applied. Observers and completions run on the same thread, group after group, in the same order.
+/// **Order.** There is one queue, and one thread that plans, so closures run in the order they were submitted, each on what
+/// its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
+///
+/// **Two threads.** A group that is worth it becomes durable on a thread of its own (`SyncThread`), while the next is planned
+/// on it; there is never more than one on its way. Where it must not be overtaken, or is small, the planning thread
+/// carries it to its end itself: a single client waits for no second thread.
 ///
 /// **Durable, then visible, then answered.** What a closure applies is seen by the closures after it only.
-/// `makeDurable` comes next, then the snapshot is published, then observers and completions run: nobody outside the
-/// writer's thread can learn of a commit that a crash could take back. That holds for closures that wrote nothing, or
-/// threw, too: what they answer may rest on what an earlier one of the group wrote.
+/// `makeDurable` comes next, then the snapshot is published, then observers and completions run: nobody outside can learn
+/// of a commit that a crash could take back. That holds for closures that wrote nothing, or threw, too: what they answer
+/// may rest on what an earlier one wrote, and they are answered behind it.
 ///
 /// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can be
 /// kept when somebody asks for it; it is handed over after the sync like everything else.
 ///
 /// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and
-/// the thread ends. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
+/// the threads end. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
 /// report success the next time.
 package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private enum Status {
@@ -26,8 +30,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private let backend: Backend
     private let limits: StoreLimits
     private let queue = JobQueue<Submission>()
+    private let syncThread = SyncThread()
     private let observers = CommitObservers()
-    /// Guarded by its mutex; changed by the writer's thread only.
+    /// Guarded by its mutex; changed by whoever carries a group to its end.
     private let status: Mutex<Status>
     /// Why the store must end although no commit has failed yet.
     private let verdict = Mutex<StoreError?>(nil)
@@ -111,54 +116,90 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     // MARK: The writer's thread
 
-    private func run(from version: UInt64) {
-        var version = version
+    /// What is planned and not on its way; each submission that was taken is in here once.
+    private struct Planned {
+        var group: PlannedGroup
         var waiting: [Submission] = []
-        while queue.takeAll(into: &waiting) {
-            var done = 0
-            while done < waiting.count {
-                do {
-                    done = try commitGroup(of: waiting, from: done, version: &version)
-                } catch {
-                    return end(because: error, refusing: waiting[done...])
-                }
-            }
-            waiting.removeAll(keepingCapacity: waiting.count <= 4 * limits.groupWritesMax)
-        }
-        end(with: .closed(cause: nil), version: version)
+        /// So many of them are planned.
+        var done = 0
     }
 
-    /// Commits the next group of `waiting`; returns where it ends.
-    private func commitGroup(
-        of waiting: [Submission], from start: Int, version: inout UInt64
-    ) throws(StoreError) -> Int {
-        if let error = verdict.withLock({ $0 }) { throw error }
-        let last = min(waiting.count, start + limits.groupWritesMax)
-        var group = PlannedGroup(on: try snapshot(), answersMax: last - start)
-        var end = start
-        while end < last, group.bytes < limits.groupBytesMax {
-            switch waiting[end] {
-            case .write(let write): apply(write, to: &group)
-            case .snapshot(let pending):
-                group.reachSnapshot(backend.snapshot(at:))
-                group.add(.snapshot(pending, group.snapshot))
-                if pending.endsGroup { group.endPart() }
+    private func run(from version: UInt64) {
+        var planned = Planned(group: PlannedGroup(after: version))
+        do throws(StoreError) {
+            try syncThread.start({ [self] group throws(StoreError) in try settle(&group) }) { [queue] hasFailed in
+                if hasFailed { queue.close() } else { queue.nudge() }
             }
-            end += 1
+            while queue.takeAll(into: &planned.waiting, untilNudged: planned.group.count > 0) {
+                try plan(&planned)
+            }
+            try send(&planned.group)
+            try syncThread.waitUntilIdle()
+        } catch {
+            return end(because: error, refusing: planned)
         }
-        group.reachSnapshot(backend.snapshot(at:))
-        if group.version > version {
+        end(with: .closed(cause: nil), version: planned.group.version)
+    }
+
+    /// Plans what was waiting together. Groups that are worth another thread's while go there as soon as it is idle. What is
+    /// left at the end goes there too, or is made durable here; while another group is on its way, it may still grow.
+    private func plan(_ planned: inout Planned) throws(StoreError) {
+        while planned.done < planned.waiting.count {
+            if let error = verdict.withLock({ $0 }) { throw error }
+            let submission = planned.waiting[planned.done]
+            if case .snapshot = submission { try syncThread.waitUntilIdle() }
+            planned.done += 1
+            switch submission {
+            case .write(let write): apply(write, to: &planned.group)
+            case .snapshot(let pending): try add(pending, to: &planned.group)
+            }
+            let isFull = planned.group.count >= limits.groupWritesMax || planned.group.bytes >= limits.groupBytesMax
+            if isFull || planned.group.count >= limits.overlapWritesMin && syncThread.isIdle {
+                try send(&planned.group)
+            }
+        }
+        planned.waiting.removeAll(keepingCapacity: planned.waiting.count <= 4 * limits.groupWritesMax)
+        planned.done = 0
+        if syncThread.isIdle { try send(&planned.group) }
+    }
+
+    private func add(_ pending: PendingSnapshot, to group: inout PlannedGroup) throws(StoreError) {
+        let published = try snapshot()
+        if group.version > (group.snapshot ?? published).version { _ = backend.seal() }
+        group.add(.snapshot(pending, group.reachSnapshot(from: published, backend.snapshot(at:))))
+        if pending.endsGroup { group.endPart() }
+    }
+
+    /// Makes what is planned durable: on the other thread, or here when it is little, or must be there before anything
+    /// else is planned.
+    private func send(_ group: inout PlannedGroup) throws(StoreError) {
+        try syncThread.waitUntilIdle()
+        if group.count == 0 { return }
+        let isReadable = backend.seal()
+        if isReadable, group.count >= limits.overlapWritesMin {
+            syncThread.take(group)
+        } else {
+            try settle(&group)
+        }
+        group = PlannedGroup(after: group.version)
+    }
+
+    // MARK: The writer's thread, or the other one: one at a time
+
+    /// Carries a group that was sealed to its end.
+    private func settle(_ group: inout PlannedGroup) throws(StoreError) {
+        let published = try snapshot()
+        let snapshot = group.reachSnapshot(from: published, backend.snapshot(at:))
+        if group.version > published.version {
             let start = ContinuousClock.now
             try backend.makeDurable(through: group.version)
             group.syncTime = ContinuousClock.now - start
-            version = group.version
             Failpoint.commitBeforePublish.pass()
-            publish(group.snapshot)
+            publish(snapshot)
             Failpoint.commitAfterPublish.pass()
         }
         group.endPart()
         group.handOut(to: observers)
-        return end
     }
 
     private func apply(_ write: any PendingWrite, to group: inout PlannedGroup) {
@@ -187,12 +228,15 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         _ = old
     }
 
-    private func end(because error: StoreError, refusing submissions: ArraySlice<Submission>) {
+    private func end(because error: StoreError, refusing planned: Planned) {
+        let failed = syncThread.close()
         let ended = StoreError.closed(cause: error.description)
         let version = version
         setStatus(ended, version: version)
         queue.close()
-        for submission in submissions { submission.refuse(ended) }
+        failed?.refuse(ended)
+        planned.group.refuse(ended)
+        for submission in planned.waiting[planned.done...] { submission.refuse(ended) }
         var waiting: [Submission] = []
         while queue.takeAll(into: &waiting) {
             for submission in waiting { submission.refuse(ended) }
@@ -203,6 +247,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     private func end(with error: StoreError, version: UInt64) {
         setStatus(error, version: version)
+        _ = syncThread.close()
         backend.shutDown()
         observers.end(error)
         hasEnded.open()

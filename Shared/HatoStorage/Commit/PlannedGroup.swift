@@ -1,22 +1,25 @@
 /// What one sync will make durable: commits that are applied, and who is to be told and answered when it has.
 ///
 /// Observers are told part by part, each part followed by its answers; as a rule there is one.
-struct PlannedGroup {
-    enum Answer {
+struct PlannedGroup: Sendable {
+    enum Answer: Sendable {
         case write(any PendingWrite, UInt64)
         case snapshot(PendingSnapshot, any StoreSnapshot)
     }
 
     private struct Part {
         var commits: [Commit]
-        var snapshot: any StoreSnapshot
+        /// Nil when there are no commits.
+        var snapshot: (any StoreSnapshot)?
         var answers: [Answer]
     }
 
     /// The version of the newest commit, of this group or before it.
     private(set) var version: UInt64
-    /// The newest that was taken; durable only if it is the one the group began on.
-    private(set) var snapshot: any StoreSnapshot
+    /// The newest that was taken.
+    private(set) var snapshot: (any StoreSnapshot)?
+    /// How many are waiting for an answer.
+    private(set) var count = 0
     /// Bytes of keys, values and records.
     private(set) var bytes = 0
     /// How long the sync took, once it is done.
@@ -25,11 +28,7 @@ struct PlannedGroup {
     private var commits: [Commit] = []
     private var answers: [Answer] = []
 
-    init(on snapshot: any StoreSnapshot, answersMax: Int) {
-        self.snapshot = snapshot
-        version = snapshot.version
-        answers.reserveCapacity(answersMax)
-    }
+    init(after version: UInt64) { self.version = version }
 
     mutating func add(_ commit: Commit, bytes: Int) {
         version = commit.version
@@ -37,11 +36,19 @@ struct PlannedGroup {
         self.bytes += bytes
     }
 
-    mutating func add(_ answer: Answer) { answers.append(answer) }
+    mutating func add(_ answer: Answer) {
+        answers.append(answer)
+        count += 1
+    }
 
-    /// Takes a snapshot of what is applied, unless there is one.
-    mutating func reachSnapshot(_ take: (UInt64) -> any StoreSnapshot) {
-        if snapshot.version < version { snapshot = take(version) }
+    /// A snapshot of what is applied: the newest there is, as a rule taken now.
+    mutating func reachSnapshot(
+        from published: any StoreSnapshot, _ take: (UInt64) -> any StoreSnapshot
+    ) -> any StoreSnapshot {
+        let newest = snapshot ?? published
+        let reached = newest.version < version ? take(version) : newest
+        snapshot = reached
+        return reached
     }
 
     /// What comes now is told later than what has been added. The snapshot has been reached.
@@ -53,8 +60,8 @@ struct PlannedGroup {
     /// When everything is durable and published.
     func handOut(to observers: CommitObservers) {
         for part in parts {
-            if !part.commits.isEmpty {
-                observers.tell(CommitGroup(commits: part.commits, snapshot: part.snapshot, syncTime: syncTime))
+            if !part.commits.isEmpty, let snapshot = part.snapshot {
+                observers.tell(CommitGroup(commits: part.commits, snapshot: snapshot, syncTime: syncTime))
             }
             for answer in part.answers {
                 switch answer {
@@ -64,6 +71,16 @@ struct PlannedGroup {
                     Failpoint.commitAfterAnswer.pass()
                 case .snapshot(let pending, let snapshot): pending.completion(.success(snapshot))
                 }
+            }
+        }
+    }
+
+    /// Instead of handing out.
+    func refuse(_ error: StoreError) {
+        for answer in parts.flatMap(\.answers) + answers {
+            switch answer {
+            case .write(let write, _): write.refuse(error)
+            case .snapshot(let pending, _): pending.completion(.failure(error))
             }
         }
     }

@@ -158,6 +158,9 @@ final class MemoryRows: CommitBackend {
         }
     }
 
+    /// What was applied is in the rows already, and there is nothing to wait for.
+    func seal() -> Bool { false }
+
     func snapshot(at version: UInt64) -> any StoreSnapshot {
         MemorySnapshot(version: version, rows: state.withLock { $0.rows }, store: self)
     }

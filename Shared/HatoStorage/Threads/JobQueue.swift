@@ -7,6 +7,8 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
     /// Where the next job of `takeOne` stands.
     private var head = 0
     private var sleepers = 0
+    private var isNudged = false
+    private var awaitsNudge = false
     private var isClosed = false
 
     package init() {}
@@ -26,11 +28,22 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
 
     /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change places,
     /// so that neither side allocates. False when the queue is closed and empty.
-    package func takeAll(into taken: inout [Job]) -> Bool {
+    ///
+    /// - Parameter untilNudged: a nudge ends the sleep too, also one that came before it; then nothing may have been taken.
+    package func takeAll(into taken: inout [Job], untilNudged: Bool = false) -> Bool {
         condition.withLock {
-            guard sleepUntilThereIsWork() else { return false }
+            guard sleepUntilThereIsWork(orNudge: untilNudged) else { return false }
+            isNudged = false
             swap(&jobs, &taken)
             return true
+        }
+    }
+
+    /// Ends the sleep of the one thread that lets itself be nudged.
+    package func nudge() {
+        condition.withLock {
+            isNudged = true
+            if awaitsNudge { condition.signal() }
         }
     }
 
@@ -59,11 +72,14 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    private func sleepUntilThereIsWork() -> Bool {
+    private func sleepUntilThereIsWork(orNudge: Bool = false) -> Bool {
         while head == jobs.count {
+            if orNudge, isNudged { return true }
             if isClosed { return false }
             sleepers += 1
+            awaitsNudge = orNudge
             condition.wait()
+            awaitsNudge = false
             sleepers -= 1
         }
         return true

@@ -10,11 +10,17 @@ import Testing
 enum StoreWorld: CaseIterable, CustomTestStringConvertible {
     case memory
     case rocksDB
+    /// Every write becomes durable on the other thread, while the next ones are planned.
+    case rocksDBOverlapping
+
+    /// Those where what waits together is one group.
+    static let grouping = [memory, rocksDB]
 
     var testDescription: String {
         switch self {
         case .memory: "memory"
         case .rocksDB: "RocksDB"
+        case .rocksDBOverlapping: "RocksDB, overlapping"
         }
     }
 
@@ -32,9 +38,10 @@ enum StoreWorld: CaseIterable, CustomTestStringConvertible {
     func open(_ folder: TemporaryFolder, _ limits: StoreLimits = StoreLimits()) throws -> any Store {
         switch self {
         case .memory: return try MemoryStore(limits: limits)
-        case .rocksDB:
+        case .rocksDB, .rocksDBOverlapping:
             var options = RocksDBOptions.small
             options.limits = limits
+            if self == .rocksDBOverlapping { options.limits.overlapWritesMin = 1 }
             return try RocksDBStore.open(folder: folder.path("store"), options: options)
         }
     }
@@ -42,7 +49,7 @@ enum StoreWorld: CaseIterable, CustomTestStringConvertible {
     func open(backup: String) throws -> any Store {
         switch self {
         case .memory: try MemoryStore(restoring: backup)
-        case .rocksDB: try RocksDBStore.open(folder: backup, options: .small)
+        case .rocksDB, .rocksDBOverlapping: try RocksDBStore.open(folder: backup, options: .small)
         }
     }
 }

@@ -48,7 +48,7 @@ struct WritingTests {
         }
     }
 
-    @Test(arguments: StoreWorld.allCases)
+    @Test(arguments: StoreWorld.grouping)
     func snapshotIsThatOfItsPlaceInTheQueue(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let told = Collected<[UInt64]>()
@@ -86,7 +86,7 @@ struct WritingTests {
         }
     }
 
-    @Test(arguments: StoreWorld.allCases)
+    @Test(arguments: StoreWorld.grouping)
     func closuresThatWaitTogetherShareAGroup(world: StoreWorld) async throws {
         var limits = StoreLimits()
         limits.groupWritesMax = 8
@@ -103,7 +103,7 @@ struct WritingTests {
         }
     }
 
-    @Test(arguments: StoreWorld.allCases)
+    @Test(arguments: StoreWorld.grouping)
     func aGroupEndsWhenItsBytesDo(world: StoreWorld) async throws {
         var limits = StoreLimits()
         limits.groupBytesMax = 1_000

@@ -9,14 +9,24 @@ import HatoTesting
     @Suite("Syncs of a RocksDB store", .enabled("RocksDB must be a library of its own") { SyncFaults.arePossible })
     struct SyncTests {
         /// A store in a folder whose syncs the test commands.
-        private func withStore(_ body: (RocksDBStore, SyncFaults, TemporaryFolder) async throws -> Void) async throws {
+        private func withStore(
+            overlapWritesMin: Int = .max, _ body: (RocksDBStore, SyncFaults, TemporaryFolder) async throws -> Void
+        ) async throws {
             try await TemporaryFolder.with { folder in
                 let faults = SyncFaults(folder: folder.path("store"))
                 defer { faults.disarm() }
-                let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+                var options = RocksDBOptions.small
+                options.limits.overlapWritesMin = overlapWritesMin
+                let store = try RocksDBStore.open(folder: folder.path("store"), options: options)
                 defer { store.close() }
                 try await body(store, faults, folder)
             }
+        }
+
+        /// Where syncs are held back, which nobody can await.
+        private func wait(for isThere: () -> Bool) {
+            let deadline = Date() + 60
+            while !isThere(), Date() < deadline { usleep(500) }
         }
 
         @Test func nothingIsVisibleOrAnsweredBeforeItIsSynced() async throws {
@@ -30,8 +40,7 @@ import HatoTesting
                     store.submit({ $0.put("a", "2") }, completion: { _ in events.append("answered the write") })
                     store.submit(
                         { try $0.text("a") }, completion: { events.append("read \((try? $0.get().outcome) ?? "-")") })
-                    let deadline = Date() + 60
-                    while faults.attempts == before, Date() < deadline { usleep(500) }
+                    wait { faults.attempts > before }
                     #expect(faults.attempts == before + 1)
                     usleep(20_000)
                     #expect(events.all == [])
@@ -43,6 +52,65 @@ import HatoTesting
                 let all = try await events.first(3)
                 #expect(all == ["observed 2", "answered the write", "read 2"])
                 #expect(try store.snapshot().text("a") == "2")
+            }
+        }
+
+        /// The next group is planned while the sync of one goes on: on what that one wrote, and answered behind it.
+        @Test func writesArePlannedOnAGroupThatIsBeingSynced() async throws {
+            try await withStore(overlapWritesMin: 2) { store, faults, _ in
+                try await store.put(["a": "1", "b": "1", "c": "1"])
+                let events = Collected<String>()
+                store.observeCommits { events.append("observed \($0.snapshot.version)") }
+                let gate = try await Gate(holding: store)
+                let before = faults.attempts
+                try faults.withoutSyncs { _ in
+                    store.submit({ $0.put("a", "2") }, completion: { _ in events.append("answered a") })
+                    store.submit({ $0.delete(bytes("b")) }, completion: { _ in events.append("answered b") })
+                    gate.open()
+                    let planned = Collected<[String?]>()
+                    wait { faults.attempts > before }
+                    store.submit(
+                        { transaction in
+                            planned.append([try transaction.text("a"), try transaction.text("b")])
+                            planned.append(try transaction.rows())
+                            transaction.put("c", "2")
+                        }, completion: { _ in events.append("answered c") })
+                    wait { planned.all.count == 2 }
+                    #expect(planned.all == [["2", nil], ["a=2", "c=1"]])
+                    #expect(events.all == [])
+                    #expect(store.version == 1)
+                    let seen = try store.snapshot().rows()
+                    #expect(seen == ["a=1", "b=1", "c=1"])
+                }
+                let all = try await events.first(5)
+                #expect(all.last == "answered c")
+                #expect(all.filter { $0.hasPrefix("answered") } == ["answered a", "answered b", "answered c"])
+                #expect(try store.snapshot().rows() == ["a=2", "c=2"])
+            }
+        }
+
+        /// What was planned behind a group that fails is refused with it, and nothing of it is left.
+        @Test func whatWasPlannedOnAFailedGroupIsRefusedToo() async throws {
+            try await withStore(overlapWritesMin: 1) { store, faults, folder in
+                try await store.put(["k": "0"])
+                let results = Collected<String>()
+                let gate = try await Gate(holding: store)
+                faults.fail(with: EIO)
+                for number in 1...200 {
+                    store.submit(
+                        { $0.put("k", String(number)) },
+                        completion: { results.append((try? $0.get()) == nil ? "refused" : "answered") })
+                }
+                gate.open()
+                let all = try await results.first(200)
+                #expect(Set(all) == ["refused"])
+                #expect(store.version == 1)
+                store.close()
+                #expect(results.all.count == 200)
+                faults.disarm()
+                let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+                defer { again.close() }
+                #expect(try again.snapshot().text("k") == String(again.version - 1))
             }
         }
 
@@ -113,8 +181,9 @@ import HatoTesting
 
         /// The machine dies: of the logs there is what was synced, and not a byte more. Every answered commit is in it,
         /// and the `answered` file, which is never synced, does not run ahead of it.
-        @Test func whatWasSyncedHoldsEverythingAnswered() async throws {
-            try await withStore { store, faults, folder in
+        @Test(arguments: [1, .max])
+        func whatWasSyncedHoldsEverythingAnswered(overlapWritesMin: Int) async throws {
+            try await withStore(overlapWritesMin: overlapWritesMin) { store, faults, folder in
                 let writers = (0..<4).map { writer in
                     Task {
                         while !Task.isCancelled {

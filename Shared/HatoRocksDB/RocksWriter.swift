@@ -1,0 +1,207 @@
+import HatoStorage
+
+/// What a store's writer does with a RocksDB database.
+///
+/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction looks at
+/// something that was written since. The costs of a write (a record of the log, a system call, finding places in the
+/// memtable) are so shared by all writes of the group. While RocksDB takes what was sealed, on another thread,
+/// transactions find those rows here.
+///
+/// `@unchecked Sendable`: everything belongs to the writer's thread but `sealed`, which belongs to whoever carries its group
+/// to the end; the writer's thread reads its rows, which do not change meanwhile.
+final class RocksWriter: CommitBackend, @unchecked Sendable {
+    let database: RocksDatabase
+    /// What was applied, and what the transaction that is being planned wrote.
+    fileprivate(set) var gathering: GatheredWrites
+    private var sealed: GatheredWrites
+    /// Whether reads have to look at the sealed rows: RocksDB may not have them yet.
+    private var isSealedPending = false
+    private let folder: StoreFolder
+    /// Whether the next batch has to take back the note of files that are taken.
+    private var owesNote = false
+    /// Whether a range tombstone lies, or is about to, in one memtable with many rows that it may cover. Belongs to
+    /// whoever writes.
+    private var owesRotation = false
+
+    /// A read near a tombstone steps over at most this many covered rows: some 2 ms. Fewer are not worth a file.
+    private static let freshRowsMax: UInt64 = 16_384
+
+    init(_ database: RocksDatabase, in folder: StoreFolder) {
+        self.database = database
+        self.folder = folder
+        gathering = GatheredWrites(for: database)
+        sealed = GatheredWrites(for: database)
+    }
+
+    func begin(nextVersion: UInt64) -> RocksTransaction {
+        RocksTransaction(nextVersion: nextVersion, writer: self)
+    }
+
+    // MARK: Reading
+
+    func get(_ key: Span<UInt8>) throws(StoreError) -> [UInt8]? {
+        if gathering.hidesRows { try writeGathered() }
+        var found = gathering.rows.find(key)
+        if case .untouched = found, isSealedPending { found = sealed.rows.find(key) }
+        switch found {
+        case .value(let value): return value
+        case .deleted: return nil
+        case .untouched: return try database.get(key, newestOf: database.rows)
+        }
+    }
+
+    func scan(
+        _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
+    ) throws {
+        if gathering.hidesRows || gathering.rows.touches(range) {
+            try writeGathered()
+        } else if isSealedPending, sealed.rows.touches(range) {
+            try waitForSealed()
+        }
+        try database.scan(range, at: nil, reverse: reverse, visit)
+    }
+
+    // MARK: Writing
+
+    func apply(_ transaction: RocksTransaction) {
+        if transaction.deletesRange { gathering.deletesRange = true }
+        if !gathering.rows.apply() { gathering.hideRows() }
+        gathering.batch.putCommit(transaction.nextVersion, record: transaction.recorded)
+        if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
+        owesNote = false
+        gathering.isEmpty = false
+        // What fails here fails again, and for good, when the group is made durable.
+        if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
+    }
+
+    /// Behind the transaction that took them; see `RocksPreparedRows`.
+    private func take(_ rows: [RocksPreparedRows]) throws(StoreError) {
+        gathering.batch.putAboutStore(PreparedFiles.noteKey, PreparedFiles.note(of: rows))
+        for rows in rows { rows.noteTaken() }
+        owesNote = true
+        try waitForSealed()
+        try database.whileNotCopied { () throws(StoreError) in
+            try writeGathered()
+            do throws(StoreError) {
+                try database.syncLog()
+                try Failpoint.commitBeforeTake.passOrFail()
+                try database.takeFiles(rows.compactMap(\.path).map(RocksPreparedRows.copy))
+                try Failpoint.commitAfterTake.passOrFail()
+            } catch {
+                gathering.failure = error
+                throw error
+            }
+        }
+        for row in rows { row.noteInPlace() }
+    }
+
+    func discard(_: RocksTransaction) { gathering.rows.discard() }
+
+    /// Hands what was applied to RocksDB, unsynced, behind what was sealed. Called between transactions, or before the
+    /// first write of one.
+    private func writeGathered() throws(StoreError) {
+        try waitForSealed()
+        try write(gathering)
+        gathering.rows.removeAll()
+    }
+
+    private func waitForSealed() throws(StoreError) {
+        guard isSealedPending else { return }
+        sealed.isWritten.wait()
+        isSealedPending = false
+        // What comes behind a missing commit must not be there either.
+        if let failure = sealed.failure { throw failure }
+    }
+
+    private func write(_ writes: GatheredWrites) throws(StoreError) {
+        if let failure = writes.failure { throw failure }
+        if writes.isEmpty { return }
+        writes.rows.handOver(to: writes.batch)
+        do throws(StoreError) {
+            try Failpoint.commitBeforeApply.passOrFail()
+            try rotateIfOwed(writes)
+            try database.write(writes.batch)
+            try Failpoint.commitAfterApply.passOrFail()
+        } catch {
+            writes.failure = error
+            throw error
+        }
+        writes.noteWritten()
+    }
+
+    /// Before a tombstone is written, as a rule; else as soon as possible after it: then writing out drops what it covers.
+    private func rotateIfOwed(_ writes: GatheredWrites) throws(StoreError) {
+        if writes.deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
+        writes.deletesRange = false
+        if owesRotation, try database.rotateRows() { owesRotation = false }
+    }
+
+    // MARK: Groups
+
+    func seal() -> Bool {
+        sealed.reuse()
+        swap(&gathering, &sealed)
+        isSealedPending = !sealed.isEmpty
+        // Rows that are hidden cannot be found, and who rotates must not be overtaken.
+        return !sealed.hidesRows && !sealed.deletesRange && !owesRotation
+    }
+
+    func snapshot(at version: UInt64) -> any StoreSnapshot {
+        // What fails here fails again in `makeDurable`, before which nobody sees the snapshot.
+        try? write(sealed)
+        defer { sealed.isWritten.open() }
+        return RocksSnapshot(version: version, of: database)
+    }
+
+    func makeDurable(through version: UInt64) throws(StoreError) {
+        defer { sealed.isWritten.open() }
+        try write(sealed)
+        try Failpoint.commitBeforeSync.passOrFail()
+        try database.syncLog()
+        try Failpoint.commitAfterSync.passOrFail()
+        try folder.noteAnswered(version)
+    }
+
+    func shutDown() {
+        database.close()
+        folder.close()
+    }
+}
+
+/// Transactions that RocksDB takes with one write.
+final class GatheredWrites {
+    /// What RocksDB was not handed yet; when it was, it is still here, for those who cannot read it there yet.
+    var rows = PendingRows()
+    let batch: WriteBatch
+    /// Whether RocksDB has everything.
+    var isEmpty = true
+    /// Whether there are rows that only the batch has, where reads cannot see them.
+    private(set) var hidesRows = false
+    /// Whether the batch deletes a range.
+    var deletesRange = false
+    /// Why RocksDB did not take it; it is not offered again.
+    var failure: StoreError?
+    /// Open when reads and snapshots of RocksDB see everything.
+    private(set) var isWritten = Latch()
+
+    init(for database: RocksDatabase) { batch = database.makeBatch() }
+
+    /// Where rows cannot be kept in order.
+    func hideRows() {
+        rows.handOver(to: batch)
+        rows.removeAll()
+        hidesRows = true
+    }
+
+    func noteWritten() {
+        isEmpty = true
+        hidesRows = false
+        batch.clear()
+    }
+
+    /// For other transactions, when nobody looks for these rows here any more.
+    func reuse() {
+        rows.removeAll()
+        isWritten = Latch()
+    }
+}

@@ -1,0 +1,99 @@
+import Synchronization
+
+/// Carries one planned group at a time to its end, while the writer's thread plans the next.
+///
+/// `@unchecked Sendable`: `state` is guarded by `condition`.
+final class SyncThread: @unchecked Sendable {
+    private enum State {
+        case idle
+        /// Nil: the thread has it.
+        case busy(PlannedGroup?)
+        /// What was not made durable, and why.
+        case failed(StoreError, PlannedGroup)
+        case closed
+    }
+
+    private let condition = ThreadCondition()
+    private var state = State.idle
+    /// What `state` says, for a look at every write.
+    private let hasGroup = Atomic<Bool>(false)
+
+    /// - Parameters:
+    ///   - settle: carries a group to its end.
+    ///   - becameIdle: called on the thread after each group, also after one that failed; then no more is taken.
+    func start(
+        _ settle: @escaping @Sendable (inout PlannedGroup) throws(StoreError) -> Void,
+        becameIdle: @escaping @Sendable (_ hasFailed: Bool) -> Void
+    ) throws(StoreError) {
+        try startThread { [self] in
+            while var group = takeGroup() {
+                do throws(StoreError) {
+                    try settle(&group)
+                    end(.idle)
+                    becameIdle(false)
+                } catch {
+                    end(.failed(error, group))
+                    return becameIdle(true)
+                }
+            }
+        }
+    }
+
+    private func takeGroup() -> PlannedGroup? {
+        condition.withLock {
+            while true {
+                switch state {
+                case .busy(let group?):
+                    state = .busy(nil)
+                    return group
+                case .closed: return nil
+                case .idle, .busy(nil), .failed: condition.wait()
+                }
+            }
+        }
+    }
+
+    private func end(_ next: State) {
+        condition.withLock {
+            state = next
+            hasGroup.store(false, ordering: .releasing)
+            condition.signal()
+        }
+    }
+
+    // MARK: On the writer's thread
+
+    var isIdle: Bool { !hasGroup.load(ordering: .acquiring) }
+
+    /// Only while idle.
+    func take(_ group: PlannedGroup) {
+        condition.withLock {
+            state = .busy(group)
+            hasGroup.store(true, ordering: .relaxed)
+            condition.signal()
+        }
+    }
+
+    /// Throws why the last group was not made durable.
+    func waitUntilIdle() throws(StoreError) {
+        let failure: StoreError? = condition.withLock {
+            while case .busy = state { condition.wait() }
+            guard case .failed(let error, _) = state else { return nil }
+            return error
+        }
+        if let failure { throw failure }
+    }
+
+    /// Ends the thread once it is idle; returns the group that was not made durable.
+    func close() -> PlannedGroup? {
+        try? waitUntilIdle()
+        return condition.withLock {
+            defer {
+                state = .closed
+                condition.signal()
+            }
+            guard case .failed(_, let group) = state else { return nil }
+            return group
+        }
+    }
+}
