@@ -23,7 +23,10 @@ enum ChatRequests {
         EncodedJSON(.object(["path": .string("/chats/\(room)/messages"), "value": message]))
     }
 
-    /// The params of pushes into many rooms, to be sent in turn.
+    /// The params of pushes into one room, to be sent in turn.
+    static let pushesIntoOneRoom = (0..<4_096).map { push(room: "bench", message($0)) }
+
+    /// The same into many rooms.
     static let pushes = (0..<4_096).map { push(room: "bench\($0 % 97)", message($0)) }
 
     static func newest(_ limit: Int, room: String) -> EncodedJSON {

@@ -2,8 +2,9 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Durable pushes of a chat message into indexed rooms; in turn with them, from the same generator, Redis' XADD of 200
-/// bytes, each synced before it is answered.
+/// Durable pushes of a chat message into an indexed room; in turn with them, from the same generator, Redis' XADD of 200
+/// bytes to one stream, each synced before it is answered. Then into many rooms, where neighbours in a group are strangers
+/// in the store.
 struct PostBench: Sendable {
     private static let shapes = [LoadShape(1, 1), LoadShape(16, 1), LoadShape(64, 1), LoadShape(4, 64)]
 
@@ -18,20 +19,32 @@ struct PostBench: Sendable {
         for shape in Self.shapes {
             let (settings, port) = (settings, stack.configuration(.messages).port)
             let rows = try await Blocking.run {
-                let requests = ChatRequests.pushes.map { ChatRequests.line(Messages.Push.method, $0.bytes) }
-                let ours = try RawLoad(at: port, as: token, shape, requests: requests)
+                let ours = try RawLoad(at: port, as: token, shape, requests: Self.lines(ChatRequests.pushesIntoOneRoom))
                 return try Self.inTurn(shape, settings, ours, redis)
             }
             for row in rows { table.add(row) }
         }
+        for shape in Self.shapes.suffix(2) {
+            let (settings, port) = (settings, stack.configuration(.messages).port)
+            let window = try await Blocking.run {
+                var load = try RawLoad(at: port, as: token, shape, requests: Self.lines(ChatRequests.pushes))
+                defer { load.close() }
+                return try load.windows(settings)
+            }
+            table.add("posts into 97 rooms: \(shape)", window, "posts/s")
+        }
         for shape in Self.shapes {
             let load = ClientLoad(
                 clients: (0..<shape.clients).map { _ in stack.client(.messages, as: .user(idToken: token)) },
-                depth: shape.depth, method: Messages.Push.method, params: ChatRequests.pushes)
+                depth: shape.depth, method: Messages.Push.method, params: ChatRequests.pushesIntoOneRoom)
             table.add("posts: \(shape), public client", try await load.windows(settings), "posts/s")
             await load.close()
         }
         return table
+    }
+
+    private static func lines(_ pushes: [EncodedJSON]) -> [[UInt8]] {
+        pushes.map { ChatRequests.line(Messages.Push.method, $0.bytes) }
     }
 
     private static func inTurn(
