@@ -26,8 +26,7 @@ struct WrongInputs {
         Case("hato-dev --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
         Case(
             "hato-dev --ephemeral --data @/new", 78, "settings ephemeral and data (flag) contradict"),
-        Case(
-            "hato-auth serve --data @/new --backup-dir @/file", 78, "setting backup-dir: @/file is a file; give a folder"),
+        Case("hato-auth serve --data @/new --backup-dir @/file", 78, "setting backup-dir: @/file is a file; give"),
         Case(
             "hato-messages serve --auth 127.0.0.1:1 --data @/new --backup-dir @/file/below", 78,
             "setting backup-dir: @/file/below cannot be used: not a directory"),
