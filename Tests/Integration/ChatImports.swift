@@ -82,6 +82,7 @@ struct ChatImports {
                 ("key", #""a.b":1}"#, #"no tree. At "/": The key "a.b" contains ".""#),
                 ("cut", #""a":1"#, "not valid JSON: the text ends in the middle of a value"),
                 ("mix", #""a":{".value":1,"b":2}}"#, #"At "/a""#),
+                ("twice", #""k7":{"x":1}}"#, #"no tree. At "/": the key "k7" stands twice in one object"#),
             ] {
                 let file = try folder.write("\(name).json", "{\(rest),\(end)")
                 let refused = try await command(["import", file], on: stack)
@@ -91,6 +92,18 @@ struct ChatImports {
             let lines = try folder.write("lines", "[\"/a\",1]\n[\"/b\",{}]\n")
             let refused = try await command(["import", lines], on: stack)
             #expect(refused.error.contains("line 2 of"), "\(refused.error)")
+            // Farther apart than a page.
+            let between = (0..<3_000).map { "[\"/k\($0)\",1]\n" }.joined()
+            for (name, first, last, words) in [
+                ("again", "/a", "/a", #"has "/a" a second time"#),
+                ("below", "/a", "/a/b/c", #"has "/a/b/c", which lies below the value of "/a""#),
+                ("above", "/a/b/c", "a", #"has a value for "/a"; earlier rows lie below it"#),
+            ] {
+                let file = try folder.write(name, "[\"\(first)\",1]\n\(between)[\"\(last)\",2]\n")
+                let refused = try await command(["import", file], on: stack)
+                #expect(refused.code == 74)
+                #expect(refused.error.contains("line 3002 of \(file) \(words)"), "\(refused.error)")
+            }
             let client = stack.client(.messages, as: .administrator)
             #expect(try await client.call(Messages.Get(path: .root)).value == .null)
             await client.close()
