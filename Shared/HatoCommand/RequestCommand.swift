@@ -13,6 +13,8 @@ public protocol RequestCommand: AsyncParsableCommand {
     var question: String? { get }
     /// What a terminal shows instead of JSON; nil shows JSON there too.
     func table(_ result: JSONValue) -> CommandTable?
+    /// What is said when the server refuses the call; by default its own words.
+    func failure(_ error: RPCError) -> CommandFailure
 }
 
 extension RequestCommand {
@@ -20,13 +22,19 @@ extension RequestCommand {
 
     public func table(_ result: JSONValue) -> CommandTable? { nil }
 
+    public func failure(_ error: RPCError) -> CommandFailure { CommandFailure(error) }
+
     public func run() async throws {
         try await CommandSession.run(options, Target.self, takesOnly: true) { client, output in
             // The result is shown as the server gave it, also with members that this version does not know.
             let request = try request()
             try RequestedMember.check(options.only, of: Request.self)
             if let question { try TerminalQuestion.ask(question, output) }
-            let result = try await client.call(method: Request.method, params: try request.encodedParams())
+            let params = try request.encodedParams()
+            let result: JSONValue
+            do { result = try await client.call(method: Request.method, params: params) } catch let error as RPCError {
+                throw failure(error)
+            }
             if let member = options.only { return try output.show(member: member, of: result) }
             try output.show(result, as: output.isForPeople ? table(result) : nil)
         }

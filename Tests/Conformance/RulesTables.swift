@@ -16,6 +16,15 @@ struct RulesTables {
         }
     }
 
+    /// As many as were seen elsewhere, each once: none is left out, and none is taken for another outcome.
+    @Test func tableHasEveryExpressionThatWasSeen() throws {
+        let rows = try Table("rules-expressions").rows("expressions")
+        func count(_ outcome: JSONValue) -> Int { rows.count { $0["outcome"] == outcome } }
+        #expect(Set(rows.map(\.text)).count == 186)
+        #expect(rows.count == 186)
+        #expect((count(true), count(false), count("error"), count("invalid")) == (67, 19, 72, 28))
+    }
+
     private func found(_ rule: String, _ row: JSONValue, _ users: JSONValue) throws -> JSONValue {
         let wildcards = row["wildcards"]?.object ?? [:]
         var document: JSONValue = .object([".read": .string(rule)])

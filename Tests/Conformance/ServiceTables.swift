@@ -37,6 +37,28 @@ struct ServiceTables {
         }
     }
 
+    /// The hash of the table is the etag that a read tells, and the condition that lets one write through.
+    @Test func everyHashOfTheTableIsTheEtagOfItsValue() async throws {
+        let rows = try Table("tree-reading").rows("hashes")
+        try await TableService.with { service in
+            for row in rows {
+                let (value, hash) = (try row.required("value"), try row.requiredString("hash"))
+                let etag = hash.isEmpty ? "null_etag" : hash
+                _ = try await service.call("messages.set", ["path": "/a/b", "value": value])
+                let read = try await service.call("messages.get", ["path": "/a/b", "etag": true])
+                #expect(read["etag"] == .string(etag), "\(value.text)")
+                let write: JSONObject = ["path": "/a/b", "value": ["next": true], "ifMatch": .string(etag)]
+                let written = try await service.call("messages.set", write)["etag"]
+                guard case .failure(let refused) = try await service.answer("messages.set", write) else {
+                    Issue.record("\(value.text): what is no more was taken as a condition")
+                    continue
+                }
+                #expect(refused.reason == "etag_mismatch", "\(value.text)")
+                #expect(refused.data["etag"] == written, "\(value.text)")
+            }
+        }
+    }
+
     private func prepare(_ service: TableService, rules: JSONValue, state: JSONValue) async throws {
         _ = try await service.call("messages.rules.set", ["rules": .string(JSONValue.object(["rules": rules]).text)])
         _ = try await service.call("messages.set", ["path": "/", "value": state])

@@ -79,6 +79,55 @@ struct AccountsAcrossServices {
         }
     }
 
+    /// What `auth` is in rules, for an account with all there is, an anonymous one and nobody.
+    @Test func rulesSeeTheClaimsOfRealTokens() async throws {
+        try await TestStack.run { stack in
+            let (auth, administrator) = (stack.client(.auth), stack.client(.auth, as: .administrator))
+            let signedUp = try await auth.call(
+                Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends", displayName: "マスオ"))
+            var change = Auth.Users.Update(uid: signedUp.uid)
+            change.emailVerified = true
+            change.customAttributes = #"{"staff":true,"level":3}"#
+            _ = try await administrator.call(change)
+            let masuo = try await auth.call(Auth.SignIn(email: "masuo@example.com", password: "sazae-and-friends"))
+            let anonymous = try await stack.newUser()
+            let expectations: [(rule: String, allowed: [Bool])] = [
+                ("auth == null", [false, false, true]), ("auth.uid == null", [false, false, true]),
+                ("auth.uid == '\(masuo.uid)'", [true, false, false]),
+                ("auth != null && auth.token.sub == auth.uid", [true, true, false]),
+                ("auth.token.email == null", [false, true, true]),
+                ("auth.token.email == 'masuo@example.com'", [true, false, false]),
+                ("auth.token.email_verified == true", [true, false, false]),
+                ("auth.token.name == 'マスオ'", [true, false, false]),
+                ("auth.token['staff'] == true", [true, false, false]),
+                ("auth.token.level > 2", [true, false, false]),
+                ("auth.token.phone_number == null", [true, true, true]),
+                ("auth.provider == 'password'", [true, false, false]),
+                ("auth.provider == 'anonymous'", [false, true, false]),
+                ("auth.token.firebase.sign_in_provider == auth.provider && auth != null", [true, true, false]),
+            ]
+            var rules = JSONObject()
+            for (index, row) in expectations.enumerated() { rules["t\(index)"] = [".read": .string(row.rule)] }
+            let messages = stack.client(.messages, as: .administrator)
+            let text = String(decoding: JSONValue.object(["rules": .object(rules)]).encoded, as: UTF8.self)
+            _ = try await messages.call(method: "messages.rules.set", params: ["rules": .string(text)])
+            let speakers = [
+                stack.client(.messages, as: .user(idToken: masuo.idToken)),
+                stack.client(.messages, as: .user(idToken: anonymous.idToken)), stack.client(.messages),
+            ]
+            for (index, row) in expectations.enumerated() {
+                for (speaker, allowed) in zip(speakers, row.allowed) {
+                    let refused = await error {
+                        try await speaker.call(method: "messages.get", params: ["path": .string("/t\(index)")])
+                    }
+                    #expect((refused == nil) == allowed, "\(row.rule): \(refused?.message ?? "was allowed")")
+                    #expect(refused == nil || refused?.code == .permissionDenied, "\(row.rule)")
+                }
+            }
+            for client in speakers + [messages, auth, administrator] { await client.close() }
+        }
+    }
+
     @Test func forgedTokensOpenNothingAnywhere() async throws {
         try await TestStack.run { stack in
             let user = try await stack.newUser()

@@ -20,11 +20,14 @@ struct ChatImports {
             let first = try await command(["import-chats", file, "--json"], on: stack)
             #expect(first.code == 0, "\(first.error)")
             #expect(first.output["messages"] == 3)
+            #expect(first.output["alreadyThere"] == 0)
             #expect(first.output["rooms"] == 1)
             #expect(first.output["senders"] == 2)
             let client = stack.client(.messages, as: .administrator)
             let version = try await client.call(Messages.Stats()).version
-            _ = try await command(["import-chats", file], on: stack)
+            let again = try await command(["import-chats", file, "--json"], on: stack)
+            #expect(again.output["messages"] == 3)
+            #expect(again.output["alreadyThere"] == 3, "\(again.error)")
             #expect(try await client.call(Messages.Stats()).version == version)
 
             let query = TreeQuery(order: .child(try TreePath("date")))
@@ -37,6 +40,28 @@ struct ChatImports {
                 ])
             #expect(read.keys?.allSatisfy { $0.hasPrefix("-NjEtLV-") || $0.hasPrefix("-NjEtLV0") } == true)
             #expect(try await client.call(Messages.Get(path: try TreePath("/users/%5Ba%5D/name"))).value == "[a]")
+        }
+    }
+
+    /// A log that went on since it was imported, in more than one batch.
+    @Test func whatWasThereBeforeIsCountedApart() async throws {
+        try await TestStack.run { stack in
+            let folder = try TemporaryFolder()
+            func lines(_ range: Range<Int>, of room: String) -> String {
+                let ends = range.map { #""at":\#(1_700_000_000_000 + $0),"sender":"a","text":"\#($0)"}"# }
+                return ends.map { #"{"room":"\#(room)",\#($0)"# + "\n" }.joined()
+            }
+            let first = try await command(
+                ["import-chats", try folder.write("first.jsonl", lines(0..<600, of: "old")), "--json"], on: stack)
+            #expect(first.output["alreadyThere"] == 0, "\(first.error)")
+            let longer = lines(300..<700, of: "old") + lines(0..<200, of: "new")
+            let second = try await command(
+                ["import-chats", try folder.write("second.jsonl", longer), "--json"], on: stack)
+            #expect(second.output["messages"] == 600)
+            #expect(second.output["alreadyThere"] == 300, "\(second.error)")
+            let third = try await command(
+                ["import-chats", try folder.write("third.jsonl", longer), "--json"], on: stack)
+            #expect(third.output["alreadyThere"] == 600, "\(third.error)")
         }
     }
 
@@ -82,6 +107,7 @@ struct ChatImports {
                 ("key", #""a.b":1}"#, #"no tree. At "/": The key "a.b" contains ".""#),
                 ("cut", #""a":1"#, "not valid JSON: the text ends in the middle of a value"),
                 ("mix", #""a":{".value":1,"b":2}}"#, #"At "/a""#),
+                ("twice", #""k7":{"x":1}}"#, #"no tree. At "/": the key "k7" stands twice in one object"#),
             ] {
                 let file = try folder.write("\(name).json", "{\(rest),\(end)")
                 let refused = try await command(["import", file], on: stack)
@@ -91,6 +117,18 @@ struct ChatImports {
             let lines = try folder.write("lines", "[\"/a\",1]\n[\"/b\",{}]\n")
             let refused = try await command(["import", lines], on: stack)
             #expect(refused.error.contains("line 2 of"), "\(refused.error)")
+            // Farther apart than a page.
+            let between = (0..<3_000).map { "[\"/k\($0)\",1]\n" }.joined()
+            for (name, first, last, words) in [
+                ("again", "/a", "/a", #"has "/a" a second time"#),
+                ("below", "/a", "/a/b/c", #"has "/a/b/c", which lies below the value of "/a""#),
+                ("above", "/a/b/c", "a", #"has a value for "/a"; earlier rows lie below it"#),
+            ] {
+                let file = try folder.write(name, "[\"\(first)\",1]\n\(between)[\"\(last)\",2]\n")
+                let refused = try await command(["import", file], on: stack)
+                #expect(refused.code == 74)
+                #expect(refused.error.contains("line 3002 of \(file) \(words)"), "\(refused.error)")
+            }
             let client = stack.client(.messages, as: .administrator)
             #expect(try await client.call(Messages.Get(path: .root)).value == .null)
             await client.close()

@@ -35,6 +35,30 @@ struct ChatRules {
         #expect(ended.output["failures"]?.array?.count == 1)
     }
 
+    /// As compilers say it, each at the beginning of a line: editors jump there.
+    @Test func wrongRulesAreToldWithFileLineAndColumn() async throws {
+        let folder = try TemporaryFolder()
+        let text = "{\n  \"rules\": {\n    \".read\": \"tru\",\n    \".write\": \"fals\"\n  }\n}"
+        let file = try folder.write("wrong.rules.json", text)
+        let cases = try folder.write("cases.json", #"{"rules": "wrong.rules.json", "cases": []}"#)
+        try await TestStack.run { stack in
+            let environment = [
+                "HATO_MESSAGES_SERVER": stack.announcement["messages"]?.string ?? "",
+                "HATO_ADMIN_KEY_FILE": stack.announcement["adminKeyFile"]?.string ?? "",
+            ]
+            for command in [
+                ["rules", "set", file], ["rules", "test", cases], ["databases", "create", "other", "--rules", file],
+            ] {
+                let ended = try await Executable.run("hato-messages", command, environment)
+                #expect(ended.code == 1, "\(command): \(ended.error)")
+                let lines = ended.error.split(separator: "\n")
+                for start in ["\(file):3:", "\(file):4:"] {
+                    #expect(lines.contains { $0.hasPrefix(start) }, "\(command): \(ended.error)")
+                }
+            }
+        }
+    }
+
     @Test func stackWithTheRulesOfAChatLetsMembersWriteAndNobodyElse() async throws {
         try await TestStack.run(["--rules", "chat"]) { stack in
             let (masuo, tara, stranger) = (

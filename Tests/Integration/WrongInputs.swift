@@ -26,6 +26,14 @@ struct WrongInputs {
         Case("hato-dev --data /proc/nope", 78, "setting data", "/proc/nope cannot be made"),
         Case(
             "hato-dev --ephemeral --data @/new", 78, "settings ephemeral and data (flag) contradict"),
+        Case("hato-auth serve --data @/new --backup-dir @/file", 78, "setting backup-dir: @/file is a file; give"),
+        Case(
+            "hato-messages serve --auth 127.0.0.1:1 --data @/new --backup-dir @/file/below", 78,
+            "setting backup-dir: @/file/below cannot be used: not a directory"),
+        Case(
+            "hato-notifier serve --auth 127.0.0.1:1 --messages 127.0.0.1:1 --data @/new --backup-dir @/file", 78,
+            "setting backup-dir: @/file is a file; give a folder"),
+        Case("hato-dev --ephemeral --backup-dir @/file", 78, "setting backup-dir: @/file is a file; give a folder"),
         Case("hato-auth serve --config @/none.yaml", 78, "setting config", "none.yaml cannot be read: no such file"),
         Case("hato-auth serve --config @", 78, "setting config", "is a directory"),
         Case("hato-auth serve --config @/file", 78, "names and values"),

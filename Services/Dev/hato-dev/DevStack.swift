@@ -24,6 +24,7 @@ struct DevStack: RunningService {
         if let problem { throw SettingsError(problem) }
         // Before anything is begun that would have to be ended.
         let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
+        for service in ["auth", "messages", "notifier"] { _ = try start.backupPath(in: service) }
         let folder = try DevFolder(start.settings)
         do {
             let keys = try folder.administratorKeys()
@@ -100,8 +101,8 @@ struct DevStack: RunningService {
         }
 
         /// Each service has a folder of its own there, so that their backups may bear one name.
-        func backupFolder(_ service: String) -> BackupFolder? {
-            start.settings.text("backup-dir").map { BackupFolder("\($0)/\(service)", service: service) }
+        func backupFolder(_ service: String) throws -> BackupFolder? {
+            try start.backupPath(in: service).map { BackupFolder($0, service: service) }
         }
 
         func logger(_ service: String) -> Logger { ServiceProcess.logger(service, start.settings) }
@@ -112,7 +113,7 @@ struct DevStack: RunningService {
             configuration.passwordLengthMin = 6
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
-            configuration.backupFolder = backupFolder("auth")
+            configuration.backupFolder = try backupFolder("auth")
             let service = try await AuthService.open(
                 configuration, store: stores.auth, administratorKeys: keys,
                 environment: AuthEnvironment(logger: logger("auth")))
@@ -128,7 +129,7 @@ struct DevStack: RunningService {
                 project: start.settings["project"], keysFile: folder.keysFile("notifier"))
             configuration.administratorKey = try folder.administratorKey()
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
-            configuration.backupFolder = backupFolder("notifier")
+            configuration.backupFolder = try backupFolder("notifier")
             let notifier = try await NotifierServer.start(
                 configuration, store: stores.notifier, logger: logger("notifier"))
             start.beforeScrape { await notifier.refreshFigures() }
@@ -156,7 +157,7 @@ struct MessagesPart: Sendable {
         configuration.firstRules = DefaultRules.signedIn
         configuration.keys = { authenticator.health }
         configuration.metricsText = parts.start.metricsText
-        configuration.backupFolder = parts.backupFolder("messages")
+        configuration.backupFolder = try parts.backupFolder("messages")
         DevSettings.apply(parts.start.settings, to: &configuration)
         service = try MessagesServer(
             store: parts.stores.messages, configuration: configuration, authenticator: authenticator,

@@ -89,7 +89,8 @@ extension Auth.Account {
     /// session and answers with a new one.
     ///
     /// Errors: as `auth.signUp`'s. A credential is whole or absent: an anonymous account is given a password with its name
-    /// (`MISSING_PASSWORD`), and the last name goes with the password (`MISSING_EMAIL`, of `deleteAttributes`).
+    /// (`MISSING_PASSWORD`), and the last name and the password go together (`MISSING_EMAIL`, `MISSING_PASSWORD`, both of
+    /// `deleteAttributes`).
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
         public static let summary = "Changes the account of the caller"

@@ -4,7 +4,8 @@
 /// Values are read as `TreeNode(json:)` reads them (spec realtime-database §2): empties vanish, arrays become objects,
 /// `.value` and `.priority` take effect, wrong keys and values are refused with the place they stand at. Rows come in
 /// the order of the text. The priority of an object comes before its first value, or, when the text has it later, as
-/// soon as it is read; without any value it does not come at all. A name that stands twice in an object counts twice.
+/// soon as it is read; without any value it does not come at all. A name that stands twice in an object is refused, as in every JSON text here,
+/// unless there are more names in that object than are remembered: then it counts twice.
 public struct TreeRowReader: Sendable {
     private enum Member: Sendable {
         case child, value, priority
@@ -22,7 +23,14 @@ public struct TreeRowReader: Sendable {
         var hasChildren = false
         /// Whether a value below it was told, and so its priority.
         var hasRows = false
+        var names = JSONNameSet()
+        var namesBytes = 0
     }
+
+    /// What the names of one open object take that are remembered, about: a million push keys.
+    public static let namesBytesMax = 128 << 20
+    /// What a name takes besides its text, about.
+    private static let nameBytes = 64
 
     private var tokens = JSONTokenReader()
     private var frames: [Frame] = []
@@ -32,7 +40,9 @@ public struct TreeRowReader: Sendable {
     /// The next of `rows`.
     private var next = 0
 
-    public init() {}
+    private let namesBytesMax: Int
+
+    public init(namesBytesMax: Int = TreeRowReader.namesBytesMax) { self.namesBytesMax = namesBytesMax }
 
     /// Hands in the text that follows.
     public mutating func append(_ piece: some Collection<UInt8>) { tokens.append(piece) }
@@ -66,6 +76,7 @@ public struct TreeRowReader: Sendable {
 
     private mutating func begin(member name: String) throws {
         let frame = frames.count - 1
+        try remember(name, in: frame)
         guard name.utf8.first == UInt8(ascii: ".") else {
             frames[frame].hasChildren = true
             try refuseMixture(frames[frame])
@@ -81,6 +92,14 @@ public struct TreeRowReader: Sendable {
                 "invalid_key",
                 "the key \(TreeKey.quoted(name)) begins with a dot; only \".priority\" and \".value\" may")
         }
+    }
+
+    private mutating func remember(_ name: String, in frame: Int) throws {
+        guard frames[frame].namesBytes < namesBytesMax else { return }
+        guard frames[frame].names.insert(name) else {
+            throw failure("duplicate_key", "the key \(TreeKey.quoted(name)) stands twice in one object")
+        }
+        frames[frame].namesBytes += name.utf8.count + Self.nameBytes
     }
 
     /// Goes down to a child of the node at hand; `leave` goes back.

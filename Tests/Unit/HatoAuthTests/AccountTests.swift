@@ -1,5 +1,6 @@
 import HatoModel
 import HatoStorage
+import HatoTesting
 import Testing
 
 @testable import HatoAuth
@@ -170,6 +171,81 @@ struct AccountTests {
         request.deleteAttributes = [.username, .password]
         let anonymous = try await bench.service.updateUser(request)
         #expect(anonymous.providerUserInfo.isEmpty && anonymous.passwordUpdatedAt == nil)
+    }
+
+    @Test func ownerTakesThePasswordWithTheNamesOrNotAtAll() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp(username: "masuo")
+        let attempts: [[Auth.AccountAttribute]] = [[.password], [.password, .email], [.password, .username]]
+        for attributes in attempts {
+            let error = await wireError { try await update(bench, session) { $0.deleteAttributes = attributes } }
+            #expect(error?.reason == "MISSING_PASSWORD", "\(attributes)")
+            #expect(error?.data["parameter"] == "deleteAttributes", "\(attributes)")
+        }
+        #expect(try await bench.signIn().uid == session.uid)
+        let result = try await update(bench, session) { $0.deleteAttributes = [.password, .email, .username] }
+        #expect(result.account.email == nil && result.account.username == nil)
+        #expect(result.account.passwordUpdatedAt == nil)
+    }
+
+    @Test func passwordIsNotDroppedWhenTheNamesGoWhileItIsHashed() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp(username: "masuo")
+        bench.hold(true)
+        defer { bench.hold(false) }
+        let setting = Task {
+            await wireError { try await update(bench, session) { $0.password = "a better one than before" } }
+        }
+        try await eventually("the new password is being hashed") { bench.counts.running == 1 }
+        var request = Auth.Users.Update(uid: session.uid)
+        request.deleteAttributes = [.email, .username, .password]
+        _ = try await bench.service.updateUser(request)
+        bench.hold(false)
+        let error = await setting.value
+        #expect(error?.reason == "MISSING_EMAIL")
+        #expect(error?.data["parameter"] == "email")
+    }
+
+    @Test func lastNameStaysWhenTheOtherGoesWhileAPasswordIsHashed() async throws {
+        for byAdministrator in [false, true] {
+            let bench = try await AuthBench.open()
+            let session = try await bench.signUp(username: "masuo")
+            bench.hold(true)
+            defer { bench.hold(false) }
+            let taking = Task {
+                await wireError {
+                    if byAdministrator {
+                        var request = Auth.Users.Update(uid: session.uid)
+                        request.password = "a better one than before"
+                        request.deleteAttributes = [.email]
+                        _ = try await bench.service.updateUser(request)
+                    } else {
+                        _ = try await update(bench, session) {
+                            $0.password = "a better one than before"
+                            $0.deleteAttributes = [.email]
+                        }
+                    }
+                }
+            }
+            try await eventually("the new password is being hashed") { bench.counts.running == 1 }
+            _ = try await update(bench, session) { $0.deleteAttributes = [.username] }
+            bench.hold(false)
+            #expect(await taking.value?.reason == "MISSING_EMAIL", "by an administrator: \(byAdministrator)")
+            #expect(try await bench.signIn().uid == session.uid)
+        }
+    }
+
+    @Test func whatChangesWhileAPasswordIsHashedStays() async throws {
+        let bench = try await AuthBench.open()
+        let session = try await bench.signUp()
+        bench.hold(true)
+        defer { bench.hold(false) }
+        let setting = Task { try await update(bench, session) { $0.password = "a better one than before" } }
+        try await eventually("the new password is being hashed") { bench.counts.running == 1 }
+        _ = try await update(bench, session) { $0.displayName = "マスオ" }
+        bench.hold(false)
+        #expect(try await setting.value.account.displayName == "マスオ")
+        #expect(try await bench.signIn("masuo@example.com", "a better one than before").uid == session.uid)
     }
 
     @Test func settingAndDeletingOneAttributeIsRefused() async throws {

@@ -71,6 +71,27 @@ import Testing
         }
     }
 
+    /// What nobody has set is the limit of the protocol: 16 MiB a line.
+    @Test func answerHasSixteenMebibytesUnlessItIsSetOtherwise() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            func write(_ path: TreePath, _ count: Int) async throws {
+                let text = JSONValue.string(String(repeating: "x", count: count))
+                _ = try await client.call(Messages.Set(path: path, value: text))
+            }
+            try await write("/a/b", 8 << 20)
+            // Room for the names around the texts.
+            try await write("/a/c", (8 << 20) - (64 << 10))
+            let read = try await client.call(Messages.Get(path: "/a")).value
+            #expect(read["b"]?.string?.utf8.count == 8 << 20)
+            #expect(read["c"]?.string?.utf8.count == (8 << 20) - (64 << 10))
+            try await write("/a/d", 64 << 10)
+            let refused = await refusal { try await client.call(Messages.Get(path: "/a")) }
+            #expect(refused?.code == .resourceExhausted)
+            #expect(refused?.reason == "too_big")
+        }
+    }
+
     @Test func numberOfDatabasesIsLimited() async throws {
         try await RunningMessages.with(change: { $0.limits.databasesMax = 2 }) { running in
             let client = running.administrator

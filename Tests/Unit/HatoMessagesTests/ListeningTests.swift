@@ -183,6 +183,32 @@ import Testing
         }
     }
 
+    @Test func etagOfNothingSkipsTheFirstEventOfNothing() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            var events = EventReader(
+                try await client.subscribe(Messages.Listen(path: "/a", resume: .init(etag: "null_etag"))))
+            _ = try await client.call(Messages.Set(path: "/a", value: 1))
+            #expect(try await events.next() == [.put("/", 1)])
+            var later = EventReader(
+                try await client.subscribe(Messages.Listen(path: "/a", resume: .init(etag: "null_etag"))))
+            #expect(try await later.next() == [.put("/", 1)])
+        }
+    }
+
+    /// The priority alone makes it another node.
+    @Test func etagThatIsNoMoreBringsTheWholeValue() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            _ = try await client.call(Messages.Set(path: "/a", value: [".value": 1, ".priority": 1]))
+            let etag = try #require(try await client.call(Messages.Get(path: "/a", etag: true)).etag)
+            _ = try await client.call(Messages.Set(path: "/a", value: [".value": 1, ".priority": 2]))
+            var events = EventReader(
+                try await client.subscribe(Messages.Listen(path: "/a", resume: .init(etag: etag))))
+            #expect(try await events.next() == [.put("/", [".value": 1, ".priority": 2])])
+        }
+    }
+
     @Test func limitOfListenersHolds() async throws {
         try await RunningMessages.with(change: { $0.limits.listenersPerConnectionMax = 2 }) { running in
             let client = running.user("a")

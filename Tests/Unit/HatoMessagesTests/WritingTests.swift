@@ -17,6 +17,21 @@ import Testing
         }
     }
 
+    @Test func keyThatNobodyGaveHasTheTimeOfTheServer() async throws {
+        try await RunningMessages.with(change: { $0.now = { 1_700_000_000_000 } }) { running in
+            var keys: [PushKey] = []
+            for uid in ["masuo", "masuo", "sazae"] {
+                let pushed = try await running.user(uid).call(Messages.Push(path: "/a", value: .string(uid)))
+                #expect(pushed.key.text.hasPrefix("-NjEtLV-"), "\(pushed.key)")
+                #expect(pushed.key.milliseconds == 1_700_000_000_000)
+                keys.append(pushed.key)
+            }
+            #expect(keys[0] < keys[1] && keys[1] < keys[2], "\(keys)")
+            let read = try await running.administrator.call(Messages.Get(path: "/a", query: TreeQuery(order: .key)))
+            #expect(read.keys == keys.map(\.text))
+        }
+    }
+
     @Test func pushIsRepeatedWithoutEffectUnderTheSameKey() async throws {
         try await RunningMessages.with { running in
             let client = running.user("masuo")

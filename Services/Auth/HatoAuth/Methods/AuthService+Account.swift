@@ -24,16 +24,13 @@ extension AuthService {
             displayName: request.displayName, photoUrl: request.photoUrl)
         let checked = try AccountFormPolicy(configuration).check(
             form, names: [before.email, before.username].compactMap { $0 },
-            missing: Self.missingName(form, before, deletions) + Self.missingPassword(form, before))
-        let touchesCredential =
-            form.email != nil || form.password != nil || form.username != nil
-            || !deletions.isDisjoint(with: [.email, .password, .username])
-        if touchesCredential { try requireRecentSignIn(user, before) }
+            missing: Self.missingHalves(form, before, deletions))
+        if Self.touchesCredential(form, deletions) { try requireRecentSignIn(user, before) }
         var hash: PasswordHash?
         if let password = checked.password { hash = try await passwords.hash(password) }
         var change = AccountChange(checked, passwordHash: hash)
         change.deletions = deletions
-        return try await update(user, change)
+        return try await update(user, change, form)
     }
 
     func deleteAccount(_ origin: CallOrigin) async throws -> Empty {
@@ -65,11 +62,17 @@ extension AuthService {
         var granted: Granted?
     }
 
-    private func update(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Account.Update.Result {
+    /// Asks again what was asked of the account before the password was hashed: another call may have changed it while
+    /// the hash took its time.
+    private func update(
+        _ user: Caller.User, _ change: AccountChange, _ form: AccountForm
+    ) async throws -> Auth.Account.Update.Result {
         let beginning = newBeginning()
-        let updated = try await store.write { [environment] rows in
+        let updated = try await store.write { [self] rows in
             let now = environment.now()
             let before = try Self.ownAccount(user, in: rows)
+            try Self.refuse(Self.missingHalves(form, before, change.deletions))
+            if Self.touchesCredential(form, change.deletions) { try requireRecentSignIn(user, before, now: now) }
             let account = change.applied(to: before, now: now)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
             guard change.endsSessions(before, account) else {
@@ -108,6 +111,11 @@ extension AuthService {
         // Who has nothing to sign in with cannot be asked to.
         guard ageMax > 0, !account.isAnonymous, let authTime = user.authTime else { return }
         guard (now ?? environment.now()) / 1000 - authTime <= ageMax else { throw AuthError.credentialTooOld }
+    }
+
+    private static func touchesCredential(_ form: AccountForm, _ deletions: Set<Auth.AccountAttribute>) -> Bool {
+        form.email != nil || form.password != nil || form.username != nil
+            || !deletions.isDisjoint(with: [.email, .password, .username])
     }
 
     private static func deletions(_ request: Auth.Account.Update) throws -> Set<Auth.AccountAttribute> {
@@ -156,9 +164,33 @@ extension AuthService {
         ]
     }
 
-    /// The owner of an anonymous account gives it a whole credential, as with `auth.signUp`: with a name alone it would
-    /// no longer be anonymous, and nobody could sign in to it. Administrators may make such accounts (spec auth §5).
-    private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
+    /// Throws when there is a problem.
+    static func refuse(_ problems: [FieldProblem]) throws(AuthError) {
+        if !problems.isEmpty { throw .invalidFields(problems) }
+    }
+
+    private static func missingHalves(
+        _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
+    ) -> [FieldProblem] {
+        missingName(form, before, deletions) + missingPassword(form, before, deletions)
+    }
+
+    /// The owner of an account gives and takes a whole credential, as with `auth.signUp`: with a name alone the account
+    /// would not be anonymous, and nobody could sign in to it. Administrators may make such accounts (spec auth §5).
+    private static func missingPassword(
+        _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
+    ) -> [FieldProblem] {
+        let keepsName =
+            form.email != nil || form.username != nil || (before.email != nil && !deletions.contains(.email))
+            || (before.username != nil && !deletions.contains(.username))
+        if before.passwordHash != nil, deletions.contains(.password), keepsName {
+            return [
+                FieldProblem(
+                    "deleteAttributes", "MISSING_PASSWORD",
+                    "Without its password nobody can sign in to the account: delete email and username with it, or set "
+                        + "another password")
+            ]
+        }
         guard before.isAnonymous, form.email != nil || form.username != nil, form.password == nil else { return [] }
         return [
             FieldProblem(

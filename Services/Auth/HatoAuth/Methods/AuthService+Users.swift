@@ -84,7 +84,7 @@ extension AuthService {
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
         change.deletions = deletions
-        return try await apply(change, to: uid)
+        return try await apply(change, of: form, to: uid)
     }
 
     func revokeUser(_ request: Auth.Users.Revoke) async throws -> Auth.Account {
@@ -104,11 +104,15 @@ extension AuthService {
 
     // MARK: Steps
 
-    /// Applies a change of an administrator, ending the sessions that must not go on.
-    private func apply(_ change: AccountChange, to uid: String, isRevoked: Bool = false) async throws -> Auth.Account {
+    /// Applies a change of an administrator, ending the sessions that must not go on. What the form lacks is asked again:
+    /// another call may have taken a name while the password was hashed.
+    private func apply(
+        _ change: AccountChange, of form: AccountForm? = nil, to uid: String, isRevoked: Bool = false
+    ) async throws -> Auth.Account {
         return try await store.write { [environment] rows in
             let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
+            if let form { try Self.refuse(Self.missingName(form, before, change.deletions)) }
             var account = change.applied(to: before, now: now)
             if isRevoked { account.validSince = max(account.validSince, now / 1000) }
             try AccountRows.checkNames(of: account, replacing: before, in: rows)

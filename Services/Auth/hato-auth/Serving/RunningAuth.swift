@@ -15,9 +15,7 @@ struct RunningAuth: RunningService {
         let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
         if let problem { throw SettingsError(problem) }
         var configuration = try AuthSettings.configuration(start.settings)
-        configuration.backupFolder = start.settings.text("backup-dir").map {
-            BackupFolder($0, service: AuthTarget.service)
-        }
+        configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: AuthTarget.service) }
         let keys = try start.administratorKeys()
         let folder = start.settings["data"]
         try DataFolder.make(folder)

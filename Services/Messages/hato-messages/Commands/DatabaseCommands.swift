@@ -32,7 +32,7 @@ struct RulesCommand: AsyncParsableCommand {
         typealias Target = MessagesTarget
         static let configuration = CommandConfiguration(
             commandName: "set", abstract: Messages.Rules.Set.summary,
-            discussion: "What is wrong with the rules is told with line and column, and nothing changes.")
+            discussion: "What is wrong with the rules is told as FILE:line:column: message, and nothing changes.")
 
         @OptionGroup var options: ClientOptions
         @OptionGroup var place: DatabaseOption
@@ -43,6 +43,8 @@ struct RulesCommand: AsyncParsableCommand {
             let text = String(decoding: try CommandInput.bytes(of: file), as: UTF8.self)
             return Messages.Rules.Set(database: try place.name(), rules: text, dryRun: dryRun ? true : nil)
         }
+
+        func failure(_ error: RPCError) -> CommandFailure { CommandFailure(error, ofRulesIn: file) }
     }
 }
 
@@ -97,6 +99,10 @@ struct DatabasesCommand: AsyncParsableCommand {
             Messages.Databases.Create(
                 database: try DatabaseName(name),
                 rules: try rules.map { String(decoding: try CommandInput.bytes(of: $0), as: UTF8.self) })
+        }
+
+        func failure(_ error: RPCError) -> CommandFailure {
+            rules.map { CommandFailure(error, ofRulesIn: $0) } ?? CommandFailure(error)
         }
     }
 

@@ -37,8 +37,10 @@ struct ImportCommand: AsyncParsableCommand {
         discussion: """
             A file holds one JSON tree, as Firebase exports it, when its name ends in .json or .json.gz or it begins with \
             {; any other holds lines as `export` prints them. Both may be gzipped and of any size; - is stdin. A file is \
-            read through once before anything is written, and what is wrong in it is told; stdin is not. What is there \
-            and not in the file stays. Pages of it are written one after the other: after a failure the first ones are \
+            read through once before anything is written, and what is wrong in it is told; stdin is not. So is a name \
+            that stands twice in an object, and a line whose path is that of another or lies below its value: as far as \
+            their names take 128 MiB an object, and their paths 256 MiB; of what is beyond, the last one stays. What is \
+            there and not in the file stays. Pages of it are written one after the other: after a failure the first ones are \
             there, and importing the file again writes the same. For administrators.
             """)
 
@@ -55,7 +57,7 @@ struct ImportCommand: AsyncParsableCommand {
             if file != "-" { total = try Self.countRows(of: file, output) }
             var upload = RowUpload(
                 client: client, database: database, path: path, disableTriggers: disableTriggers)
-            let rows = try RowFile(path: file)
+            let rows = try RowFile(path: file, comparesRows: file == "-")
             var bar = ProgressBar("import", total: total, output: output)
             while let row = try rows.next() {
                 try await upload.add(row)
@@ -71,7 +73,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Throws what is wrong with the file before any of it is written.
     private static func countRows(of file: String, _ output: CommandOutput) throws -> Int {
-        let rows = try RowFile(path: file)
+        let rows = try RowFile(path: file, comparesRows: true)
         var bar = ProgressBar("check", total: nil, output: output)
         var count = 0
         while try rows.next() != nil {

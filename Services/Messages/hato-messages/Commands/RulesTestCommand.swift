@@ -50,10 +50,7 @@ struct RulesTestCommand: AsyncParsableCommand {
             throw CommandFailure(.usage, "the cases name no rules; say --rules FILE")
         }
         let text = String(decoding: try CommandInput.bytes(of: name), as: UTF8.self)
-        do { return try Rules.compile(text) } catch {
-            let lines = error.problems.map { "\(name):\($0)" }
-            throw CommandFailure(.refused, lines.joined(separator: "\n"))
-        }
+        do { return try Rules.compile(text) } catch { throw CommandFailure(wrongRulesIn: name, error.problems) }
     }
 
     /// A name that the file of the cases uses, as seen from here.

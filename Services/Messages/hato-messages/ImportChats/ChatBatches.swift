@@ -12,11 +12,24 @@ struct ChatBatches: Sendable {
     /// One request has room for a string as long as the tree takes, and this much before it.
     static let textBytesMax = 1 << 20
 
-    private var values = JSONObject()
+    /// An update below the root, and the messages in it.
+    struct Batch: Sendable {
+        var values = JSONObject()
+        var messages: [Message] = []
+    }
+
+    /// Where a message goes, in keys.
+    struct Message: Sendable {
+        var room: String
+        var key: String
+    }
+
+    private var batch = Batch()
     private var textBytes = 0
-    /// The names in `values`: a line that stands twice in the file is one message.
+    /// The names in `batch`: a line that stands twice in the file is one message.
     private var names: Set<String> = []
-    private(set) var messages = 0
+    /// Lines that were in their batch already.
+    private(set) var repeated = 0
     private var roomsSeen: Set<String> = []
     private var sendersSeen: Set<String> = []
     /// By room: the time of its last message and how many had it before.
@@ -24,35 +37,38 @@ struct ChatBatches: Sendable {
 
     var roomCount: Int { roomsSeen.count }
     var senderCount: Int { sendersSeen.count }
-    var isFull: Bool { messages >= Self.messagesMax || textBytes >= Self.textBytesMax }
+    var isFull: Bool { batch.messages.count >= Self.messagesMax || textBytes >= Self.textBytesMax }
 
     mutating func add(_ line: ChatLine) {
         let room = KeyEscaping.escape(line.room)
         let sender = KeyEscaping.escape(line.sender)
-        if roomsSeen.insert(room).inserted { values.append("chats/\(room)/title", .string(line.room)) }
-        if sendersSeen.insert(sender).inserted { values.append("users/\(sender)/name", .string(line.sender)) }
+        if roomsSeen.insert(room).inserted { batch.values.append("chats/\(room)/title", .string(line.room)) }
+        if sendersSeen.insert(sender).inserted { batch.values.append("users/\(sender)/name", .string(line.sender)) }
         let before = countBefore(line, room)
-        let name = "chats/\(room)/messages/\(Self.key(of: line, before: before))"
-        guard names.insert(name).inserted else { return }
-        values.append(
+        let message = Message(room: room, key: Self.key(of: line, before: before))
+        let name = "chats/\(message.room)/messages/\(message.key)"
+        guard names.insert(name).inserted else {
+            repeated += 1
+            return
+        }
+        batch.values.append(
             name,
             [
                 "date": .number(Double(line.at)), "senderId": .string(sender), "senderName": .string(line.sender),
                 "text": .string(line.text),
             ])
-        messages += 1
+        batch.messages.append(message)
         textBytes += line.text.utf8.count
     }
 
-    /// The update gathered so far, below the root; a new one begins.
-    mutating func take() -> JSONObject {
+    /// What was gathered so far; a new batch begins.
+    mutating func take() -> Batch {
         defer {
-            values = JSONObject()
+            batch = Batch()
             names.removeAll(keepingCapacity: true)
-            messages = 0
             textBytes = 0
         }
-        return values
+        return batch
     }
 
     private mutating func countBefore(_ line: ChatLine, _ room: String) -> Int {

@@ -9,7 +9,8 @@ struct ImportChatsCommand: AsyncParsableCommand {
         discussion: """
             A message goes to /chats/{room}/messages/{id} as {date, senderId, senderName, text}; its room is made under \
             /chats and its sender under /users. Names that hold what keys must not are percent-escaped in keys. Ids are \
-            made from the lines, so importing the same file twice changes nothing. The file may be gzipped.
+            made from the lines, so importing the same file twice changes nothing: of the "messages" in the file, \
+            "alreadyThere" says how many were there before. The file may be gzipped.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -40,7 +41,9 @@ struct ImportChatsCommand: AsyncParsableCommand {
             bar.advance(by: lines.bytesRead - read)
             bar.finish()
             try output.show([
-                "messages": .number(Double(report.messages)), "rooms": .number(Double(batches.roomCount)),
+                "messages": .number(Double(report.messages)),
+                "alreadyThere": .number(Double(upload.alreadyThere + batches.repeated)),
+                "rooms": .number(Double(batches.roomCount)),
                 "senders": .number(Double(batches.senderCount)), "skippedLines": .number(Double(report.skipped)),
             ])
         }
@@ -79,25 +82,40 @@ struct ChatUpload {
 
     let client: CommandClient
     let database: DatabaseName?
-    private var inFlight: [Task<Void, any Error>] = []
+    /// Messages that were there before they were written, of the batches that are done.
+    private(set) var alreadyThere = 0
+    private var earlier: EarlierMessages
+    private var inFlight: [Task<Int, any Error>] = []
 
     init(client: CommandClient, database: DatabaseName?) {
         self.client = client
         self.database = database
+        earlier = EarlierMessages(client: client, database: database)
     }
 
-    mutating func send(_ values: JSONObject) async throws {
-        guard !values.isEmpty else { return }
-        if inFlight.count >= Self.inFlightMax { try await inFlight.removeFirst().value }
+    mutating func send(_ batch: ChatBatches.Batch) async throws {
+        guard !batch.values.isEmpty else { return }
+        if inFlight.count >= Self.inFlightMax {
+            let found = try await inFlight.removeFirst().value
+            alreadyThere += found
+        }
         var params: JSONObject = ["path": "/"]
         if let database { params.append("database", .string(database.rawValue)) }
-        params.append("values", .object(values))
-        let (client, request) = (client, params)
-        inFlight.append(Task { _ = try await client.call(method: Messages.Update.method, params: request) })
+        params.append("values", .object(batch.values))
+        let (client, request, count) = (client, params, earlier.count(batch.messages))
+        inFlight.append(
+            Task {
+                let found = try await count.value
+                _ = try await client.call(method: Messages.Update.method, params: request)
+                return found
+            })
     }
 
     mutating func finish() async throws {
-        for task in inFlight { try await task.value }
+        for task in inFlight {
+            let found = try await task.value
+            alreadyThere += found
+        }
         inFlight = []
     }
 }

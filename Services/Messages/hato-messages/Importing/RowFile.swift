@@ -12,13 +12,20 @@ final class RowFile {
     private let file: LineFile
     private var form: Form
     private var isAtEnd = false
+    /// Nil when rows are not compared with each other.
+    private var places: RowPlaces?
 
     /// `-` is stdin.
-    init(path: String) throws(CommandFailure) {
+    ///
+    /// - Parameter comparesRows: whether rows that contradict each other are refused; false for a file that was read so
+    ///   before.
+    init(path: String, comparesRows: Bool) throws(CommandFailure) {
         file = try LineFile(path: path)
         let first = try file.firstByte()
         let isTree = first == UInt8(ascii: "{") || path.hasSuffix(".json") || path.hasSuffix(".json.gz")
         form = isTree ? .tree(TreeRowReader()) : .lines(count: 0)
+        // In a tree, only names that stand twice could do that, and its reader refuses them.
+        if comparesRows, !isTree { places = RowPlaces() }
     }
 
     /// A path and a primitive; nil after the last row.
@@ -69,8 +76,12 @@ final class RowFile {
                 throw CommandFailure(
                     .inputOutput, "line \(number) of \(file.name) is no row, such as [\"/title\",\"磯野家\"]")
             }
-            do { _ = try TreePath(place) } catch {
+            let path: TreePath
+            do { path = try TreePath(place) } catch {
                 throw CommandFailure(.inputOutput, "line \(number) of \(file.name): \(error.message)")
+            }
+            if let problem = places?.problem(with: path) {
+                throw CommandFailure(.inputOutput, "line \(number) of \(file.name) \(problem)")
             }
             return row
         }

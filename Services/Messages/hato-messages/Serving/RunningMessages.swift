@@ -29,9 +29,7 @@ struct RunningMessages: RunningService {
         ) { try await auth.call(Auth.Keys()).keys }
         var configuration = MessagesConfiguration(server: try start.serverConfiguration(version: Service.version))
         configuration.limits = MessagesSettings.limits(start.settings)
-        configuration.backupFolder = start.settings.text("backup-dir").map {
-            BackupFolder($0, service: MessagesTarget.service)
-        }
+        configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: MessagesTarget.service) }
         configuration.firstRules =
             start.settings["first-rules"] == "signed-in" ? DefaultRules.signedIn : DefaultRules.deny
         configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"

@@ -24,9 +24,7 @@ struct RunningNotifier: RunningService {
         configuration.administratorKey = try file.flatMap { try AdministratorKeys.first(inFile: $0) }
         configuration.identity = IdentityConfiguration(
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
-        configuration.backupFolder = start.settings.text("backup-dir").map {
-            BackupFolder($0, service: NotifierTarget.service)
-        }
+        configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: NotifierTarget.service) }
         try NotifierSettings.apply(start.settings, to: &configuration)
         try DataFolder.make(folder)
         let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: NotifierTarget.service)

@@ -62,6 +62,8 @@ import Testing
             (#"{"a": {".value": {}}}"#, "invalid_value", "/a"),
             (#"{"a": {".value": 1, "b": 2}}"#, "invalid_value", "/a"),
             (#"{"a": {"b": null, ".value": 1}}"#, "invalid_value", "/a"),
+            (#"{"a": {"b": {"x": 1}, "c": 2, "b": {"y": 3}}}"#, "duplicate_key", "\"/a\""),
+            (#"{"a": {".priority": 1, "b": 2, ".priority": 3}}"#, "duplicate_key", "\"/a\""),
             ((0..<33).map { _ in #"{"a":"# }.joined() + "1" + String(repeating: "}", count: 33), "too_deep", "/a/a"),
         ]
         for (text, reason, place) in cases {
@@ -73,6 +75,24 @@ import Testing
         #expect(try rows(deepest).count == 1)
         #expect(throws: JSONError.self) { try rows(#"{"a": 1"#) }
         #expect(throws: JSONError.self) { try rows(#"{"a": 1} 2"#) }
+    }
+
+    @Test func aNameThatStandsTwiceIsFoundHoweverFarApart() throws {
+        let members = (0..<5_000).map { #""k\#($0)": {"x": \#($0)}"# }.joined(separator: ", ")
+        let text = #"{\#(members), "k17": {"y": 1}}"#
+        let error = #expect(throws: ArgumentError.self) { try rows(text, pieces: 1_000) }
+        #expect(error?.message.contains("\"k17\" stands twice") == true, "\(error?.message ?? "")")
+        // Objects have names of their own, and names are their bytes: composed and decomposed letters are two.
+        #expect(try rows("{\"a\": {\"b\": 1}, \"b\": {\"a\": 1}, \"\u{E9}\": 1, \"e\u{301}\": 2}").count == 4)
+    }
+
+    @Test func namesBeyondWhatIsRememberedCountTwice() throws {
+        var reader = TreeRowReader(namesBytesMax: 0)
+        reader.append(Array(#"{"a": 1, "a": 2}"#.utf8))
+        reader.finish()
+        var values: [JSONValue] = []
+        while let row = try reader.nextRow() { values.append(row[1]) }
+        #expect(values == [1, 2])
     }
 
     @Test func randomTreesComeThrough() throws {

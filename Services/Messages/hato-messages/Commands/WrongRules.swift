@@ -1,0 +1,33 @@
+import HatoCommand
+import HatoModel
+import HatoRules
+
+extension CommandFailure {
+    /// Wrong rules, told as compilers do: a line each, `FILE:line:column: message`, which editors know to open.
+    init(wrongRulesIn file: String, _ problems: [RulesProblem]) {
+        let name = file == "-" ? "stdin" : file
+        let lines = ["the rules are wrong:"] + problems.map { "\(name):\($0)" }
+        self.init(.refused, lines.joined(separator: "\n"))
+    }
+
+    /// A server's error after rules were sent; what it says of places in them is told with the file's name.
+    init(_ error: RPCError, ofRulesIn file: String) {
+        let problems = (error.data["problems"]?.array ?? []).compactMap { RulesProblem(told: $0) }
+        guard !problems.isEmpty else {
+            self.init(error)
+            return
+        }
+        self.init(wrongRulesIn: file, problems)
+        self.error = error
+    }
+}
+
+extension RulesProblem {
+    /// As `messages.rules.set` tells it; nil for anything else.
+    fileprivate init?(told value: JSONValue) {
+        guard let line = value["line"]?.number.flatMap({ Int(exactly: $0) }),
+            let column = value["column"]?.number.flatMap({ Int(exactly: $0) }), let message = value["message"]?.string
+        else { return nil }
+        self.init(line: line, column: column, message: message)
+    }
+}

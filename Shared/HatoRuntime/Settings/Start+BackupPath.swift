@@ -1,0 +1,51 @@
+import HatoRPC
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension ServiceProcess.Start {
+    /// Where backups go: the setting `backup-dir`, or the folder `name` in there; nil when it is not set.
+    ///
+    /// The folder is made with the first backup. That it cannot be is told now, by a `SettingsError`, not on the day
+    /// somebody wants a backup.
+    public func backupPath(in name: String? = nil) throws(SettingsError) -> String? {
+        guard let folder = settings.text("backup-dir") else { return nil }
+        try Self.checkBackupFolder(folder)
+        guard let name else { return folder }
+        try Self.checkBackupFolder("\(folder)/\(name)")
+        return "\(folder)/\(name)"
+    }
+
+    private static func checkBackupFolder(_ path: String) throws(SettingsError) {
+        var place = path
+        while true {
+            if let stream = opendir(place) {
+                closedir(stream)
+                break
+            }
+            let problem = errno
+            guard problem == ENOENT, let parent = folder(above: place) else {
+                if problem == ENOTDIR, access(path, F_OK) == 0 {
+                    throw SettingsError("setting backup-dir: \(path) is a file; give a folder")
+                }
+                throw SettingsError("setting backup-dir: \(path) cannot be used: \(FileProblem.words(problem))")
+            }
+            place = parent
+        }
+        guard access(place, W_OK | X_OK) == 0 else {
+            throw SettingsError("setting backup-dir: nothing can be written in \(place): \(FileProblem.words(errno))")
+        }
+    }
+
+    /// The folder that a path is in; nil above which there is none.
+    private static func folder(above path: String) -> String? {
+        guard path != "/", path != "." else { return nil }
+        guard let slash = path.dropLast().lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}
