@@ -91,7 +91,7 @@ extension Messages {
         public static let effect = Effect.read
         public static let isSlow = true
 
-        /// Accepted like everywhere; a copy holds all databases.
+        /// Taken like everywhere, and must be there; a copy holds all databases.
         public var database: DatabaseName?
         public var name: BackupName
 
