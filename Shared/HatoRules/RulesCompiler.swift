@@ -141,6 +141,8 @@ struct RulesCompiler {
         var isArrayOrString = true
         if case .array = value.kind {} else if texts.isEmpty { isArrayOrString = false }
         guard isArrayOrString else { return fault(value.offset, wrong) }
+        // No other place has the same pattern: only here can one be declared twice.
+        var targets: Set<RulesIndex.Target> = []
         for element in texts {
             guard case .string(let text) = element.kind else {
                 fault(element.offset, wrong)
@@ -148,7 +150,7 @@ struct RulesCompiler {
             }
             switch text.text {
             case ".value":
-                add(RulesIndex(segments: place.segments, target: .value))
+                if targets.insert(.value).inserted { add(.value, place) }
             case ".key", ".priority":
                 break  // these orders need no index
             case let name:
@@ -156,12 +158,12 @@ struct RulesCompiler {
                     fault(element.offset, Self.badKey)
                     continue
                 }
-                add(RulesIndex(segments: place.segments, target: .child(path)))
+                if targets.insert(.child(path)).inserted { add(.child(path), place) }
             }
         }
     }
 
-    private mutating func add(_ index: RulesIndex) {
-        if !indexes.contains(index) { indexes.append(index) }
+    private mutating func add(_ target: RulesIndex.Target, _ place: Place) {
+        indexes.append(RulesIndex(segments: place.segments, target: target))
     }
 }

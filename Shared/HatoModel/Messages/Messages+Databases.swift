@@ -160,7 +160,7 @@ extension Messages {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
-        /// Accepted like everywhere; the figures are those of the whole store.
+        /// Taken like everywhere, and must be there; the figures are those of the whole store.
         public var database: DatabaseName?
 
         public init(database: DatabaseName? = nil) { self.database = database }

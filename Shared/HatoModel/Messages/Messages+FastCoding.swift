@@ -219,7 +219,8 @@ extension Messages.Import {
         for member in params.members where try !reader.takeShared(member) {
             switch member.name {
             case "rows": request.rows = try ParamsReader.optional(member, rows)
-            case "value": request.value = try ParamsReader.optional(member) { $0.value }
+            // Null is a tree too, that of nothing.
+            case "value": request.value = member.value
             case "disableTriggers": request.disableTriggers = try ParamsReader.optional(member, ParamsReader.bool)
             default: throw ParamsReader.unknown(member)
             }

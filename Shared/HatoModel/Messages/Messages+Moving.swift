@@ -57,7 +57,7 @@ extension Messages {
         public var path: TreePath
         /// Pairs of a path relative to `path` and its primitive, at most 10,000: a page of an export fits.
         public var rows: [[JSONValue]]?
-        /// Instead of `rows`: a tree in export form, which replaces what is at `path`.
+        /// Instead of `rows`: a tree in export form, which replaces what is at `path`; null removes it.
         public var value: JSONValue?
         /// No triggers fire: followers are told that something they follow was written, with `disableTriggers` and
         /// without `changes`.
@@ -91,7 +91,7 @@ extension Messages {
         public static let effect = Effect.read
         public static let isSlow = true
 
-        /// Accepted like everywhere; a copy holds all databases.
+        /// Taken like everywhere, and must be there; a copy holds all databases.
         public var database: DatabaseName?
         public var name: BackupName
 

@@ -9,9 +9,9 @@ extension Messages.Rules {
         public var database: DatabaseName?
         public var operation: Operation
         public var path: TreePath
-        /// What `set`, `update` and `push` would write; absent: null.
+        /// What `set`, `update` and `push` would write; absent: null. The other operations have none.
         public var value: JSONValue?
-        /// Of a `get` or `listen`.
+        /// Of a `get` or `listen`; the other operations have none.
         public var query: TreeQuery?
         /// Who asks; null or absent: nobody who is signed in.
         public var `as`: Speaker?

@@ -8,7 +8,7 @@ extension Messages {
         public static let effect = Effect.read
         public static let isSlow = true
 
-        /// Accepted like everywhere; all databases are checked.
+        /// Taken like everywhere, and must be there; all databases are checked.
         public var database: DatabaseName?
 
         public init() {}

@@ -64,6 +64,63 @@ import Testing
         }
     }
 
+    @Test func changeOfOnlyAPriorityTellsTheNodeThatHasIt() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let message: JSONValue = [".priority": 1, "text": "a", "by": ["name": "鳩"]]
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages/m", value: message))
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages/m/.priority", value: 2))
+            let version = running.store.version
+            _ = try await client.call(Messages.Remove(path: "/chats/c/messages/m/.priority"))
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages/m/text/.priority", value: 3))
+            _ = try await client.call(
+                Messages.Update(path: "/chats/c/messages/m", values: [".priority": 4, "text": "b"]))
+            var later = FeedReader(try await client.subscribe(try follow(after: version - 1)))
+            for change in [try await feed.next(), try await later.next()] {
+                #expect(change.version == version)
+                let entry = try #require(change.changes.first)
+                #expect(entry.type == .updated && entry.partial == nil && entry.path == "/chats/c/messages/m")
+                #expect(entry.before == message)
+                #expect(entry.after == [".priority": 2, "text": "a", "by": ["name": "鳩"]])
+            }
+            let removed = try #require(try await feed.next().changes.first)
+            #expect(removed.before == [".priority": 2, "text": "a", "by": ["name": "鳩"]])
+            #expect(removed.after == ["text": "a", "by": ["name": "鳩"]])
+            let below = try #require(try await feed.next().changes.first)
+            #expect(below.partial == true)
+            #expect(below.before == ["text": "a"])
+            #expect(below.after == ["text": [".value": "a", ".priority": 3]])
+            let both = try #require(try await feed.next().changes.first)
+            #expect(both.partial == true)
+            #expect(both.before == ["text": [".value": "a", ".priority": 3]])
+            #expect(both.after == [".priority": 4, "text": "b"])
+        }
+    }
+
+    @Test func leafUnderWhichSomethingIsWrittenIsTold() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages", value: ["m": "leaf", "n": ["x": true]]))
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            let version = try await client.call(Messages.Set(path: "/chats/c/messages/m/a/b", value: 1)).version
+            _ = try await client.call(
+                Messages.Update(path: "/chats/c/messages/n", values: ["x/one": 1, "x/two": 2, "y": 3]))
+            var later = FeedReader(try await client.subscribe(try follow(after: version - 1)))
+            for change in [try await feed.next(), try await later.next()] {
+                let entry = try #require(change.changes.first)
+                #expect(entry.type == .updated && entry.partial == true && entry.path == "/chats/c/messages/m")
+                #expect(entry.before == "leaf")
+                #expect(entry.after == ["a": ["b": 1]])
+            }
+            for change in [try await feed.next(), try await later.next()] {
+                let entry = try #require(change.changes.first)
+                #expect(entry.before == ["x": true])
+                #expect(entry.after == ["x": ["one": 1, "two": 2], "y": 3])
+            }
+        }
+    }
+
     @Test func followerResumesWhereItWas() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

@@ -118,6 +118,18 @@ import Testing
         }
     }
 
+    /// What they cost to compare with each other grew with the square of their number: minutes for these.
+    @Test func manyIndexesAreRefusedAtOnce() async throws {
+        try await RunningMessages.with { running in
+            let names = (0..<40_000).map { "\"n\($0)\"" }.joined(separator: ",")
+            let rules = #"{"rules": {"a": {".indexOn": [\#(names)]}}}"#
+            let began = ContinuousClock.now
+            let many = await refusal { try await running.administrator.call(Messages.Rules.Set(rules: rules)) }
+            #expect(many?.reason == "too_many_indexes")
+            #expect(began.duration(to: .now) < .seconds(20))
+        }
+    }
+
     @Test func placesOfAnUpdateAndTimeOfGatheringAreLimited() async throws {
         try await RunningMessages.with(change: {
             $0.limits.updatePathsMax = 1

@@ -132,6 +132,19 @@ import Testing
         }
     }
 
+    @Test func importOfNothingRemovesWhatIsThere() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            _ = try await client.call(Messages.Set(path: "/", value: ["a": ["x": 1], "b": 2]))
+            _ = try await client.call(Messages.Import(path: "/a", value: .null))
+            #expect(try await client.call(Messages.Get(path: "/")).value == ["b": 2])
+            // Beside rows, null is no tree: the parameter is not there.
+            let rows: JSONObject = ["path": "/c", "rows": [["/d", 1]], "value": nil]
+            _ = try await client.call(method: Messages.Import.method, params: rows)
+            #expect(try await client.call(Messages.Get(path: "/")).value == ["b": 2, "c": ["d": 1]])
+        }
+    }
+
     /// A page that ended between the priority of an object and its first value would lose it: it is set where nothing is.
     @Test func noLimitOfAPageLosesAPriority() async throws {
         try await RunningMessages.with { running in

@@ -66,23 +66,55 @@ struct FeedMatches {
         let path = change.path.prefix(depth)
         guard let relative = change.path.relative(to: path) else { return }
         if let place = parts[path] {
-            all[place].before = Self.merged(all[place].before, change.before, at: relative)
-            all[place].after = Self.merged(all[place].after, change.after, at: relative)
+            all[place].before = Self.before(all[place].before, change, relative, below: depth)
+            all[place].after = Self.after(all[place].after, change, relative)
             return
         }
         parts[path] = all.count
+        // Nothing of the node is unknown when all that was written is its priority.
+        let isWhole = change.path.isPriority && change.path.depth == depth && change.standing != nil
         append(
             Match(
                 path: path, parameters: parameters,
-                before: Self.merged(.empty, change.before, at: relative),
-                after: Self.merged(.empty, change.after, at: relative),
+                before: Self.before(.empty, change, relative, below: depth),
+                after: Self.after(.empty, change, relative),
                 type: change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated,
-                isPartial: true))
+                isPartial: !isWhole))
     }
 
-    private static func merged(_ node: TreeNode?, _ part: TreeNode?, at path: TreePath) -> TreeNode? {
+    /// `node` with what a change tells of what was there, where `path` is from it; the node is at `depth`.
+    private static func before(
+        _ node: TreeNode?, _ change: PathChange, _ path: TreePath, below depth: Int
+    ) -> TreeNode? {
+        guard let leafDepth = change.replacedLeafDepth, leafDepth >= depth else {
+            return merged(node, change.before, change.standing, at: path)
+        }
+        let place = path.prefix(leafDepth - depth)
+        guard let node else { return nil }
+        let known = node.node(at: place)
+        // The first change below the leaf has told of it.
+        if known.leaf != nil { return node }
+        return merged(node, change.standing?.withPriority(known.priority), nil, at: place)
+    }
+
+    private static func after(_ node: TreeNode?, _ change: PathChange, _ path: TreePath) -> TreeNode? {
+        merged(node, change.after, change.standing, at: path)
+    }
+
+    /// - Parameter standing: the node whose priority `part` is, if it is known.
+    private static func merged(
+        _ node: TreeNode?, _ part: TreeNode?, _ standing: TreeNode?, at path: TreePath
+    ) -> TreeNode? {
         guard let node, let part else { return nil }
-        return node.setting(part, at: path)
+        let place = path.node
+        if path.isPriority, node.node(at: place).isEmpty {
+            let priority = part.leaf.flatMap(TreePriority.init)
+            if let standing { return node.setting(standing.withPriority(priority), at: place) }
+            // Of what is not known, the priority alone: an object such as no tree holds.
+            return priority.map { node.setting(.object(TreeChildren(sorted: []), priority: $0), at: place) } ?? node
+        }
+        // Removing nothing must not remove a priority that stands alone.
+        return part.isEmpty && node.node(at: path).isEmpty ? node : node.setting(part, at: path)
     }
 
     // MARK: Written above the node

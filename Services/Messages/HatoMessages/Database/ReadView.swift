@@ -31,4 +31,9 @@ struct ReadView: Sendable {
         guard let database = databases[name] else { throw .databaseNotFound(name) }
         return database
     }
+
+    /// Of a request that is about the whole store, and names a database only as every request may.
+    func checkNamed(_ name: DatabaseName?) throws(MessagesError) {
+        if let name { _ = try database(name) }
+    }
 }

@@ -141,6 +141,7 @@ struct RulesJudge {
 
     /// The result of `messages.rules.check`: judges without writing, and tells how.
     func check(_ request: Messages.Rules.Check) throws -> Messages.Rules.Check.Result {
+        try request.checkCombination()
         let caller = request.as?.caller ?? .nobody
         var recording = RulesRecording(trace: true)
         let verdict: RulesVerdict
@@ -171,6 +172,28 @@ struct RulesJudge {
 }
 
 extension Messages.Rules.Check {
+    /// Refuses what the operation does not have: who sends it takes the answer for one about it.
+    fileprivate func checkCombination() throws(RPCError) {
+        let (takesValue, takesQuery) =
+            switch operation {
+            case .get, .listen: (false, true)
+            case .set, .update, .push: (true, false)
+            case .remove: (false, false)
+            }
+        if !takesValue, value.map({ $0 != .null }) ?? false {
+            throw .invalidArgument(
+                "value", reason: "not_of_operation",
+                "A \(operation.rawValue) has no value; set, update and push have one, "
+                    + "e.g. {\"operation\": \"set\", \"path\": \"/chats/c1/title\", \"value\": \"磯野家\"}")
+        }
+        if !takesQuery, query != nil {
+            throw .invalidArgument(
+                "query", reason: "not_of_operation",
+                "A \(operation.rawValue) has no query; get and listen have one, "
+                    + "e.g. {\"operation\": \"get\", \"path\": \"/chats\", \"query\": {\"limitToLast\": 50}}")
+        }
+    }
+
     /// What an update calls `values` is the `value` here.
     fileprivate func naming<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
         do { return try body() } catch TreeError.invalid(parameter: "values", let reason) {

@@ -19,10 +19,14 @@ struct MovingMethods: Sendable {
         router.handleInOrder(Messages.Export.self) { export($0, $1, $2) }
         router.handleInOrder(Messages.Import.self) { importRows($0, $1, $2) }
         router.handleInOrder(Messages.Backup.self) { request, context, reply in
-            reads.read(context, reply) { _ in try backup(request.name) }
+            reads.read(context, reply) { view in
+                try view.checkNamed(request.database)
+                return try backup(request.name)
+            }
         }
-        router.handleInOrder(Messages.Stats.self) { _, context, reply in
+        router.handleInOrder(Messages.Stats.self) { request, context, reply in
             reads.onPublisher(context, reply) { registry, view in
+                try view.checkNamed(request.database)
                 var result = statistics(view)
                 result.listeners = registry.listenerCount
                 result.followers = registry.followerCount

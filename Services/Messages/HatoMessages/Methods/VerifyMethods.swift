@@ -20,8 +20,11 @@ struct VerifyMethods: Sendable {
     }
 
     func add(to router: inout RPCRouter) {
-        router.handleInOrder(Messages.Verify.self) { [self] _, context, reply in
-            reads.onReader(context, reply) { view in try start(at: view.lasting ?? view.snapshot, reply) }
+        router.handleInOrder(Messages.Verify.self) { [self] request, context, reply in
+            reads.onReader(context, reply) { view in
+                try view.checkNamed(request.database)
+                try start(at: view.lasting ?? view.snapshot, reply)
+            }
         }
     }
 

@@ -3,7 +3,7 @@ import HatoModel
 /// What a commit of one database did, as followers, resuming listeners and the notifier's feed read it later.
 ///
 /// The bytes: a format byte, then numbers as LEB128 and texts as their length and UTF-8. A reader refuses formats it
-/// does not know; a writer always writes the newest. Format 1 had no skeletons.
+/// does not know; a writer always writes the newest. Format 1 had no skeletons, format 2 no standing nodes.
 public struct ChangeRecord: Sendable, Hashable {
     /// Nodes are kept complete up to this many bytes of keys and values in one commit; of the others a skeleton is
     /// kept (`PathChange.isTruncated`).
@@ -40,7 +40,7 @@ extension ChangeRecord {
 
     /// Bytes of the keys and values of the nodes in them.
     public static func byteCount(of changes: [PathChange]) -> Int {
-        changes.reduce(0) { $0 + ($1.before?.byteCount ?? 0) + ($1.after?.byteCount ?? 0) }
+        changes.reduce(0) { $0 + ($1.before?.byteCount ?? 0) + ($1.after?.byteCount ?? 0) + $1.standingByteCount }
     }
 
     private static func cutEach(_ changes: [PathChange]) -> [PathChange] {
@@ -62,9 +62,16 @@ extension ChangeRecord {
                 change.afterSkeleton = NodeSkeleton(of: after, &budget)
                 change.after = nil
             }
+            if change.standingByteCount > left { change.standing = nil }
+            left -= change.standingByteCount
             return change
         }
     }
+}
+
+extension PathChange {
+    /// A node whose priority changed is told twice, before and after.
+    fileprivate var standingByteCount: Int { (standing?.byteCount ?? 0) * (path.isPriority ? 2 : 1) }
 }
 
 extension TreeNode {
@@ -92,8 +99,7 @@ extension TreeLeaf {
 // MARK: - Bytes
 
 extension ChangeRecord {
-    static let format: UInt8 = 2
-    static let formatWithoutSkeletons: UInt8 = 1
+    static let format: UInt8 = 3
 
     private enum Flags {
         static let priority: UInt8 = 1
@@ -102,6 +108,7 @@ extension ChangeRecord {
         static let replacedLeaf: UInt8 = 8
         static let beforeSkeleton: UInt8 = 16
         static let afterSkeleton: UInt8 = 32
+        static let standing: UInt8 = 64
     }
 
     public var encoded: [UInt8] {
@@ -157,6 +164,7 @@ extension ChangeRecord {
         write(change.after, Flags.after)
         write(change.beforeSkeleton?.tree, Flags.beforeSkeleton)
         write(change.afterSkeleton?.tree, Flags.afterSkeleton)
+        write(change.standing, Flags.standing)
         writer.bytes[place] = flags
     }
 
@@ -164,7 +172,7 @@ extension ChangeRecord {
     public init(decoding bytes: [UInt8]) throws {
         var reader = RecordReader(bytes)
         let format = try reader.byte()
-        guard format == ChangeRecord.format || format == ChangeRecord.formatWithoutSkeletons else {
+        guard (1...ChangeRecord.format).contains(format) else {
             throw TreeError.corrupted("a change record of format \(format)")
         }
         version = try reader.number()
@@ -190,6 +198,7 @@ extension ChangeRecord {
             replacedLeafDepth: leafDepth)
         change.beforeSkeleton = try node(Flags.beforeSkeleton).map(NodeSkeleton.init(tree:))
         change.afterSkeleton = try node(Flags.afterSkeleton).map(NodeSkeleton.init(tree:))
+        change.standing = try node(Flags.standing)
         return change
     }
 }

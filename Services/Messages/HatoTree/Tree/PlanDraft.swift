@@ -23,6 +23,9 @@ struct PlanDraft {
     /// The places of the changes of nodes, which come before those of priorities.
     private var places: [PlacedPath] = []
 
+    /// The keys of the leaves that became objects and are told of.
+    private var replacedLeaves: Set<[UInt8]> = []
+
     /// The key of a node that was not there, and what a place in it is located as.
     private var absent: (key: [UInt8], located: LocatedNode)?
 
@@ -104,7 +107,19 @@ struct PlanDraft {
             path: place.path, before: located.before, after: after,
             depths: (located.existedDepth, after.isEmpty ? 0 : depth), replacedLeafDepth: located.leafDepth)
         change.beforeSkeleton = skeleton
+        if let leafDepth = located.leafDepth { change.standing = try replacedLeaf(place, depth: leafDepth) }
         changes.append(change)
+    }
+
+    /// A leaf that becomes an object by what is written below it, once for all that is.
+    private mutating func replacedLeaf(_ place: PlacedPath, depth: Int) throws -> TreeNode? {
+        guard replacedLeaves.insert(place.ancestor(depth)).inserted,
+            let leaf = try NodeReader(reader, codec: codec).leaf(at: place.path.prefix(depth))
+        else { return nil }
+        let node = TreeNode.leaf(leaf)
+        guard node.byteCount <= beforeBytesLeft else { return nil }
+        beforeBytesLeft -= node.byteCount
+        return node
     }
 
     private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
@@ -220,6 +235,7 @@ struct PlanDraft {
             existedDepths[codec.key(of: change.path)] = change.existedDepth
         }
         let written = SortedKeys(Array(existedDepths.keys))
+        let named = SortedKeys(targets.map { codec.key(of: $0.path.node) })
         for target in targets where target.path.isPriority {
             let key = codec.key(of: target.path.node)
             let nodes = NodeReader(reader, codec: codec)
@@ -230,11 +246,15 @@ struct PlanDraft {
             } else if !existed || vanished.contains(key) {
                 continue
             }
-            try setPriority(target, at: key, existedDepth: existedDepth)
+            try setPriority(
+                target, at: key, existedDepth: existedDepth, isAlone: named.countOfTwo(beginningWith: key) == 1)
         }
     }
 
-    private mutating func setPriority(_ target: WriteTarget, at node: [UInt8], existedDepth: Int) throws {
+    /// - Parameter isAlone: whether the write changes nothing else of the node.
+    private mutating func setPriority(
+        _ target: WriteTarget, at node: [UInt8], existedDepth: Int, isAlone: Bool
+    ) throws {
         let path = target.path.node
         let before = try NodeReader(reader, codec: codec).priority(at: path)
         let after = target.node.leaf.flatMap(TreePriority.init)
@@ -242,10 +262,25 @@ struct PlanDraft {
         key = node
         var deletes = 1
         if after != nil { putPriority(after) } else { deletePriority(&deletes) }
-        changes.append(
-            PathChange(
-                path: target.path, before: before.map { .leaf($0.leaf) } ?? .empty, after: target.node,
-                depths: (existedDepth, path.depth)))
+        var change = PathChange(
+            path: target.path, before: before.map { .leaf($0.leaf) } ?? .empty, after: target.node,
+            depths: (existedDepth, path.depth))
+        if isAlone { change.standing = try standingNode(at: path) }
+        changes.append(change)
+    }
+
+    /// A node whose priority changes. After one that is too large no other is read: the writer would read as much again
+    /// for each.
+    private mutating func standingNode(at path: TreePath) throws -> TreeNode? {
+        guard beforeBytesLeft > 0 else { return nil }
+        do {
+            let node = try NodeReader(reader, codec: codec).node(at: path, bytesMax: beforeBytesLeft)
+            beforeBytesLeft = max(0, beforeBytesLeft - node.byteCount)
+            return node.withPriority(nil)
+        } catch TreeError.tooBig {
+            beforeBytesLeft = 0
+            return nil
+        }
     }
 
     /// Values are written before priorities; the changes are told in the order of the request.

@@ -116,6 +116,12 @@ struct SortedKeys {
         return index < keys.count && keys[index].starts(with: prefix) ? index : nil
     }
 
+    /// How many keys begin with `prefix`; 2 means two or more.
+    func countOfTwo(beginningWith prefix: [UInt8]) -> Int {
+        guard let first = first(beginningWith: prefix) else { return 0 }
+        return first + 1 < keys.count && keys[first + 1].starts(with: prefix) ? 2 : 1
+    }
+
     func lowerBound(of key: some Collection<UInt8>) -> Int {
         var low = 0
         var high = keys.count

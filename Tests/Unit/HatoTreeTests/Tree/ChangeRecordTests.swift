@@ -21,8 +21,10 @@ struct ChangeRecordTests {
                 replacedLeafDepth: 1),
             PathChange(path: try TreePath("/w"), before: nil, after: .empty, depths: (1, 0)),
         ]
+        var moved = changes[2]
+        moved.standing = node
         for uid in ["u1", nil] {
-            let record = record(changes, uid: uid)
+            let record = record(changes + [moved], uid: uid)
             #expect(try ChangeRecord(decoding: record.encoded) == record)
         }
     }
@@ -38,10 +40,22 @@ struct ChangeRecordTests {
         #expect(read.changes.map(\.path) == changes.map(\.path))
     }
 
+    @Test func standingNodesCountAsOftenAsTheyAreTold() throws {
+        let big = TreeNode.leaf(.string(String(repeating: "x", count: 400_000)))
+        var changes = try ["/a/.priority", "/b/.priority", "/c/d"].map {
+            PathChange(path: try TreePath($0), before: .empty, after: .leaf(.number(1)), depths: (1, 1))
+        }
+        for index in changes.indices { changes[index].standing = big }
+        #expect(ChangeRecord.byteCount(of: changes) > 2_000_000)
+        let read = try ChangeRecord(decoding: record(ChangeRecord.cut(changes)).encoded)
+        #expect(read.changes.map { $0.standing == big } == [true, false, false])
+        #expect(read.changes.map(\.isTruncated) == [false, false, false])
+    }
+
     @Test func recordOfTheFirstFormatIsRead() throws {
         let changes = [PathChange(path: try TreePath("/w"), before: nil, after: .empty, depths: (1, 0))]
         var bytes = record(changes).encoded
-        #expect(bytes[0] == 2)
+        #expect(bytes[0] == 3)
         bytes[0] = 1
         #expect(try ChangeRecord(decoding: bytes) == record(changes))
     }

@@ -161,10 +161,23 @@ struct WritePlannerTests {
         let plan = try tree.set("/a/b/c", 1)
         #expect(plan.changes[0].replacedLeafDepth == 1)
         #expect(plan.changes[0].existedDepth == 1)
+        #expect(plan.changes[0].standing == .leaf(.number(5)))
         #expect(try tree.text("/", .export) == #"{"a":{".priority":7,"b":{"c":1}}}"#)
         let push = try tree.apply(.push(1, at: TreePath("/a/b/c"), key: key))
         #expect(push.changes[0].replacedLeafDepth == 3)
         #expect(try tree.text("/a/b/c") == "{\"\(key)\":1}")
+    }
+
+    /// One large node ends the reading: an update may name thousands.
+    @Test func nodesWhosePrioritiesChangeAreToldAsFarAsTheyFit() throws {
+        let tree = MemoryTree()
+        let large = JSONValue.string(String(repeating: "x", count: PlanDraft.beforeBytesMax))
+        try tree.set("/", ["a": ["x": 1], "b": large, "c": 2, "d": ["e": ["f": 1]]])
+        let plan = try tree.update("/", ["a/.priority": 1, "b/.priority": 1, "c/.priority": 1])
+        #expect(plan.changes.map(\.standing) == [try TreeNode(json: ["x": 1]), nil, nil])
+        // What else is written is told by its own changes.
+        let both = try tree.update("/", ["d/.priority": 1, "d/e/.priority": 1, "c": 3])
+        #expect(both.changes.map(\.standing) == [nil, try TreeNode(json: ["f": 1]), nil])
     }
 
     @Test func nothingBelowALeafIsNothing() throws {
