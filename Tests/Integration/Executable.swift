@@ -59,7 +59,7 @@ enum Executable {
     }
 }
 
-/// A `serve` on a free port, with the administrator key of its test. It ends with its standard input at the latest.
+/// A `serve` on a free port, unless the arguments name one, with the administrator key of its test. It ends with its standard input at the latest.
 final class ServingProgram: Sendable {
     static let administratorKey = "administrator-key-of-the-tests-0123456789"
 
@@ -72,8 +72,9 @@ final class ServingProgram: Sendable {
     init(_ name: String, _ arguments: [String], in folder: TemporaryFolder) async throws {
         let keys = try folder.write("admin-key", Self.administratorKey)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
-        let own = ["serve", "--port", "0", "--exit-with-stdin", "--admin-key-file", keys]
-        (process, input) = (try Executable.process(name, own + arguments, [:]), Pipe())
+        let own = ["serve", "--exit-with-stdin", "--admin-key-file", keys]
+        let port = arguments.contains("--port") ? [] : ["--port", "0"]
+        (process, input) = (try Executable.process(name, own + port + arguments, [:]), Pipe())
         let (output, log) = (Pipe(), try folder.handle("\(name).log"))
         process.standardInput = input
         process.standardOutput = output

@@ -172,8 +172,8 @@ extension Messages {
         }
     }
 
-    /// A listener or follower has ended without being asked to.
-    public struct Cancelled: RPCNotification {
+    /// A listener or follower has ended without being asked to; what a client's listener then throws.
+    public struct Cancelled: RPCNotification, Error {
         public static let method = "messages.cancelled"
         public static let summary = "A listener or follower ended: the right to read is lost, or its history is"
 

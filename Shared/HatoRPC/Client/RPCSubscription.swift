@@ -4,7 +4,8 @@ import Synchronization
 /// The notifications to one listener, in order, for one reader; should several read, each notification goes to one.
 ///
 /// Ends when cancelled or when the server ends it (with a notification `….cancelled`, which is delivered); throws
-/// `RPCError` (unavailable) when the connection is lost: the subscriber listens again from the position it has seen. A
+/// `RPCError` (unavailable) when the connection is lost: the subscriber listens again from the position it has seen
+/// (`MessagesListener` does that by itself). A
 /// reader that is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops
 /// reading from the server; only while calls wait for answers may there be 16 times as many, and beyond that the
 /// subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go, or cancelling the task that reads, is like `cancel`: the client also ends

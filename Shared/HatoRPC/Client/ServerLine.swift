@@ -72,7 +72,9 @@ extension RPCError {
     static let timedOut = unavailable(
         reason: "timeout", "No answer in time; whether the call was carried out is unknown")
 
+    static let cannotConnectReason = "cannot_connect"
+
     static func cannotConnect(_ host: String, _ port: Int, _ reason: String) -> RPCError {
-        unavailable(reason: "cannot_connect", "No connection to \(host):\(port): \(reason)")
+        unavailable(reason: cannotConnectReason, "No connection to \(host):\(port): \(reason)")
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HatoCommand
 import HatoModel
+import HatoRPC
 
 struct GetCommand: RequestCommand {
     typealias Target = MessagesTarget
@@ -70,11 +71,13 @@ struct QueryCommand: RequestCommand {
     }
 }
 
-struct ListenCommand: StreamCommand {
-    typealias Target = MessagesTarget
+struct ListenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "listen", abstract: Messages.Listen.summary,
-        discussion: "Prints a line for each notification until it is interrupted.")
+        discussion: """
+            Prints a line for each notification until it is interrupted. When the connection is lost it goes on from the \
+            last notification as soon as the service answers again.
+            """)
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var stream: StreamOptions
@@ -85,12 +88,37 @@ struct ListenCommand: StreamCommand {
     @Option(help: "The epoch the version belongs to.") var epoch: String?
     @Option(help: "Gather the changes of so many milliseconds.") var coalesceMs: Int?
 
-    func request() throws -> Messages.Listen {
+    private func request() throws -> Messages.Listen {
         var request = Messages.Listen(database: try place.name(), path: try TreePath(path), query: try query.query())
         request.since = since
         request.epoch = epoch
         request.coalesceMs = coalesceMs
         return request
+    }
+
+    func run() async throws {
+        try await CommandSession.run(options, MessagesTarget.self) { client, output in
+            var listener = MessagesListener(try request()) { try await client.subscribe($0) }
+            listener.whenLost = { error in
+                let reason = error.reason ?? error.message
+                output.complain("\(MessagesTarget.command): lost the connection (\(reason)); trying to go on")
+            }
+            var count = 0
+            do {
+                for try await event in listener {
+                    try output.showLine(line(event))
+                    count += 1
+                    if count == stream.maxEvents { return }
+                }
+            } catch let cancelled as Messages.Cancelled {
+                try output.showLine(line(cancelled))
+                throw CommandFailure(.notAllowed, "the server ended the listener: \(cancelled.reason)")
+            }
+        }
+    }
+
+    private func line<Notification: RPCNotification>(_ notification: Notification) throws -> JSONValue {
+        .object(["method": .string(Notification.method), "params": .object(try notification.encodedParams())])
     }
 }
 

@@ -1,0 +1,58 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Testing
+
+/// `hato-messages listen` while its service stops and starts.
+@Suite(.timeLimit(.minutes(10)))
+struct ListeningAgain {
+    @Test func commandGoesOnAfterARestartOfItsService() async throws {
+        let folder = try TemporaryFolder()
+        let serve = ["--data", "\(folder.path)/data", "--auth", "127.0.0.1:1"]
+        let first = try await ServingProgram("hato-messages", serve, in: folder)
+        try await set("x", at: first)
+        let printed = try folder.write("printed", "")
+        let environment = [
+            "HATO_MESSAGES_SERVER": first.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key",
+        ]
+        async let ended = Executable.run(
+            "hato-messages", ["listen", "/a", "--max-events", "3"], environment, streams: .init(output: printed))
+        try await eventually("the first value is printed") { try lines(printed).count == 1 }
+        await first.stop()
+
+        // Written where the command cannot see it.
+        let elsewhere = try await ServingProgram("hato-messages", serve, in: folder)
+        try await set("y", at: elsewhere)
+        try await set("z", at: elsewhere)
+        await elsewhere.stop()
+
+        let port = try #require(first.address.split(separator: ":").last.map(String.init))
+        let again = try await ServingProgram("hato-messages", serve + ["--port", port], in: folder)
+        try await eventually("what was missed is printed") { try lines(printed).count == 2 }
+        try await set("last", at: again)
+        let end = try await ended
+        await again.stop()
+        #expect(end.code == 0, "\(end.error)")
+        #expect(end.error.split(separator: "\n").count { $0.contains("lost the connection") } == 1, "\(end.error)")
+        let events = try lines(printed)
+        #expect(events.allSatisfy { $0["method"] == "messages.event" })
+        try #require(events.count == 3)
+        let entries = events.map { $0["params"]?["events"]?.array ?? [] }
+        #expect(entries.first?.first?["data"] == ["x": true])
+        #expect(entries[1] == [["type": "patch", "path": "/", "data": ["y": true, "z": true]]])
+        #expect(entries[2] == [["type": "put", "path": "/last", "data": true]])
+    }
+
+    private func set(_ name: String, at program: ServingProgram) async throws {
+        let client = try program.client()
+        _ = try await client.call(Messages.Set(path: try TreePath("/a/\(name)"), value: true))
+        await client.close()
+    }
+
+    private func lines(_ file: String) throws -> [JSONValue] {
+        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map {
+            try JSONParser.parse(String($0))
+        }
+    }
+}
