@@ -66,7 +66,7 @@ extension Messages {
         /// Send only what came after this version, that of the last event that was received; together with `epoch`.
         public var since: UInt64?
         public var epoch: String?
-        /// Skip the first value if it still has this etag; not of a query, which has none.
+        /// Skip the first value if it still has this etag.
         public var etag: String?
         /// Gather the changes of so many milliseconds into one notification; what its own connection writes is told at
         /// once, before the answer of the write, with what was gathered.

@@ -28,7 +28,7 @@ struct ListenerReading: Sendable {
         switch wanted {
         case .whole: return try EventMembers.whole(key, reading, window)
         case .unlessEtag(let etag):
-            if (try? reading.etag(of: key.path)) == etag { return nil }
+            if key.query == nil, (try? reading.etag(of: key.path)) == etag { return nil }
             return try EventMembers.whole(key, reading, window)
         case .missed(let missed):
             return try members(reading, after: missed)

@@ -30,7 +30,6 @@ struct ListeningMethods: Sendable {
         do {
             try IssuedTexts.checkEtag(request.etag, "etag")
             try IssuedTexts.checkEpoch(request.epoch)
-            try request.checkCombination()
         } catch { return reply.fail(error) }
         let (slow, catalogue) = (parts.slow, parts.catalogue)
         let timing = slow.watch(context.method, database: request.database, path: request.path)
@@ -92,16 +91,5 @@ struct ListeningMethods: Sendable {
             }
             reply.succeed(Empty())
         }
-    }
-}
-
-extension Messages.Listen {
-    /// As for `get`: a query has no etag, so its first value cannot be skipped by one.
-    fileprivate func checkCombination() throws(RPCError) {
-        guard etag != nil, query != nil else { return }
-        throw .invalidArgument(
-            "etag", reason: "etag_of_query",
-            "Only a whole node has an etag, not what a query selects; a query goes on by since and epoch, "
-                + "e.g. {\"path\": \"/chats/c1\", \"etag\": \"eMfSk0nU+CieTkCbO5r7cKNp7qU=\"}")
     }
 }
