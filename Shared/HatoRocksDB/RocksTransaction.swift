@@ -1,6 +1,6 @@
 import HatoStorage
 
-/// One closure's transaction: it reads the newest state, which only its own thread changes, and adds what it writes to
+/// One closure's transaction: it reads the newest state, to which only its own thread adds, and adds what it writes to
 /// the writer's pending rows.
 final class RocksTransaction: CommitTransaction {
     let nextVersion: UInt64

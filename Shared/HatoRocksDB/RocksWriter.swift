@@ -69,7 +69,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         gathering.batch.putCommit(transaction.nextVersion, record: transaction.recorded)
         if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
-        gathering.isEmpty = false
+        gathering.noteApplied()
         // What fails here fails again, and for good, when the group is made durable.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
     }
@@ -108,9 +108,9 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     private func waitForSealed() throws(StoreError) {
         guard isSealedPending else { return }
         sealed.isWritten.wait()
-        isSealedPending = false
-        // What comes behind a missing commit must not be there either.
+        // What comes behind a missing commit must not be there either: whoever asks again is told again.
         if let failure = sealed.failure { throw failure }
+        isSealedPending = false
     }
 
     private func write(_ writes: GatheredWrites) throws(StoreError) {
@@ -139,9 +139,15 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     // MARK: Groups
 
     func seal() -> Bool {
+        // Nothing is durable behind a write that failed.
+        if let failure = sealed.failure ?? gathering.failure {
+            gathering.failure = failure
+            sealed.failure = failure
+        }
         sealed.reuse()
         swap(&gathering, &sealed)
-        isSealedPending = !sealed.isEmpty
+        // Also when RocksDB has it all: until its snapshot is taken, nothing may be written behind it.
+        isSealedPending = sealed.hasCommits
         // Rows that are hidden cannot be found, and who rotates must not be overtaken.
         return !sealed.hidesRows && !sealed.deletesRange && !owesRotation
     }
@@ -174,12 +180,14 @@ final class GatheredWrites {
     var rows = PendingRows()
     let batch: WriteBatch
     /// Whether RocksDB has everything.
-    var isEmpty = true
+    private(set) var isEmpty = true
+    /// Whether a transaction was applied to it, be it in RocksDB already or not.
+    private(set) var hasCommits = false
     /// Whether there are rows that only the batch has, where reads cannot see them.
     private(set) var hidesRows = false
     /// Whether the batch deletes a range.
     var deletesRange = false
-    /// Why RocksDB did not take it; it is not offered again.
+    /// Why RocksDB did not take it, or something before it; it is not offered again.
     var failure: StoreError?
     /// Open when reads and snapshots of RocksDB see everything.
     private(set) var isWritten = Latch()
@@ -193,6 +201,11 @@ final class GatheredWrites {
         hidesRows = true
     }
 
+    func noteApplied() {
+        isEmpty = false
+        hasCommits = true
+    }
+
     func noteWritten() {
         isEmpty = true
         hidesRows = false
@@ -202,6 +215,7 @@ final class GatheredWrites {
     /// For other transactions, when nobody looks for these rows here any more.
     func reuse() {
         rows.removeAll()
+        hasCommits = false
         isWritten = Latch()
     }
 }

@@ -26,7 +26,7 @@ public protocol Store: AnyObject, Sendable {
     /// The newest durable state. Cheap: it shares the published snapshot.
     func snapshot() throws(StoreError) -> any StoreSnapshot
 
-    /// Puts a closure in the queue of writes and returns at once. `completion` runs once, on the writer's thread, in
+    /// Puts a closure in the queue of writes and returns at once. `completion` runs once, on a thread of the writer, in
     /// the order of submission, after the commit's observers: hand work on from it, never block in it. (On a store that
     /// is closed already it runs before `submit` returns.)
     func submit<Outcome: Sendable>(
@@ -52,7 +52,7 @@ public protocol Store: AnyObject, Sendable {
     /// that is closed already it runs before `submitRead` returns.)
     func submitRead(_ body: @escaping @Sendable () -> Void)
 
-    /// Calls `observer` on the writer's thread for every durable group of commits, in order, before its completions,
+    /// Calls `observer` on a thread of the writer for every durable group of commits, in order, before its completions,
     /// and `ended` once when the store has closed or failed; then nothing more comes.
     ///
     /// No commit is missed between a snapshot and an observer that was there before it: a snapshot taken after this

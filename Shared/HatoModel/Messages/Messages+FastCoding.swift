@@ -219,12 +219,13 @@ extension Messages.Import {
         for member in params.members where try !reader.takeShared(member) {
             switch member.name {
             case "rows": request.rows = try ParamsReader.optional(member, rows)
-            // Null is a tree too, that of nothing.
             case "value": request.value = member.value
             case "disableTriggers": request.disableTriggers = try ParamsReader.optional(member, ParamsReader.bool)
             default: throw ParamsReader.unknown(member)
             }
         }
+        // Null is a tree too, that of nothing; beside `rows`, be they null, it means that there is none.
+        if request.value == .null, params.members.contains(where: { $0.name == "rows" }) { request.value = nil }
         request.path = try reader.requiredPath()
         request.database = reader.database
         return request

@@ -178,7 +178,8 @@ extension Messages {
         public static let summary = "A listener or follower ended: the right to read is lost, or its history is"
 
         public var subscription: String
-        /// `permission_denied`, `token_expired`, `database_dropped`, `too_big`, `compacted`.
+        /// `permission_denied`, `token_expired`, `database_dropped`, `too_big`, `compacted`; or `unavailable`: it
+        /// could not be read, and may be listened to again.
         public var reason: String
 
         public init(subscription: String, reason: String) {

@@ -8,7 +8,7 @@ public import HatoModel
 /// left out.
 ///
 /// It throws what the first opening throws, be it that nobody answers; from then on only what will not pass:
-/// `Messages.Cancelled` when the service has ended the listener, `RPCError` when it refuses to listen again or the
+/// `Messages.Cancelled` when the service has ended the listener (also when the token it showed has ended), `RPCError` when it refuses to listen again or the
 /// client is closed. Cancelling the task that reads ends it quietly; that, or letting the iterator go, ends it on the
 /// service too.
 public struct MessagesListener: AsyncSequence, Sendable {
@@ -16,7 +16,7 @@ public struct MessagesListener: AsyncSequence, Sendable {
 
     /// What the first opening asks for.
     public internal(set) var request: Messages.Listen
-    /// Listening again is tried after a random time up to `delayMin`, doubling up to `delayMax` while it fails.
+    /// Listening again is tried at once, then after a random time up to `delayMin`, doubling up to `delayMax` while it fails.
     public var delayMin: Duration = .milliseconds(50)
     public var delayMax: Duration = .seconds(10)
     /// Called once for each lost connection, before listening again is tried.
@@ -73,12 +73,24 @@ public struct MessagesListener: AsyncSequence, Sendable {
         private mutating func received() async throws -> RPCEvent? {
             while true {
                 var events = try await opened().makeAsyncIterator()
-                do { return try await events.next() } catch let error as RPCError where error != .clientClosed {
+                do {
+                    guard let event = try await events.next() else { return nil }
+                    try Self.checkReadable(event)
+                    return event
+                } catch let error as RPCError where error != .clientClosed {
                     subscription = nil
                     listener.whenLost?(error)
                     try await pause(after: error)
                 }
             }
+        }
+
+        /// The service ends a listener that it could not read for; the listener has not ended for that.
+        private static func checkReadable(_ event: RPCEvent) throws {
+            guard event.method == Messages.Cancelled.method,
+                try Messages.Cancelled.decode(event.params).reason == "unavailable"
+            else { return }
+            throw RPCError.unavailable(reason: "unavailable", "The service could not read what is listened to")
         }
 
         private mutating func opened() async throws -> RPCSubscription {
@@ -109,7 +121,7 @@ public struct MessagesListener: AsyncSequence, Sendable {
             failures += 1
             // The client itself spreads those who have lost a connection, and waits between attempts to make one.
             guard failures > 1, error.reason != RPCError.cannotConnectReason else { return }
-            let longest = Swift.min(listener.delayMin * (1 << Swift.min(failures, 20)), listener.delayMax)
+            let longest = Swift.min(listener.delayMin * (1 << Swift.min(failures - 2, 20)), listener.delayMax)
             try await Task.sleep(for: longest * Double.random(in: 0...1))
         }
     }

@@ -19,7 +19,7 @@ import HatoStorage
 /// **Torn writes.** Two places are written by turns, each in a disk sector of its own with a checksum. One that does
 /// not read back counts for nothing; when neither does, the file is damaged.
 ///
-/// `@unchecked Sendable`: `turn` belongs to the writer's thread.
+/// `@unchecked Sendable`: `turn` belongs to whoever makes a group durable, one at a time.
 final class AnsweredFile: @unchecked Sendable {
     private static let placeBytes = 512
     private static let mark: UInt64 = 0x6861_746F_2D61_6E73  // "hato-ans"

@@ -15,7 +15,7 @@ import Synchronization
 /// anything. A snapshot that lives longer than the database finds the gate shut. Iterators live inside one `scan`.
 ///
 /// `@unchecked Sendable`: the handles never change and RocksDB may be called from every thread; what is freed in
-/// `close` is used inside the gate, or by the writer's thread, which calls `close` itself.
+/// `close` is used inside the gate, or by the writer, which calls `close` itself.
 final class RocksDatabase: @unchecked Sendable {
     private static let families: [StaticString] = ["default", "rows", "commits"]
     /// RocksDB deletes ranges with an upper bound only; no key is as long as this one.
@@ -100,7 +100,7 @@ final class RocksDatabase: @unchecked Sendable {
         try scan(range, by: options, reverse: reverse, visit)
     }
 
-    // MARK: Writing (the writer's thread)
+    // MARK: Writing (the writer's two threads, as `RocksWriter` says)
 
     func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits, about: about) }
 

@@ -44,7 +44,17 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         self.limits = limits
         status = Mutex(.open(snapshot))
         let version = snapshot.version
-        try startThread { self.run(from: version) }
+        try syncThread.start { group throws(StoreError) in
+            try self.settle(&group)
+        } settled: { error in
+            self.settled(error)
+        }
+        do throws(StoreError) {
+            try startThread { self.run(from: version) }
+        } catch {
+            _ = syncThread.close()
+            throw error
+        }
     }
 
     // MARK: For every thread
@@ -122,18 +132,17 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         var waiting: [Submission] = []
         /// So many of them are planned.
         var done = 0
+        /// Whether the next group can probably be carried on while more is planned.
+        var overlaps = true
     }
 
     private func run(from version: UInt64) {
         var planned = Planned(group: PlannedGroup(after: version))
         do throws(StoreError) {
-            try syncThread.start({ [self] group throws(StoreError) in try settle(&group) }) { [queue] hasFailed in
-                if hasFailed { queue.close() } else { queue.nudge() }
-            }
             while queue.takeAll(into: &planned.waiting, untilNudged: planned.group.count > 0) {
                 try plan(&planned)
             }
-            try send(&planned.group)
+            try send(&planned)
             try syncThread.waitUntilIdle()
         } catch {
             return end(because: error, refusing: planned)
@@ -148,19 +157,18 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
             if let error = verdict.withLock({ $0 }) { throw error }
             let submission = planned.waiting[planned.done]
             if case .snapshot = submission { try syncThread.waitUntilIdle() }
-            planned.done += 1
             switch submission {
             case .write(let write): apply(write, to: &planned.group)
             case .snapshot(let pending): try add(pending, to: &planned.group)
             }
+            planned.done += 1
             let isFull = planned.group.count >= limits.groupWritesMax || planned.group.bytes >= limits.groupBytesMax
-            if isFull || planned.group.count >= limits.overlapWritesMin && syncThread.isIdle {
-                try send(&planned.group)
-            }
+            let isEnough = planned.overlaps && planned.group.count >= limits.overlapWritesMin
+            if isFull || isEnough && syncThread.isIdle { try send(&planned) }
         }
         planned.waiting.removeAll(keepingCapacity: planned.waiting.count <= 4 * limits.groupWritesMax)
         planned.done = 0
-        if syncThread.isIdle { try send(&planned.group) }
+        if syncThread.isIdle { try send(&planned) }
     }
 
     private func add(_ pending: PendingSnapshot, to group: inout PlannedGroup) throws(StoreError) {
@@ -172,16 +180,16 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     /// Makes what is planned durable: on the other thread, or here when it is little, or must be there before anything
     /// else is planned.
-    private func send(_ group: inout PlannedGroup) throws(StoreError) {
+    private func send(_ planned: inout Planned) throws(StoreError) {
         try syncThread.waitUntilIdle()
-        if group.count == 0 { return }
-        let isReadable = backend.seal()
-        if isReadable, group.count >= limits.overlapWritesMin {
-            syncThread.take(group)
+        if planned.group.count == 0 { return }
+        planned.overlaps = backend.seal()
+        if planned.overlaps, planned.group.count >= limits.overlapWritesMin {
+            syncThread.take(planned.group)
         } else {
-            try settle(&group)
+            try settle(&planned.group)
         }
-        group = PlannedGroup(after: group.version)
+        planned.group = PlannedGroup(after: planned.group.version)
     }
 
     // MARK: The writer's thread, or the other one: one at a time
@@ -200,6 +208,13 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
         group.endPart()
         group.handOut(to: observers)
+    }
+
+    /// On the other thread, after each group; after one that failed there are no more, and nobody submits anything.
+    private func settled(_ error: StoreError?) {
+        guard let error else { return queue.nudge() }
+        setStatus(.closed(cause: error.description), version: version)
+        queue.close()
     }
 
     private func apply(_ write: any PendingWrite, to group: inout PlannedGroup) {
@@ -230,7 +245,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     private func end(because error: StoreError, refusing planned: Planned) {
         let failed = syncThread.close()
-        let ended = StoreError.closed(cause: error.description)
+        let ended = failed == nil ? StoreError.closed(cause: error.description) : endOfStore
         let version = version
         setStatus(ended, version: version)
         queue.close()

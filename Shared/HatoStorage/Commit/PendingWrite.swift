@@ -18,7 +18,7 @@ struct PendingSnapshot: Sendable {
 }
 
 /// A submitted closure between its submission and its answer. Everything but `refuse` before the hand-over happens on
-/// the writer's thread.
+/// the writer's two threads, on one at a time.
 protocol PendingWrite: AnyObject, Sendable {
     /// Runs the closure; false when it threw.
     func plan(on transaction: any StoreTransaction) -> Bool
@@ -28,7 +28,7 @@ protocol PendingWrite: AnyObject, Sendable {
     func refuse(_ error: StoreError)
 }
 
-/// `@unchecked Sendable`: `outcome` belongs to the writer's thread.
+/// `@unchecked Sendable`: `outcome` belongs to whoever has its group.
 final class SubmittedWrite<Outcome: Sendable>: PendingWrite, @unchecked Sendable {
     private let body: @Sendable (any StoreTransaction) throws -> Outcome
     private let completion: @Sendable (Result<Committed<Outcome>, any Error>) -> Void

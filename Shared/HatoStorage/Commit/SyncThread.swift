@@ -20,20 +20,22 @@ final class SyncThread: @unchecked Sendable {
 
     /// - Parameters:
     ///   - settle: carries a group to its end.
-    ///   - becameIdle: called on the thread after each group, also after one that failed; then no more is taken.
+    ///   - settled: called on the thread after each group, with why it failed; then no more is taken.
     func start(
         _ settle: @escaping @Sendable (inout PlannedGroup) throws(StoreError) -> Void,
-        becameIdle: @escaping @Sendable (_ hasFailed: Bool) -> Void
+        settled: @escaping @Sendable (StoreError?) -> Void
     ) throws(StoreError) {
         try startThread { [self] in
             while var group = takeGroup() {
                 do throws(StoreError) {
                     try settle(&group)
+                    // What it holds goes before anybody hears that it is done.
+                    group = PlannedGroup(after: group.version)
                     end(.idle)
-                    becameIdle(false)
+                    settled(nil)
                 } catch {
-                    end(.failed(error, group))
-                    return becameIdle(true)
+                    settled(error)
+                    return end(.failed(error, group))
                 }
             }
         }

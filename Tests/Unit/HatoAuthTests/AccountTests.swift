@@ -173,19 +173,12 @@ struct AccountTests {
         #expect(anonymous.providerUserInfo.isEmpty && anonymous.passwordUpdatedAt == nil)
     }
 
-    @Test func ownerTakesThePasswordWithTheNamesOrNotAtAll() async throws {
+    @Test func ownerMayTakeThePasswordAlone() async throws {
         let bench = try await AuthBench.open()
-        let session = try await bench.signUp(username: "masuo")
-        let attempts: [[Auth.AccountAttribute]] = [[.password], [.password, .email], [.password, .username]]
-        for attributes in attempts {
-            let error = await wireError { try await update(bench, session) { $0.deleteAttributes = attributes } }
-            #expect(error?.reason == "MISSING_PASSWORD", "\(attributes)")
-            #expect(error?.data["parameter"] == "deleteAttributes", "\(attributes)")
-        }
-        #expect(try await bench.signIn().uid == session.uid)
-        let result = try await update(bench, session) { $0.deleteAttributes = [.password, .email, .username] }
-        #expect(result.account.email == nil && result.account.username == nil)
-        #expect(result.account.passwordUpdatedAt == nil)
+        let session = try await bench.signUp()
+        let result = try await update(bench, session) { $0.deleteAttributes = [.password] }
+        #expect(result.account.passwordUpdatedAt == nil && result.account.email == "masuo@example.com")
+        #expect(await wireError { try await bench.signIn() } != nil)
     }
 
     @Test func passwordIsNotDroppedWhenTheNamesGoWhileItIsHashed() async throws {

@@ -129,6 +129,7 @@ import Testing
                 #expect(many?.reason == "too_many_indexes")
                 return began.duration(to: .now)
             }
+            _ = await time(ofRefusing: 4_000)
             let few = await time(ofRefusing: 4_000)
             #expect(await time(ofRefusing: 40_000) < few * 50)
         }

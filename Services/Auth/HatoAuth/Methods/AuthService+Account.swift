@@ -172,25 +172,12 @@ extension AuthService {
     private static func missingHalves(
         _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
-        missingName(form, before, deletions) + missingPassword(form, before, deletions)
+        missingName(form, before, deletions) + missingPassword(form, before)
     }
 
-    /// The owner of an account gives and takes a whole credential, as with `auth.signUp`: with a name alone the account
-    /// would not be anonymous, and nobody could sign in to it. Administrators may make such accounts (spec auth §5).
-    private static func missingPassword(
-        _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
-    ) -> [FieldProblem] {
-        let keepsName =
-            form.email != nil || form.username != nil || (before.email != nil && !deletions.contains(.email))
-            || (before.username != nil && !deletions.contains(.username))
-        if before.passwordHash != nil, deletions.contains(.password), keepsName {
-            return [
-                FieldProblem(
-                    "deleteAttributes", "MISSING_PASSWORD",
-                    "Without its password nobody can sign in to the account: delete email and username with it, or set "
-                        + "another password")
-            ]
-        }
+    /// An anonymous account gets a whole credential, as with `auth.signUp`. Its owner may take the password back alone, and
+    /// administrators may make accounts with a name alone (spec auth §5).
+    private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
         guard before.isAnonymous, form.email != nil || form.username != nil, form.password == nil else { return [] }
         return [
             FieldProblem(

@@ -4,7 +4,8 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// Commits that are planned but not yet durable, which no record tells of; all of one group.
+/// Commits that are planned but not yet durable, which no record tells of: of the group that is planned, and of
+/// the one before it.
 final class PendingChanges: Sendable {
     private let notes = Mutex<[CommitNote]>([])
 
@@ -25,7 +26,7 @@ final class PendingChanges: Sendable {
 }
 
 /// What was written lately, for writes with `ifVersion` and for pushes that are repeated: the kept records, then the
-/// commits that wait for the same sync.
+/// commits that wait for a sync.
 struct CommitHistory: ChangeHistory {
     var database: DatabaseID
     /// Of the commit that created it.

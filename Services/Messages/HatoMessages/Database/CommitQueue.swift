@@ -133,7 +133,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// On the writer's thread, for every group.
+    /// On a thread of the store's writer, for every group.
     func groupBecameDurable(_ group: CommitGroup) {
         pending.becameDurable(through: group.snapshot.version)
         syncTime.last = group.syncTime
@@ -196,7 +196,7 @@ final class CommitQueue: Sendable {
 
 /// How long the last sync took.
 ///
-/// `@unchecked Sendable`: it is set and read on the writer's thread only.
+/// `@unchecked Sendable`: it is set and read where groups are told and answered, one at a time.
 private final class SyncTime: @unchecked Sendable {
     var last = Duration.zero
 }

@@ -101,7 +101,7 @@ enum ImportedRows {
     static func mutation(_ request: Messages.Import, rowsMax: Int) throws -> Mutation {
         switch (request.rows, request.value) {
         case (nil, let value?): return .set(value, at: request.path)
-        case (let rows?, nil), (let rows?, .null?): return try mutation(rows, at: request.path, rowsMax: rowsMax)
+        case (let rows?, nil): return try mutation(rows, at: request.path, rowsMax: rowsMax)
         case (nil, nil):
             throw RPCError.invalidParams("rows", "'rows' or 'value' is needed", reason: "missing_parameter")
         case (_?, _?): throw RPCError.invalidParams("value", "'rows' and 'value' exclude each other")

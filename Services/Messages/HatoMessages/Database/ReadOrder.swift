@@ -54,7 +54,7 @@ struct ReadOrder: Sendable {
         }
     }
 
-    /// On the writer's thread, where the catalogue stands at the snapshot too: what changes it is published there, in
+    /// On a thread of the writer, where the catalogue stands at the snapshot too: what changes it is published there, in
     /// the same order.
     private func atPlace<Request: RPCRequest>(
         endsGroup: Bool, _ context: RPCContext, _ reply: RPCReply<Request>,

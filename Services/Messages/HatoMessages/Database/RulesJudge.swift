@@ -183,13 +183,13 @@ extension Messages.Rules.Check {
         if !takesValue, value.map({ $0 != .null }) ?? false {
             throw .invalidArgument(
                 "value", reason: "not_of_operation",
-                "A \(operation.rawValue) has no value; set, update and push have one, "
+                "The operation \(operation.rawValue) has no value; set, update and push have one, "
                     + "e.g. {\"operation\": \"set\", \"path\": \"/chats/c1/title\", \"value\": \"磯野家\"}")
         }
         if !takesQuery, query != nil {
             throw .invalidArgument(
                 "query", reason: "not_of_operation",
-                "A \(operation.rawValue) has no query; get and listen have one, "
+                "The operation \(operation.rawValue) has no query; get and listen have one, "
                     + "e.g. {\"operation\": \"get\", \"path\": \"/chats\", \"query\": {\"limitToLast\": 50}}")
         }
     }

@@ -10,7 +10,7 @@ import Synchronization
 /// thread hold back the answers of those they are for (`HeldAnswers`).
 ///
 /// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes
-/// straight from the writer's thread. Who starts to listen comes by the writer's thread too, between two groups, with
+/// straight from the writer. Who starts to listen comes by the writer too, between two groups, with
 /// the snapshot that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
 final class Publisher: Sendable {
     typealias Body = @Sendable (ListenerRegistry) -> Void
@@ -74,12 +74,12 @@ final class Publisher: Sendable {
     /// Whether somebody listens or follows, or is about to.
     var isActive: Bool { activity.isOn }
 
-    /// On the writer's thread, for every group.
+    /// On a thread of the writer, for every group.
     func groupBecameDurable(_ group: CommitGroup) {
         if isActive { _ = jobs.append(.group(group)) }
     }
 
-    /// On the writer's thread, after the group: `answer` runs when the events of commits up to `version` that the
+    /// On a thread of the writer, after the group: `answer` runs when the events of commits up to `version` that the
     /// connection listens to are on their way. Nil: nothing was written that it could tell of.
     func afterEvents(of version: UInt64?, to connection: UInt64?, _ answer: @escaping @Sendable () -> Void) {
         if !isActive || !jobs.append(.answer(version ?? 0, connection ?? 0, answer)) { answer() }
@@ -88,7 +88,7 @@ final class Publisher: Sendable {
     /// Runs `body` on the publisher's thread; not at all after `close`.
     func run(_ body: @escaping @Sendable (ListenerRegistry) -> Void) { _ = jobs.append(.run(body)) }
 
-    /// On the writer's thread, between two groups: runs `body` on the publisher's thread when all groups up to now have
+    /// On a thread of the writer, between two groups: runs `body` on the publisher's thread when all groups up to now have
     /// been handled there; each later one comes after it.
     func open(_ body: @escaping @Sendable (ListenerRegistry) -> Void) {
         activity.openingBegan()
@@ -115,11 +115,11 @@ final class Publisher: Sendable {
     func close() { jobs.close() }
 }
 
-/// Whether groups have to come to the publisher's thread: asked on the writer's thread, changed on both.
+/// Whether groups have to come to the publisher's thread: asked on threads of the writer, changed there and on the publisher's.
 private final class Activity: Sendable {
     /// Whether the registry has somebody to tell; set by the publisher's thread.
     private let hasAudience = Atomic<Bool>(false)
-    /// Who is on the way there; begun on the writer's thread, ended on the publisher's.
+    /// Who is on the way there; begun on a thread of the writer, ended on the publisher's.
     private let openings = Atomic<Int>(0)
 
     /// An opening ends after it has set `hasAudience`: read in this order, no moment between the two is seen.

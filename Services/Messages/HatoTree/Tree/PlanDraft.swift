@@ -8,6 +8,8 @@ struct PlanDraft {
     /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture
     /// §4); of larger ones a skeleton.
     static let beforeBytesMax = 1024 * 1024
+    /// A node whose priority alone changes is told whole if it is no larger: reordering a list must not cost its contents.
+    static let standingBytesMax = 16 * 1024
 
     let reader: any TreeReader
     let codec: TreeKeyCodec
@@ -269,16 +271,16 @@ struct PlanDraft {
         changes.append(change)
     }
 
-    /// A node whose priority changes. After one that is too large no other is read: the writer would read as much again
-    /// for each.
+    /// A node whose priority changes; nil when it is too large.
     private mutating func standingNode(at path: TreePath) throws -> TreeNode? {
-        guard beforeBytesLeft > 0 else { return nil }
+        let bytesMax = min(Self.standingBytesMax, beforeBytesLeft)
+        guard bytesMax > 0 else { return nil }
         do {
-            let node = try NodeReader(reader, codec: codec).node(at: path, bytesMax: beforeBytesLeft)
+            let node = try NodeReader(reader, codec: codec).node(at: path, bytesMax: bytesMax)
             beforeBytesLeft = max(0, beforeBytesLeft - node.byteCount)
             return node.withPriority(nil)
         } catch TreeError.tooBig {
-            beforeBytesLeft = 0
+            beforeBytesLeft -= bytesMax
             return nil
         }
     }

@@ -1,4 +1,5 @@
 import HatoStorage
+import HatoTesting
 import Testing
 
 @Suite("Writing to a store")
@@ -201,6 +202,27 @@ struct WritingTests {
             #expect(seen.all == [["a=1", "d=1"], ["a=1", "d=1"]])
             #expect(try store.snapshot().rows() == ["a=1", "d=1", "f=1"])
             #expect(try store.commits(after: 0, limit: 10).map(\.version) == [1, 2, 3])
+        }
+    }
+
+    /// Also when a transaction reads what was written just before, so that it must be written out at once.
+    @Test(arguments: StoreWorld.allCases, [1, 3])
+    func aPublishedSnapshotShowsItsVersionAndNothingLater(world: StoreWorld, readsBetween: Int) async throws {
+        try await world.withStore { store, _ in
+            let wrong = Collected<String>()
+            let told = Collected<UInt64>()
+            store.observeCommits { group in
+                let (version, row) = (group.snapshot.version, (try? group.snapshot.text("v")) ?? nil)
+                if row != String(version) { wrong.append("\(version) shows \(row ?? "nothing")") }
+                told.append(version)
+            }
+            let writes = 2_000
+            for _ in 0..<writes {
+                store.submit({ $0.put("v", String($0.nextVersion)) }, completion: { _ in })
+                for _ in 0..<readsBetween { store.submit({ _ = try $0.rows() }, completion: { _ in }) }
+            }
+            try await eventually("all are told") { told.all.last == UInt64(writes) }
+            #expect(wrong.all == [])
         }
     }
 

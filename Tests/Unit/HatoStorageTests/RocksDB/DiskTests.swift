@@ -50,6 +50,36 @@ struct DiskTests {
         }
     }
 
+    /// A state that somebody asked for between the writes of a group is handed to RocksDB first: what fails there fails
+    /// for the group.
+    @Test func aDiskThatIsFullBeforeASnapshotFailsTheWholeGroup() async throws {
+        try await SmallDisk.with(megabytes: 16) { disk in
+            let store = try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            var random = SeededRandom(seed: 4)
+            var answered: UInt64 = 0
+            var isFull = false
+            while !isFull, answered < 10_000 {
+                let gate = try await Gate(holding: store)
+                let results = Collected<UInt64?>()
+                let noise = random.noise(bytes: 100_000)
+                let number = answered + 1
+                store.submit(
+                    { $0.put(bytes("k\(number)"), noise) }, completion: { results.append(try? $0.get().version) })
+                store.submitSnapshot(endsGroup: false) { results.append(try? $0.get().version) }
+                gate.open()
+                let found = try await results.first(2)
+                #expect(found[0] == found[1])
+                if let version = found[0] { answered = version } else { isFull = true }
+            }
+            #expect(isFull)
+            store.close()
+            try disk.remount("size=64m")
+            let again = try RocksDBStore.open(folder: disk.path("store"), options: .small)
+            #expect(again.version >= answered && answered > 0)
+            again.close()
+        }
+    }
+
     @Test func aReadOnlyFolderIsRefusedWithItsName() async throws {
         try await SmallDisk.with(megabytes: 16) { disk in
             let store = try RocksDBStore.open(folder: disk.path("store"), options: .small)
