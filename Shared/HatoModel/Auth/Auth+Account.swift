@@ -96,7 +96,6 @@ extension Auth.Account {
         public static let summary = "Changes the account of the caller"
         public static let access = Access.signedIn
         public static let effect = Effect.write
-        public static let isSlow = true
         public static var example: RPCExample<Self> {
             RPCExample(
                 Self(displayName: "マスオさん"),

@@ -12,7 +12,6 @@ extension Auth.Users {
         public static let summary = "Makes an account"
         public static let access = Access.administrator
         public static let effect = Effect.write
-        public static let isSlow = true
         public static var example: RPCExample<Self> {
             var request = Self()
             request.email = "masuo@example.com"
@@ -94,7 +93,6 @@ extension Auth.Users {
         public static let summary = "Changes an account"
         public static let access = Access.administrator
         public static let effect = Effect.write
-        public static let isSlow = true
         public static var example: RPCExample<Self> {
             var request = Self(uid: Auth.Account.example.uid)
             request.displayName = "マスオさん"

@@ -65,6 +65,15 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
+    /// The others keep the order of their connection: an update that hashes a password is not overtaken by the next.
+    @Test func onlySignUpSignInAndBackupAreSlow() async throws {
+        let bench = try await WireBench()
+        let document = try await bench.client.call(method: "rpc.discover")
+        let slow = (document["methods"]?.array ?? []).filter { $0["x-slow"] == true }.compactMap { $0["name"]?.string }
+        #expect(Set(slow) == ["auth.signUp", "auth.signIn", "auth.backup"])
+        await bench.stop()
+    }
+
     @Test func sessionOfASignUpIsGoodForCallsAndConnections() async throws {
         let bench = try await WireBench()
         let session = try await bench.client.call(

@@ -168,13 +168,13 @@ struct WritePlannerTests {
         #expect(try tree.text("/a/b/c") == "{\"\(key)\":1}")
     }
 
-    /// One large node ends the reading: an update may name thousands.
+    /// One that is large is told as a change of its priority alone.
     @Test func nodesWhosePrioritiesChangeAreToldAsFarAsTheyFit() throws {
         let tree = MemoryTree()
-        let large = JSONValue.string(String(repeating: "x", count: PlanDraft.beforeBytesMax))
+        let large = JSONValue.string(String(repeating: "x", count: PlanDraft.standingBytesMax))
         try tree.set("/", ["a": ["x": 1], "b": large, "c": 2, "d": ["e": ["f": 1]]])
         let plan = try tree.update("/", ["a/.priority": 1, "b/.priority": 1, "c/.priority": 1])
-        #expect(plan.changes.map(\.standing) == [try TreeNode(json: ["x": 1]), nil, nil])
+        #expect(plan.changes.map(\.standing) == [try TreeNode(json: ["x": 1]), nil, try TreeNode(json: 2)])
         // What else is written is told by its own changes.
         let both = try tree.update("/", ["d/.priority": 1, "d/e/.priority": 1, "c": 3])
         #expect(both.changes.map(\.standing) == [nil, try TreeNode(json: ["f": 1]), nil])
