@@ -63,7 +63,7 @@ public final class RocksDBStore: Store {
         copying = folder.copyingPath
         // Links in there keep tables on disk that compaction has replaced.
         Files.removeFolder(copying)
-        if folder.isNew { try folder.finishCreating() }
+        if folder.isNew { try folder.finishCreating() } else { try folder.raiseFormat() }
         try folder.startAnswering()
 
         self.database = database

@@ -4,6 +4,7 @@ import Synchronization
 /// The folder of one store, held by one process.
 ///
 /// - `format`: which layout this is, as text; written last when a store is created, read first when it is opened.
+///   In format 1 no row held several values.
 /// - `lock`: taken while the store is open.
 /// - `answered`: see `AnsweredFile`.
 /// - `service`: whose data it is, e.g. `messages`.
@@ -12,7 +13,7 @@ import Synchronization
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
 /// - `copying/`: the database as links while a backup is taken.
 final class StoreFolder: Sendable {
-    static let format = 1
+    static let format = 2
 
     let path: String
     /// Not created to its end yet.
@@ -69,13 +70,22 @@ final class StoreFolder: Sendable {
                 + "it was (its text is \"hato-store \(format)\" and a line break), or restore a backup")
     }
 
-    static func checkFormat(_ path: String) throws(StoreError) {
+    /// Throws when `path` names no format, or a newer one; else returns which.
+    @discardableResult
+    static func checkFormat(_ path: String) throws(StoreError) -> Int {
         let text = String(decoding: try Files.read(path), as: UTF8.self)
         let words = text.split(whereSeparator: \.isWhitespace)
         guard words.count == 2, words[0] == "hato-store", let found = Int(words[1]), found > 0 else {
             throw .corrupted("\(path) does not name the format of a store")
         }
         if found > format { throw .newerFormat(found: found, supported: format) }
+        return found
+    }
+
+    /// What is written from now on, earlier versions could not read.
+    func raiseFormat() throws(StoreError) {
+        let file = path + "/format"
+        if try Self.checkFormat(file) < Self.format { try Self.writeFormat(in: path) }
     }
 
     /// The highest version that may have been answered; 0 for a new store.

@@ -55,7 +55,8 @@ struct ExportPage {
         var writer = JSONWriter(capacity: 64 * min(rowsMax, 4_096))
         writer.beginArray()
         var (rowCount, end, isCut) = (0, End?.none, false)
-        try snapshot.scan(range, reverse: false) { key, value in
+        let tree = TreeRows(StoreTreeReader(snapshot), codec: database.codec)
+        try tree.scan(lower: range.lower, upper: range.upper, reverse: false) { key, value in
             if end != nil, rowCount >= rowsMax {
                 isCut = true
                 return .stop

@@ -9,13 +9,13 @@ import HatoRules
 /// there already, and is put again with the same key).
 public struct IndexBuilder {
     private let definition: IndexDefinition
-    private let reader: any TreeReader
+    private let reader: TreeRows
     private let codec: TreeKeyCodec
     private let indexCodec: IndexKeyCodec
 
     public init(_ definition: IndexDefinition, reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec) {
         self.definition = definition
-        self.reader = reader
+        self.reader = TreeRows(reader, codec: codec)
         self.codec = codec
         self.indexCodec = indexCodec
     }

@@ -39,7 +39,7 @@ public struct StoredData: RulesData {
     private func hasAnything(at path: TreePath) throws -> Bool {
         // Rules mostly ask for leaves (`members/uid`), and looking one up costs less than beginning a scan.
         let key = nodes.codec.key(of: path)
-        if try nodes.reader.get(key.span) != nil { return true }
+        if try nodes.reader.holds(key.span) { return true }
         return try hasRow(below: key)
     }
 

@@ -20,7 +20,9 @@ public struct PlanBasis: Sendable {
     /// … and the first that does not.
     private var remaining: Set<TreePath> = []
 
-    init(_ targets: [TreePath], _ changes: [PathChange]) {
+    /// - Parameter unpacked: the nodes whose rows the plan replaces as it found them.
+    init(_ targets: [TreePath], _ changes: [PathChange], unpacked: some Sequence<TreePath>) {
+        places.formUnion(unpacked)
         for target in targets {
             let node = target.node
             places.insert(node)

@@ -58,6 +58,8 @@ struct LocatedNode {
     var existedDepth: Int
     /// The depth of the ancestor that is a leaf.
     var leafDepth: Int?
+    /// The depth of the ancestor that is kept in one row.
+    var packedDepth: Int?
 }
 
 extension PlanDraft {
@@ -69,12 +71,31 @@ extension PlanDraft {
     /// before is looked up first, else the node itself with the row behind it. A memory of parents spares a push even
     /// that.
     func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
+        if isNew, place.path.depth > 0, let memory, try isFree(place, memory) {
+            return LocatedNode(existedDepth: place.path.depth - 1)
+        }
+        var located = try look(for: place, isNew: isNew)
+        located.packedDepth = try packedDepth(above: place, located)
+        return located
+    }
+
+    /// The depth of the packed node that the place lies in. It is there and holds leaves alone: so it is the deepest node
+    /// on the path that is there, or its parent when that is a leaf.
+    private func packedDepth(above place: PlacedPath, _ located: LocatedNode) throws -> Int? {
+        var depth = located.existedDepth
+        if let leafDepth = located.leafDepth {
+            depth = leafDepth - 1
+        } else if depth == place.path.depth {
+            guard located.rowCount == 1 else { return nil }
+            depth -= 1
+        }
+        guard depth >= 0 else { return nil }
+        return try reader.packed(at: place.key.span.extracting(0..<place.ends[depth])) == nil ? nil : depth
+    }
+
+    private func look(for place: PlacedPath, isNew: Bool) throws -> LocatedNode {
         var located = LocatedNode(existedDepth: 0)
         if isNew, place.path.depth > 0 {
-            if let memory, try isFree(place, memory) {
-                located.existedDepth = place.path.depth - 1
-                return located
-            }
             if try !lookBefore(place, &located) { return located }
             if located.existedDepth < place.path.depth {
                 try lookBehind(place, &located)
@@ -104,7 +125,10 @@ extension PlanDraft {
             last = row.extracting(parent..<end).withUnsafeBufferPointer { Array($0) }
             return .stop
         }
-        guard let last, last.lexicographicallyPrecedes(place.component(place.path.depth - 1)) else { return false }
+        // What is put into a packed node takes it apart.
+        guard let last, last.lexicographicallyPrecedes(place.component(place.path.depth - 1)),
+            try reader.packed(at: place.key.span.extracting(0..<parent)) == nil
+        else { return false }
         memory.remember(last, inParentOf: place)
         return true
     }

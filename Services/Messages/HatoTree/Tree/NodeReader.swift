@@ -2,11 +2,15 @@ public import HatoModel
 
 /// Reads nodes of one database from its rows, each with one range scan.
 public struct NodeReader {
-    let reader: any TreeReader
+    let reader: TreeRows
     let codec: TreeKeyCodec
 
     public init(_ reader: any TreeReader, codec: TreeKeyCodec) {
-        self.reader = reader
+        self.init(TreeRows(reader, codec: codec), codec: codec)
+    }
+
+    init(_ rows: TreeRows, codec: TreeKeyCodec) {
+        reader = rows
         self.codec = codec
     }
 

@@ -11,7 +11,7 @@ struct PlanDraft {
     /// A node whose priority alone changes is told whole if it is no larger: reordering a list must not cost its contents.
     static let standingBytesMax = 16 * 1024
 
-    let reader: any TreeReader
+    let reader: TreeRows
     let codec: TreeKeyCodec
     let memory: ParentMemory?
     var rows = RowBatch()
@@ -28,11 +28,14 @@ struct PlanDraft {
     /// The keys of the leaves that became objects and are told of.
     private var replacedLeaves: Set<[UInt8]> = []
 
+    /// The packed nodes that were taken apart, as a part of them is written: by the keys of their rows.
+    private(set) var unpacked: [[UInt8]: TreePath] = [:]
+
     /// The key of a node that was not there, and what a place in it is located as.
     private var absent: (key: [UInt8], located: LocatedNode)?
 
     init(reader: any TreeReader, codec: TreeKeyCodec, memory: ParentMemory?) {
-        self.reader = reader
+        self.reader = TreeRows(reader, codec: codec)
         self.codec = codec
         self.memory = memory
     }
@@ -97,6 +100,7 @@ struct PlanDraft {
         } else {
             skeleton = try NodeReader(reader, codec: codec).skeleton(at: place.path, &skeletons)
         }
+        if let depth = located.packedDepth { try unpack(place.ancestor(depth), place.path.prefix(depth)) }
         if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
         if memory != nil { places.append(place) }
         key = place.key
@@ -128,7 +132,7 @@ struct PlanDraft {
         if let before = located.before {
             let mark = rows.mark
             var deletes = PlanDraft.singleDeletesMax
-            if replace(before, with: after, deletes: &deletes) { return }
+            if try replace(before, with: after, deletes: &deletes) { return }
             rows.truncate(to: mark)
             key = place.key
         } else if located.rowCount <= PlanDraft.singleDeletesMax {
@@ -143,7 +147,7 @@ struct PlanDraft {
     private mutating func deleteEachRow(of place: PlacedPath) throws {
         var batch = rows
         rows = RowBatch()
-        try reader.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, _ in
+        try reader.stored.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, _ in
             batch.delete(row)
             return .next
         }
@@ -158,13 +162,18 @@ struct PlanDraft {
             rows.put(key, leaf)
             putPriority(priority)
         case .object(let children, let priority):
+            if priority == nil, rows.put(key, packing: children) { return }
             putPriority(priority)
             for child in children { atChild(child.key) { $0.put(child.node) } }
         }
     }
 
     /// Writes only the rows that differ; false when that takes more than `deletes` deletions.
-    private mutating func replace(_ before: TreeNode, with after: TreeNode, deletes: inout Int) -> Bool {
+    private mutating func replace(_ before: TreeNode, with after: TreeNode, deletes: inout Int) throws -> Bool {
+        if before.canBePacked, try reader.packed(at: key.span) != nil {
+            replacePacked(with: after, &deletes)
+            return deletes >= 0
+        }
         if before.leaf != after.leaf {
             if let leaf = after.leaf { rows.put(key, leaf) } else { delete(&deletes) }
         }
@@ -179,15 +188,15 @@ struct PlanDraft {
             if order < 0 {
                 let child = old[oldIndex]
                 var fits = true
-                atChild(child.key) { fits = $0.replace(child.node, with: .empty, deletes: &deletes) }
+                try atChild(child.key) { fits = try $0.replace(child.node, with: .empty, deletes: &deletes) }
                 if !fits { return false }
             } else if order > 0 {
                 let child = new[newIndex]
                 atChild(child.key) { $0.put(child.node) }
             } else if old[oldIndex].node != new[newIndex].node {
                 var fits = true
-                atChild(old[oldIndex].key) {
-                    fits = $0.replace(old[oldIndex].node, with: new[newIndex].node, deletes: &deletes)
+                try atChild(old[oldIndex].key) {
+                    fits = try $0.replace(old[oldIndex].node, with: new[newIndex].node, deletes: &deletes)
                 }
                 if !fits { return false }
             }
@@ -204,11 +213,33 @@ struct PlanDraft {
         return KeyOrder.compare(old[oldIndex].key.text, new[newIndex].key.text)
     }
 
-    private mutating func atChild(_ child: TreeKey, _ body: (inout PlanDraft) -> Void) {
+    private mutating func atChild(_ child: TreeKey, _ body: (inout PlanDraft) throws -> Void) rethrows {
         let end = key.count
         TreeKeyCodec.append(child, to: &key)
-        body(&self)
+        try body(&self)
         key.removeLast(key.count - end)
+    }
+
+    // MARK: Packed nodes
+
+    /// Writes what comes instead of a node that is one row.
+    private mutating func replacePacked(with after: TreeNode, _ deletes: inout Int) {
+        if case .object(let children, nil) = after, rows.put(key, packing: children) { return }
+        // A leaf takes the same row.
+        if after.leaf == nil { delete(&deletes) }
+        put(after)
+    }
+
+    /// Gives the leaves of a packed node rows of their own; what is written in it comes behind.
+    private mutating func unpack(_ node: [UInt8], _ path: TreePath) throws {
+        guard unpacked[node] == nil, let value = try reader.packed(at: node.span) else { return }
+        unpacked[node] = path
+        rows.delete(node)
+        var end = 1
+        while let leaf = try PackedNode.next(in: value.span, after: &end) {
+            let key = node + value[leaf.key]
+            rows.put(key.span, value.span.extracting(leaf.value))
+        }
     }
 
     private mutating func delete(_ deletes: inout Int) {
@@ -261,6 +292,9 @@ struct PlanDraft {
         let before = try NodeReader(reader, codec: codec).priority(at: path)
         let after = target.node.leaf.flatMap(TreePriority.init)
         guard before != after else { return }
+        // A priority has a row of its own, and so has then what it belongs to.
+        try unpack(node, path)
+        if let parent = path.parent { try unpack(codec.key(of: parent), parent) }
         key = node
         var deletes = 1
         if after != nil { putPriority(after) } else { deletePriority(&deletes) }

@@ -63,6 +63,19 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
     }
 
+    /// Puts a node as one row; false where it is kept in several.
+    mutating func put(_ key: [UInt8], packing children: TreeChildren) -> Bool {
+        let start = bytes.count
+        bytes.append(contentsOf: key)
+        let middle = bytes.count
+        guard PackedNode.append(children, to: &bytes) else {
+            bytes.removeLast(bytes.count - start)
+            return false
+        }
+        operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
+        return true
+    }
+
     mutating func delete(_ key: some Collection<UInt8>) {
         let start = bytes.count
         bytes.append(contentsOf: key)

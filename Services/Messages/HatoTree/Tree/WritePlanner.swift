@@ -70,7 +70,7 @@ public struct WritePlanner: Sendable {
 
     private func appendIndexRows(_ draft: inout PlanDraft) throws {
         guard !draft.changes.isEmpty else { return }
-        let write = IndexedWrite(changes: draft.changes, reader: draft.reader, codec: codec)
+        let write = IndexedWrite(changes: draft.changes, reader: draft.reader.stored, codec: codec)
         try indexes.appendRows(for: write, to: &draft.rows)
     }
 
@@ -225,7 +225,9 @@ extension WritePlanner {
         var etag: StoredEtag?
         if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation, reader) }
         return AheadPlan(
-            plan: plan(draft, resolved), basis: PlanBasis(targets.map(\.path), draft.changes), storedEtag: etag)
+            plan: plan(draft, resolved),
+            basis: PlanBasis(targets.map(\.path), draft.changes, unpacked: draft.unpacked.values),
+            storedEtag: etag)
     }
 
     /// In the turn of a write that was planned ahead, when nothing it rests on has changed: checks its condition.

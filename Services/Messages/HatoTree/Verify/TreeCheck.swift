@@ -17,7 +17,8 @@ public struct RowFinding {
 }
 
 /// Checks the rows of one tree by themselves: each has a key and a value that a write could have made, no value has
-/// children, no priority is without its node, and each priority has its row in the automatic index.
+/// children, nothing else is kept of a node that is one row, no priority is without its node, and each priority has its
+/// row in the automatic index.
 public struct TreeCheck {
     private let reader: any TreeReader
     private let codec: TreeKeyCodec
@@ -39,6 +40,8 @@ public struct TreeCheck {
     private struct Passed {
         /// The key of the last leaf.
         var leaf: [UInt8]?
+        /// The key of the last node that is one row.
+        var packed: [UInt8]?
         /// A priority whose node has not been seen yet; the bytes are its node's key.
         var priority: (node: [UInt8], path: TreePath)?
         var priorities = 0
@@ -53,11 +56,41 @@ public struct TreeCheck {
             lower: codec.prefix, upper: TreeKeyCodec.upperBound(of: codec.prefix), reverse: false
         ) { row, value in
             try advance()
-            try check(row, value, &passed)
+            if PackedNode.isPacked(value) {
+                try checkPacked(row, value, &passed)
+            } else {
+                try check(row, value, &passed)
+                checkIsApart(row, &passed)
+            }
             return .next
         }
         settlePriority(&passed, before: nil)
         return passed.priorities
+    }
+
+    /// Checks the leaves of a node that is one row like rows of their own.
+    private func checkPacked(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {
+        checkIsApart(row, &passed)
+        let node = row.withUnsafeBufferPointer { Array($0) }
+        passed.packed = node
+        guard let leaves = try? PackedNode.leaves(in: value) else {
+            return report(RowFinding("the values of the node cannot be read", path: codec.path(of: row)))
+        }
+        var last: [UInt8] = []
+        for leaf in leaves {
+            let key = value.extracting(leaf.key).withUnsafeBufferPointer { Array($0) }
+            if !last.lexicographicallyPrecedes(key) {
+                report(RowFinding("the values of the node are out of order", path: codec.path(of: row)))
+            }
+            last = key
+            try check((node + key).span, value.extracting(leaf.value), &passed)
+        }
+    }
+
+    /// No row but its own may belong to a node that is one row.
+    private func checkIsApart(_ row: Span<UInt8>, _ passed: inout Passed) {
+        guard let packed = passed.packed, row.begins(with: packed.span) else { return }
+        report(RowFinding("there is a row of a node that is one row", path: codec.path(of: row)))
     }
 
     private func check(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {

@@ -76,13 +76,26 @@ struct OpeningTests {
     @Test func aFolderOfANewerFormatIsRefusedUntouched() async throws {
         try await TemporaryFolder.with { folder in
             try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
-            try Data("hato-store 2\n".utf8).write(to: URL(fileURLWithPath: folder.path("store/format")))
+            try Data("hato-store 3\n".utf8).write(to: URL(fileURLWithPath: folder.path("store/format")))
             let before = try FileManager.default.contentsOfDirectory(atPath: folder.path("store/rocksdb")).sorted()
-            #expect(throws: StoreError.newerFormat(found: 2, supported: 1)) {
+            #expect(throws: StoreError.newerFormat(found: 3, supported: 2)) {
                 try RocksDBStore.open(folder: folder.path("store"), options: .small)
             }
             #expect(
                 try FileManager.default.contentsOfDirectory(atPath: folder.path("store/rocksdb")).sorted() == before)
+        }
+    }
+
+    @Test func aFolderOfAnOlderFormatIsOfThisOneOnceItWasOpened() async throws {
+        try await TemporaryFolder.with { folder in
+            let first = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+            #expect(try await first.put(["a": "1"]) == 1)
+            first.close()
+            try Data("hato-store 1\n".utf8).write(to: URL(fileURLWithPath: folder.path("store/format")))
+            let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
+            #expect(try again.snapshot().rows().count == 1)
+            again.close()
+            #expect(try String(contentsOfFile: folder.path("store/format"), encoding: .utf8) == "hato-store 2\n")
         }
     }
 
@@ -117,7 +130,7 @@ struct OpeningTests {
             let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             #expect(try await again.put(["a": "1"]) == 1)
             again.close()
-            #expect(try String(contentsOfFile: folder.path("store/format"), encoding: .utf8) == "hato-store 1\n")
+            #expect(try String(contentsOfFile: folder.path("store/format"), encoding: .utf8) == "hato-store 2\n")
         }
     }
 

@@ -47,7 +47,7 @@ import Testing
         var writer = JSONWriter()
         try runner.write(places, at: path, .plain, to: &writer)
         #expect(rows.scans == before + 1)
-        #expect(rows.read == 30 + 60)
+        #expect(rows.read == 30 + 30)
     }
 
     @Test func resultThatIsTooBigIsFoundOutEarly() throws {

@@ -11,6 +11,7 @@ struct RandomModelTests {
         var run = RandomRun(seed: seed)
         for step in 0..<20_000 {
             try run.step()
+            if step % 20 == 0 { try run.checkRows() }
             if !run.problems.isEmpty {
                 Issue.record("seed \(seed), step \(step): \(run.problems.joined(separator: "\n"))")
                 return
@@ -45,6 +46,17 @@ private struct RandomRun {
         if plan.isEmpty, !plan.rows.isEmpty { problems.append("rows without a change by \(mutation)") }
         try compareReads(mutation)
         try compareChanges(plan, before)
+    }
+
+    /// Whether the rows are such as a check of the store accepts.
+    mutating func checkRows() throws {
+        var findings: [String] = []
+        // No index of priorities is kept here.
+        let check = TreeCheck(tree.rows, codec: tree.codec, indexCodec: IndexKeyCodec(prefix: [9])) { finding in
+            if !finding.isOfIndex { findings.append("\(finding.problem) at \(finding.path?.description ?? "?")") }
+        }
+        _ = try check.run {}
+        problems += findings
     }
 
     /// Makes a write and does it to the naive tree.

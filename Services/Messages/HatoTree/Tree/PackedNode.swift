@@ -1,0 +1,112 @@
+import HatoModel
+
+/// A node whose children are a few small leaves, kept in one row: most of what is written to a chat are such nodes, and
+/// the work of a write, of a compaction and of a read grows with the number of rows.
+///
+/// The row stands where the node's own leaf would, and is the only row of the node. Its value is the tag, then for each
+/// child in order: the key as `TreeKeyCodec` writes it, the number of bytes of its value (1 byte, or 2 with the high bit
+/// set), and the value as `TreeLeafCodec` writes it. Who reads sees the rows of the leaves (`TreeRows`). A node is packed
+/// only when it is written as a whole; a write to a part of it takes it apart for good, so that what changes piece by
+/// piece is never written as a whole again for it.
+enum PackedNode {
+    /// No tag of `TreeLeafCodec`.
+    static let tag: UInt8 = 4
+
+    private static let childrenMin = 2
+    /// Who asks for one leaf looks through all of them.
+    private static let childrenMax = 32
+    /// Bytes of the whole value.
+    private static let bytesMax = 2_048
+
+    static func isPacked(_ value: Span<UInt8>) -> Bool { value.count > 0 && value[0] == tag }
+
+    /// Appends the value of the row; false, and nothing appended, for children that are kept in rows of their own.
+    static func append(_ children: TreeChildren, to bytes: inout [UInt8]) -> Bool {
+        guard (childrenMin...childrenMax).contains(children.count) else { return false }
+        let start = bytes.count
+        bytes.append(tag)
+        var last = bytes.count..<bytes.count
+        for child in children {
+            guard case .leaf(let leaf, nil) = child.node,
+                bytes.count - start + child.key.text.utf8.count + leaf.rowByteCount <= bytesMax
+            else {
+                bytes.removeLast(bytes.count - start)
+                return false
+            }
+            let key = bytes.count
+            TreeKeyCodec.append(child.key, to: &bytes)
+            // Scans rely on it.
+            guard bytes[last].lexicographicallyPrecedes(bytes[key...]) else {
+                bytes.removeLast(bytes.count - start)
+                return false
+            }
+            last = key..<bytes.count
+            append(count: leaf.rowByteCount, to: &bytes)
+            TreeLeafCodec.append(leaf, to: &bytes)
+        }
+        return true
+    }
+
+    /// Whether children as these may be kept in one row; whether they are, the row tells.
+    fileprivate static func mayHold(_ children: TreeChildren) -> Bool {
+        guard (childrenMin...childrenMax).contains(children.count) else { return false }
+        return children.allSatisfy { child in
+            if case .leaf(_, nil) = child.node { true } else { false }
+        }
+    }
+
+    private static func append(count: Int, to bytes: inout [UInt8]) {
+        if count >= 0x80 { bytes.append(0x80 | UInt8(truncatingIfNeeded: count >> 8)) }
+        bytes.append(UInt8(truncatingIfNeeded: count))
+    }
+
+    /// Where a leaf stands in the value of a row.
+    struct Leaf {
+        var key: Range<Int>
+        var value: Range<Int>
+    }
+
+    /// The leaf behind the one that ends at `end`, nil behind the last; `end` begins as 1.
+    static func next(in value: Span<UInt8>, after end: inout Int) throws(TreeError) -> Leaf? {
+        guard end < value.count else { return nil }
+        guard let keyEnd = TreeKeyCodec.endOfKey(in: value, from: end), keyEnd < value.count else { throw damage }
+        var start = keyEnd + 1
+        var count = Int(value[keyEnd])
+        if count >= 0x80 {
+            guard start < value.count else { throw damage }
+            count = (count & 0x7F) << 8 | Int(value[start])
+            start += 1
+        }
+        guard count > 0, value.count - start >= count else { throw damage }
+        let leaf = Leaf(key: end..<keyEnd, value: start..<start + count)
+        end = start + count
+        return leaf
+    }
+
+    static func leaves(in value: Span<UInt8>) throws(TreeError) -> [Leaf] {
+        var leaves: [Leaf] = []
+        var end = 1
+        while let leaf = try next(in: value, after: &end) { leaves.append(leaf) }
+        return leaves
+    }
+
+    private static let damage = TreeError.corrupted("a row of several leaves that cannot be read")
+}
+
+extension TreeNode {
+    /// Whether a stored node that looks like this may be one row.
+    var canBePacked: Bool {
+        if case .object(let children, nil) = self { PackedNode.mayHold(children) } else { false }
+    }
+}
+
+extension TreeLeaf {
+    /// How many bytes `TreeLeafCodec` writes.
+    fileprivate var rowByteCount: Int {
+        switch self {
+        case .bool: 1
+        case .number: 9
+        case .string(let text): 1 + text.utf8.count
+        }
+    }
+}

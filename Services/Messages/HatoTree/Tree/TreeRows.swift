@@ -1,0 +1,264 @@
+/// The rows of a tree as everything else reads them: one for each leaf and each priority, also where a node is kept in
+/// one row (`PackedNode`). Rows that are not of the tree, as those of indexes, are left as they are.
+public final class TreeRows: TreeReader {
+    /// The rows as they are kept.
+    let stored: any TreeReader
+    private let prefix: [UInt8]
+
+    public init(_ stored: any TreeReader, codec: TreeKeyCodec) {
+        self.stored = stored
+        prefix = codec.prefix
+    }
+
+    /// The value of the row that the node with this key is packed in, if it is.
+    func packed(at key: Span<UInt8>) throws -> [UInt8]? {
+        guard let value = try stored.get(key), PackedNode.isPacked(value.span) else { return nil }
+        return value
+    }
+
+    public func get(_ key: Span<UInt8>) throws -> [UInt8]? {
+        if let value = try stored.get(key) { return isOfTree(key) && PackedNode.isPacked(value.span) ? nil : value }
+        return try packedLeaf(key)
+    }
+
+    /// Whether there is a leaf, or a node that is packed.
+    func holds(_ key: Span<UInt8>) throws -> Bool {
+        if try stored.get(key) != nil { return true }
+        return try packedLeaf(key) != nil
+    }
+
+    private func packedLeaf(_ key: Span<UInt8>) throws -> [UInt8]? {
+        guard isOfTree(key), let parent = parentEnd(of: key), let value = try packed(at: key.extracting(0..<parent))
+        else { return nil }
+        let name = key.extracting(parent..<key.count)
+        var end = 1
+        while let leaf = try PackedNode.next(in: value.span, after: &end) {
+            guard value.span.extracting(leaf.key).isEqual(to: name) else { continue }
+            return Array(value[leaf.value])
+        }
+        return nil
+    }
+
+    public func scan(
+        lower: [UInt8], upper: [UInt8]?, reverse: Bool,
+        _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        guard isOfTree(lower.span) else {
+            return try stored.scan(lower: lower, upper: upper, reverse: reverse, visit)
+        }
+        if reverse {
+            try scanBackwards(lower, upper, visit)
+        } else {
+            try scanForwards(lower, upper, visit)
+        }
+    }
+
+    // MARK: Forwards
+
+    /// Besides the rows from `lower` on, those of a packed node may be wanted whose row stands before it. Such a node is
+    /// the last row before `lower`, as nothing else is kept of it; and when a row shares more with `lower` than that
+    /// node's key, there is no such node. The same holds wherever a seek leads.
+    private func scanForwards(
+        _ lower: [UInt8], _ upper: [UInt8]?, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        var leaves = PackedLeaves(lower: lower, upper: upper)
+        /// So many bytes of where the scan begins, or goes on, are known to lead through nodes that are not packed.
+        var known: Int? = 0
+        var isStopped = false
+        func end(_ step: TreeScanStep, at row: Span<UInt8>) -> TreeScanStep {
+            if case .stop = step { isStopped = true }
+            guard case .seek(let target) = step else { return step }
+            leaves.lower = target
+            known = Self.shared(target.span, row)
+            return step
+        }
+        try stored.scan(lower: lower, upper: upper, reverse: false) { row, value in
+            if let before = known {
+                known = nil
+                let shared = max(before, Self.shared(leaves.lower.span, row))
+                if let packed = try self.packedAbove(leaves.lower, knownTo: shared) {
+                    switch try leaves.visit(packed.key.span, packed.value.span, visit) {
+                    case .next: break
+                    case .stop: return end(.stop, at: row)
+                    case .seek(let target):
+                        if target.span.isBehind(row) {
+                            // The row itself may be the packed node that the target lies in.
+                            known = 0
+                            return .seek(target)
+                        }
+                    }
+                }
+            }
+            guard PackedNode.isPacked(value) else { return end(try visit(row, value), at: row) }
+            return end(try leaves.visit(row, value, visit), at: row)
+        }
+        guard !isStopped, let known, let packed = try packedAbove(leaves.lower, knownTo: known) else { return }
+        _ = try leaves.visit(packed.key.span, packed.value.span, visit)
+    }
+
+    /// The packed node above `place`, if there is one.
+    ///
+    /// - Parameter count: so many bytes of `place` lead through nodes that are not packed.
+    private func packedAbove(_ place: [UInt8], knownTo count: Int) throws -> (key: [UInt8], value: [UInt8])? {
+        guard hasNode(above: place.span, behind: count) else { return nil }
+        var packed: (key: [UInt8], value: [UInt8])?
+        try stored.scan(lower: prefix, upper: place, reverse: true) { row, value in
+            if PackedNode.isPacked(value), place.span.begins(with: row) { packed = (row.copied, value.copied) }
+            return .stop
+        }
+        return packed
+    }
+
+    // MARK: Backwards
+
+    private func scanBackwards(
+        _ lower: [UInt8], _ upper: [UInt8]?, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        var leaves = PackedLeaves(lower: lower, upper: upper)
+        var known = 0
+        var isStopped = false
+        func end(_ step: TreeScanStep) -> TreeScanStep {
+            switch step {
+            case .next: break
+            case .stop: isStopped = true
+            case .seek(let target): leaves.last = target
+            }
+            return step
+        }
+        try stored.scan(lower: lower, upper: upper, reverse: true) { row, value in
+            known = max(known, Self.shared(lower.span, row))
+            guard PackedNode.isPacked(value) else { return end(try visit(row, value)) }
+            return end(try leaves.visitBackwards(row, value, visit))
+        }
+        guard !isStopped, let packed = try packedAbove(lower, knownTo: known) else { return }
+        _ = try leaves.visitBackwards(packed.key.span, packed.value.span, visit)
+    }
+
+    // MARK: Keys
+
+    private func isOfTree(_ key: Span<UInt8>) -> Bool {
+        let prefix = prefix
+        return key.begins(with: prefix.span)
+    }
+
+    /// Where the key of the parent of a node ends; nil for the root, a priority, and what is no key of a row.
+    private func parentEnd(of key: Span<UInt8>) -> Int? {
+        var start = prefix.count
+        while start < key.count, key[start] != TreeKeyCodec.priorityMark,
+            let end = TreeKeyCodec.endOfKey(in: key, from: start)
+        {
+            if end == key.count { return start }
+            start = end
+        }
+        return nil
+    }
+
+    /// Whether a node's key is a true beginning of `place` with more than `count` bytes.
+    private func hasNode(above place: Span<UInt8>, behind count: Int) -> Bool {
+        var end = prefix.count
+        while end < place.count {
+            if end > count { return true }
+            guard place[end] != TreeKeyCodec.priorityMark, let next = TreeKeyCodec.endOfKey(in: place, from: end) else {
+                return false
+            }
+            end = next
+        }
+        return false
+    }
+
+    private static func shared(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
+        let limit = min(left.count, right.count)
+        var index = 0
+        while index < limit, left[index] == right[index] { index += 1 }
+        return index
+    }
+}
+
+/// The part of a scan that lies in packed nodes.
+private struct PackedLeaves {
+    /// Included: where the scan begins, or where a seek led.
+    var lower: [UInt8]
+    /// Excluded.
+    let upper: [UInt8]?
+    /// Backwards: where a seek led, included.
+    var last: [UInt8]?
+    /// The key of the leaf that is visited.
+    private var key: [UInt8] = []
+
+    init(lower: [UInt8], upper: [UInt8]?) {
+        self.lower = lower
+        self.upper = upper
+    }
+
+    /// How to go on behind the row; a seek leads behind it.
+    mutating func visit(
+        _ row: Span<UInt8>, _ value: Span<UInt8>, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws -> TreeScanStep {
+        begin(row)
+        var isSeeking = false
+        var end = 1
+        while let leaf = try PackedNode.next(in: value, after: &end) {
+            place(value.extracting(leaf.key), behind: row.count)
+            if lower.span.isBehind(key.span) { continue }
+            if let upper, !upper.span.isBehind(key.span) { return .stop }
+            isSeeking = false
+            switch try visit(key.span, value.extracting(leaf.value)) {
+            case .next: break
+            case .stop: return .stop
+            case .seek(let target):
+                lower = target
+                isSeeking = true
+            }
+        }
+        return isSeeking ? .seek(lower) : .next
+    }
+
+    mutating func visitBackwards(
+        _ row: Span<UInt8>, _ value: Span<UInt8>, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws -> TreeScanStep {
+        begin(row)
+        var target: [UInt8]?
+        for leaf in try PackedNode.leaves(in: value).reversed() {
+            place(value.extracting(leaf.key), behind: row.count)
+            if let last, key.span.isBehind(last.span) { continue }
+            if let upper, !upper.span.isBehind(key.span) { continue }
+            if lower.span.isBehind(key.span) { return .stop }
+            target = nil
+            switch try visit(key.span, value.extracting(leaf.value)) {
+            case .next: break
+            case .stop: return .stop
+            case .seek(let place):
+                last = place
+                target = place
+            }
+        }
+        // A seek that ends in this node, before its first leaf, goes on at the row before.
+        if let target, row.isBehind(target.span) { return .seek(target) }
+        return .next
+    }
+
+    private mutating func begin(_ row: Span<UInt8>) {
+        key.removeAll(keepingCapacity: true)
+        row.withUnsafeBufferPointer { key.append(contentsOf: $0) }
+    }
+
+    private mutating func place(_ name: Span<UInt8>, behind count: Int) {
+        key.removeLast(key.count - count)
+        name.withUnsafeBufferPointer { key.append(contentsOf: $0) }
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate var copied: [UInt8] { withUnsafeBufferPointer { Array($0) } }
+
+    /// Whether it comes after `other` in the order of rows.
+    fileprivate func isBehind(_ other: Span<UInt8>) -> Bool {
+        let limit = Swift.min(count, other.count)
+        var index = 0
+        while index < limit {
+            if self[index] != other[index] { return self[index] > other[index] }
+            index += 1
+        }
+        return count > other.count
+    }
+}
