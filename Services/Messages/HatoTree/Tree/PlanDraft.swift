@@ -115,10 +115,11 @@ struct PlanDraft {
 
     /// A leaf that becomes an object by what is written below it, once for all that is.
     private mutating func replacedLeaf(_ place: PlacedPath, depth: Int) throws -> TreeNode? {
-        guard replacedLeaves.insert(place.ancestor(depth)).inserted,
-            let leaf = try NodeReader(reader, codec: codec).leaf(at: place.path.prefix(depth))
-        else { return nil }
-        let node = TreeNode.leaf(leaf)
+        let (nodes, path) = (NodeReader(reader, codec: codec), place.path.prefix(depth))
+        guard replacedLeaves.insert(place.ancestor(depth)).inserted, let leaf = try nodes.leaf(at: path) else {
+            return nil
+        }
+        let node = TreeNode.leaf(leaf, priority: try nodes.priority(at: path))
         guard node.byteCount <= beforeBytesLeft else { return nil }
         beforeBytesLeft -= node.byteCount
         return node

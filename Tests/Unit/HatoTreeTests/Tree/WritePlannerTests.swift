@@ -161,7 +161,7 @@ struct WritePlannerTests {
         let plan = try tree.set("/a/b/c", 1)
         #expect(plan.changes[0].replacedLeafDepth == 1)
         #expect(plan.changes[0].existedDepth == 1)
-        #expect(plan.changes[0].standing == .leaf(.number(5)))
+        #expect(plan.changes[0].standing == .leaf(.number(5), priority: .number(7)))
         #expect(try tree.text("/", .export) == #"{"a":{".priority":7,"b":{"c":1}}}"#)
         let push = try tree.apply(.push(1, at: TreePath("/a/b/c"), key: key))
         #expect(push.changes[0].replacedLeafDepth == 3)
