@@ -151,6 +151,37 @@ import Testing
         }
     }
 
+    @Test func patternOfTheRootTellsWhenTheTreeBeginsAndEnds() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let pattern = try FeedPattern("/")
+            var feed = FeedReader(try await client.subscribe(Messages.Follow(patterns: [pattern])))
+            let version = try await client.call(Messages.Set(path: "/a/x", value: 1)).version
+            _ = try await client.call(Messages.Set(path: "/b", value: 2))
+            _ = try await client.call(Messages.Remove(path: "/a/x"))
+            _ = try await client.call(Messages.Update(path: "/", values: ["b": nil, "c": 3]))
+            _ = try await client.call(Messages.Remove(path: "/c"))
+            _ = try await client.call(Messages.Update(path: "/", values: [".priority": 1, "a/x": 1, "b": 2]))
+            _ = try await client.call(Messages.Update(path: "/", values: ["a/x": nil, "b": nil]))
+            _ = try await client.call(Messages.Push(path: "/", value: "first"))
+            _ = try await client.call(Messages.Set(path: "/", value: "leaf"))
+            _ = try await client.call(Messages.Set(path: "/below", value: true))
+            _ = try await client.call(Messages.Set(path: "/", value: nil))
+            var later = FeedReader(
+                try await client.subscribe(Messages.Follow(after: version - 1, patterns: [pattern])))
+            let types: [Messages.Change.EntryType] = [
+                .created, .updated, .updated, .updated, .deleted, .created, .deleted, .created, .updated, .updated,
+                .deleted,
+            ]
+            for (index, type) in types.enumerated() {
+                for change in [try await feed.next(), try await later.next()] {
+                    #expect(change.changes.map(\.path) == ["/"], "change \(index)")
+                    #expect(change.changes.first?.type == type, "change \(index)")
+                }
+            }
+        }
+    }
+
     @Test func followerResumesWhereItWas() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

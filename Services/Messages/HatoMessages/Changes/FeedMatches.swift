@@ -78,8 +78,12 @@ struct FeedMatches {
         append(
             Match(
                 path: path, parameters: parameters, before: known.before, after: known.after,
-                type: change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated,
-                isPartial: !isWhole))
+                type: Self.kind(of: change, below: depth), isPartial: !isWhole))
+    }
+
+    private static func kind(of change: PathChange, below depth: Int) -> Messages.Change.EntryType {
+        if depth == 0, change.rootCameOrWent { return change.after?.isEmpty == true ? .deleted : .created }
+        return change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated
     }
 
     /// What is known of a node before and after a commit; nil where something was too large to keep.

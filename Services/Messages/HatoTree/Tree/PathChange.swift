@@ -24,6 +24,10 @@ public struct PathChange: Sendable, Hashable {
     /// nothing else of that was written; of the first change below a replaced leaf, that leaf with its priority. Nil when
     /// it was too large to keep, too; records before format 3 know nothing.
     public var standing: TreeNode?
+    /// Whether the write below the root, or one beside it in the same commit, made the first node of the tree or took the
+    /// last. The depths do not tell: the root is not counted, so they are 0 whether it was there or not. Records of
+    /// earlier versions know nothing.
+    public var rootCameOrWent = false
 
     public init(
         path: TreePath, before: TreeNode?, after: TreeNode?, depths: (existed: Int, exists: Int),

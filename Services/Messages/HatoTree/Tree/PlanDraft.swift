@@ -49,6 +49,7 @@ struct PlanDraft {
         let vanished = try removeVanished()
         noteWrites()
         if targets.contains(where: \.path.isPriority) { try setPriorities(targets, vanished: vanished) }
+        try noteRoot(vanished: vanished)
         if targets.count > 1 { sortChanges(like: targets) }
     }
 
@@ -59,6 +60,7 @@ struct PlanDraft {
         guard located.existedDepth == target.path.depth else {
             try replace(place, located, with: target.node)
             noteWrites()
+            try noteRoot(vanished: [])
             return true
         }
         let isSame = try earlier.isSame(at: target.path) {
@@ -311,5 +313,29 @@ struct PlanDraft {
             if try reader.get(row.span) != nil { rows.delete(row) }
         }
         return survey.vanished
+    }
+
+    // MARK: The root
+
+    /// Asks before the changes are sorted: those of nodes come first.
+    private mutating func noteRoot(vanished: Set<[UInt8]>) throws {
+        guard let first = changes.first, first.path.depth > 0 else { return }
+        if !vanished.contains(codec.key(of: .root)) {
+            guard first.existedDepth == 0, first.replacedLeafDepth == nil, first.before?.isEmpty == true,
+                try isTreeEmpty()
+            else { return }
+        }
+        for index in changes.indices { changes[index].rootCameOrWent = true }
+    }
+
+    private func isTreeEmpty() throws -> Bool {
+        let root = codec.key(of: .root)
+        var isEmpty = true
+        // From the end: where the oldest nodes are removed one by one, their tombstones lie at the beginning.
+        try reader.scan(lower: root, upper: TreeKeyCodec.upperBound(of: root), reverse: true) { _, _ in
+            isEmpty = false
+            return .stop
+        }
+        return isEmpty
     }
 }

@@ -155,6 +155,19 @@ struct WritePlannerTests {
         #expect(try tree.text("/", .export) == #"{"a":{".priority":3,"y":{"z":2}}}"#)
     }
 
+    @Test func changesTellWhenTheTreeBeginsAndEnds() throws {
+        let tree = MemoryTree()
+        #expect(try tree.set("/a/b", 1).changes.map(\.rootCameOrWent) == [true])
+        #expect(try tree.update("/", ["c": 1, "d": 1]).changes.map(\.rootCameOrWent) == [false, false])
+        #expect(try tree.update("/", ["a/b": nil, "c": nil]).changes.map(\.rootCameOrWent) == [false, false])
+        #expect(try tree.update("/", ["d": nil, "e": 1]).changes.map(\.rootCameOrWent) == [false, false])
+        #expect(try tree.set("/e", .null).changes.map(\.rootCameOrWent) == [true])
+        let both = try tree.update("/", [".priority": 1, "a": 1])
+        #expect(both.changes.map(\.rootCameOrWent) == [true, true])
+        let record = ChangeRecord(version: 1, time: 2, uid: nil, database: "d", changes: both.changes)
+        #expect(try ChangeRecord(decoding: record.encoded) == record)
+    }
+
     @Test func leafBecomesAnObjectAndKeepsItsPriority() throws {
         let tree = MemoryTree()
         try tree.set("/a", [".value": 5, ".priority": 7])
