@@ -186,6 +186,32 @@ import Testing
         }
     }
 
+    @Test func versionZeroMeansThatNothingWasEverWritten() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            func write(_ path: TreePath, _ database: DatabaseName? = nil) async -> String? {
+                let set = Messages.Set(database: database, path: path, value: 1, ifVersion: 0)
+                return await refusal { try await client.call(set) }?.reason
+            }
+            #expect(await write("/a/b") == nil)
+            #expect(await write("/a/c") == nil)
+            for written: TreePath in ["/a/b", "/a", "/", "/a/b/c"] {
+                #expect(await write(written) == "version_mismatch", "\(written)")
+            }
+            _ = try await client.call(Messages.Remove(path: "/a/b"))
+            #expect(await write("/a/b") == "version_mismatch", "what is gone was written")
+            // A database that is made later has a history of its own.
+            let name = try DatabaseName("other")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            #expect(await write("/a", name) == nil)
+            #expect(await write("/a", name) == "version_mismatch")
+            _ = try await client.call(Messages.Set(database: name, path: "/last", value: 1))
+            // What is no longer known may have been a write.
+            try running.store.compactCommits(through: running.store.version - 1)
+            #expect(await write("/never", name) == "version_mismatch")
+        }
+    }
+
     @Test func versionThatNeverWasGuardsNothing() async throws {
         try await RunningMessages.with { running in
             let set = Messages.Set(path: "/a", value: 5, ifVersion: 1_000_000_000)

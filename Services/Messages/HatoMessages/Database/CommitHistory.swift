@@ -43,6 +43,8 @@ struct CommitHistory: ChangeHistory {
         if version > store.version {
             throw MessagesError.unknownVersion(newest: store.version, parameter: "ifVersion")
         }
+        // Nobody has read anything at version 0: it asks whether the place was ever written in this database.
+        let version = version == 0 ? firstVersion : version
         // Then it was another database.
         if version < firstVersion { return true }
         return try contains(after: version) { note in
