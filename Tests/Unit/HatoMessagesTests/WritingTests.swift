@@ -45,6 +45,29 @@ import Testing
         }
     }
 
+    @Test func repeatedPushIsAnsweredWithTheVersionOfTheFirst() async throws {
+        let rules = #"{"rules": {"a": {".read": true, ".write": true}, "inbox": {".write": true}}}"#
+        try await RunningMessages.with(rules: rules) { running in
+            let (client, other, administrator) = (running.user("masuo"), running.user("sazae"), running.administrator)
+            let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+            let (open, hidden) = (
+                Messages.Push(path: "/a", value: "x", key: key), Messages.Push(path: "/inbox", value: "x", key: key)
+            )
+            let (first, hiddenFirst) = (try await client.call(open), try await client.call(hidden))
+            for number in 0..<100 {
+                _ = try await administrator.call(Messages.Set(path: "/a/n", value: .number(Double(number))))
+            }
+            #expect(try await client.call(open) == first)
+            #expect(try await other.call(open) == first, "the same is there for everybody who may read it")
+            #expect(try await administrator.call(hidden) == hiddenFirst)
+            #expect(try await client.call(hidden) == hiddenFirst)
+            #expect(try await client.call(Messages.Get(path: "/a/n")).value == 99)
+            // What is no longer known is not made up.
+            try running.store.compactCommits(through: running.store.version - 1)
+            #expect(try await client.call(open).version == running.store.version)
+        }
+    }
+
     /// Who may write and not read learns nothing by writing what stands there perhaps.
     @Test(
         arguments: [
