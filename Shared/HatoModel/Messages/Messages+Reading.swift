@@ -104,6 +104,9 @@ extension Messages {
             public var epoch: String
             /// The query has no index: it works by reading every child.
             public var warning: Warning?
+            /// True: nothing has changed up to `version` since `since`, or the value still has the etag, so no event tells of
+            /// it; the next time, `since` may be `version`. Else the first event comes right behind.
+            public var unchanged: Bool?
 
             public init(subscription: String, version: UInt64, epoch: String, warning: Warning? = nil) {
                 self.subscription = subscription

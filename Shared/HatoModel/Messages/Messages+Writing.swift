@@ -13,7 +13,8 @@ extension Messages {
         /// Write only if the node still has this etag; `null_etag`: only if nothing is there. Whether it has tells what is
         /// stored: who may not read the node is denied, whatever the etag.
         public var ifMatch: String?
-        /// Write only if nothing under the path has changed since this version.
+        /// Write only if nothing under the path has changed since this version; 0: only if nothing was ever written there,
+        /// as far as the kept changes tell.
         public var ifVersion: UInt64?
 
         public init(

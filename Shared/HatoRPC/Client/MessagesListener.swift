@@ -3,9 +3,9 @@ public import HatoModel
 /// The events of a listener of messages, for as long as somebody reads them: it outlives its connection.
 ///
 /// Each iteration is one listener, opened by its first `next()`. When the connection is lost it listens again, from the
-/// version of the last event that was read (`since` and `epoch`): what was missed comes merged into one event, or as the
-/// whole value where the service no longer keeps the changes or has another history. Nothing is told twice, nothing is
-/// left out.
+/// version of the last event that was read, or of the last answer that nothing was missed (`since` and `epoch`): what was
+/// missed comes merged into one event, or as the whole value where the service no longer keeps the changes or has another
+/// history. Nothing is told twice, nothing is left out.
 ///
 /// It throws what the first opening throws, be it that nobody answers; from then on only what will not pass:
 /// `Messages.Cancelled` when the service has ended the listener (also when the token it showed has ended), `RPCError` when it refuses to listen again or the
@@ -98,7 +98,13 @@ public struct MessagesListener: AsyncSequence, Sendable {
                 if let subscription { return subscription }
                 do {
                     let new = try await listener.opening(request)
-                    epoch = try Messages.Listen.decodeResult(.object(new.result)).epoch
+                    let result = try Messages.Listen.decodeResult(.object(new.result))
+                    epoch = result.epoch
+                    if result.unchanged == true {
+                        // No event will say so, and a position that is never moved grows too old to resume from.
+                        request.since = result.version
+                        request.epoch = result.epoch
+                    }
                     subscription = new
                 } catch let error as RPCError where epoch != nil && error.isRetryable && error != .clientClosed {
                     try await pause(after: error)

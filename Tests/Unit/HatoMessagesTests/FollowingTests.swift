@@ -121,6 +121,67 @@ import Testing
         }
     }
 
+    @Test func leafThatBecomesAnObjectIsToldWithThePriorityThatItKeeps() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let leaf: JSONValue = [".value": true, ".priority": 3]
+            let messages: JSONValue = ["m": [".value": "leaf", ".priority": 5], "n": ["x": leaf], "o": ["x": leaf]]
+            _ = try await client.call(Messages.Set(path: "/chats/c/messages", value: messages))
+            var feed = FeedReader(try await client.subscribe(try follow()))
+            let version = try await client.call(Messages.Set(path: "/chats/c/messages/m/a/b", value: 1)).version
+            // Whichever of a node's places the request names first.
+            _ = try await client.call(
+                Messages.Update(path: "/chats/c/messages/n", values: ["x/.priority": nil, "x/one": 1]))
+            _ = try await client.call(
+                Messages.Update(path: "/chats/c/messages/o", values: ["x/one": 1, "x/two": 2, "x/.priority": 4]))
+            var later = FeedReader(try await client.subscribe(try follow(after: version - 1)))
+            for change in [try await feed.next(), try await later.next()] {
+                let entry = try #require(change.changes.first)
+                #expect(entry.type == .updated && entry.path == "/chats/c/messages/m")
+                #expect(entry.before == [".value": "leaf", ".priority": 5])
+                #expect(entry.after == [".priority": 5, "a": ["b": 1]])
+            }
+            for after: JSONValue in [["x": ["one": 1]], ["x": [".priority": 4, "one": 1, "two": 2]]] {
+                for change in [try await feed.next(), try await later.next()] {
+                    let entry = try #require(change.changes.first)
+                    #expect(entry.before == ["x": leaf])
+                    #expect(entry.after == after)
+                }
+            }
+        }
+    }
+
+    @Test func patternOfTheRootTellsWhenTheTreeBeginsAndEnds() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let pattern = try FeedPattern("/")
+            var feed = FeedReader(try await client.subscribe(Messages.Follow(patterns: [pattern])))
+            let version = try await client.call(Messages.Set(path: "/a/x", value: 1)).version
+            _ = try await client.call(Messages.Set(path: "/b", value: 2))
+            _ = try await client.call(Messages.Remove(path: "/a/x"))
+            _ = try await client.call(Messages.Update(path: "/", values: ["b": nil, "c": 3]))
+            _ = try await client.call(Messages.Remove(path: "/c"))
+            _ = try await client.call(Messages.Update(path: "/", values: [".priority": 1, "a/x": 1, "b": 2]))
+            _ = try await client.call(Messages.Update(path: "/", values: ["a/x": nil, "b": nil]))
+            _ = try await client.call(Messages.Push(path: "/", value: "first"))
+            _ = try await client.call(Messages.Set(path: "/", value: "leaf"))
+            _ = try await client.call(Messages.Set(path: "/below", value: true))
+            _ = try await client.call(Messages.Set(path: "/", value: nil))
+            var later = FeedReader(
+                try await client.subscribe(Messages.Follow(after: version - 1, patterns: [pattern])))
+            let types: [Messages.Change.EntryType] = [
+                .created, .updated, .updated, .updated, .deleted, .created, .deleted, .created, .updated, .updated,
+                .deleted,
+            ]
+            for (index, type) in types.enumerated() {
+                for change in [try await feed.next(), try await later.next()] {
+                    #expect(change.changes.map(\.path) == ["/"], "change \(index)")
+                    #expect(change.changes.first?.type == type, "change \(index)")
+                }
+            }
+        }
+    }
+
     @Test func followerResumesWhereItWas() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

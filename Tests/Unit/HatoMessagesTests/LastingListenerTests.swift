@@ -77,6 +77,40 @@ import Testing
         }
     }
 
+    /// Else its changes would be forgotten one day, although it comes back all the time.
+    @Test func quietListenerAsksFromWhereItWasToldThatNothingWasMissed() async throws {
+        let store = KeptStore(try MemoryStore())
+        let asked = Mutex<[UInt64?]>([])
+        var (port, iterating) = (0, MessagesListener.Iterator?.none)
+        try await RunningMessages.with(store: store) { running in
+            port = running.port
+            let client = running.user("a")
+            let listener = MessagesListener(Messages.Listen(path: "/a")) { request in
+                let subscription = try await client.subscribe(request)
+                asked.withLock { $0.append(request.since) }
+                return subscription
+            }
+            var events = listener.makeAsyncIterator()
+            _ = try await events.next()
+            _ = try await running.user("b").call(Messages.Set(path: "/elsewhere", value: 1))
+            iterating = events
+        }
+        let held = try #require(iterating)
+        iterating = nil
+        let reading = Task { try await Self.next(of: held) }
+        try await RunningMessages.with(store: store, change: { $0.server.port = port }) { _ in
+            try await eventually("it listens again") { asked.withLock { $0.count } == 2 }
+        }
+        try await RunningMessages.with(store: store, change: { $0.server.port = port }) { running in
+            try await eventually("it listens once more") { asked.withLock { $0.count } == 3 }
+            _ = try await running.user("b").call(Messages.Set(path: "/a/z", value: 1))
+            #expect(try await reading.value == [.put("/z", 1)])
+        }
+        let versions = asked.withLock { $0.map { $0 ?? 0 } }
+        #expect(versions[0] == 0)
+        #expect(versions[1] < versions[2])
+    }
+
     private static func next(of events: MessagesListener.Iterator) async throws -> [SeenEvent]? {
         var events = events
         return try await events.next()?.events.map { SeenEvent($0) }

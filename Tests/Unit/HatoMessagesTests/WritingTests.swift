@@ -45,6 +45,29 @@ import Testing
         }
     }
 
+    @Test func repeatedPushIsAnsweredWithTheVersionOfTheFirst() async throws {
+        let rules = #"{"rules": {"a": {".read": true, ".write": true}, "inbox": {".write": true}}}"#
+        try await RunningMessages.with(rules: rules) { running in
+            let (client, other, administrator) = (running.user("masuo"), running.user("sazae"), running.administrator)
+            let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+            let (open, hidden) = (
+                Messages.Push(path: "/a", value: "x", key: key), Messages.Push(path: "/inbox", value: "x", key: key)
+            )
+            let (first, hiddenFirst) = (try await client.call(open), try await client.call(hidden))
+            for number in 0..<100 {
+                _ = try await administrator.call(Messages.Set(path: "/a/n", value: .number(Double(number))))
+            }
+            #expect(try await client.call(open) == first)
+            #expect(try await other.call(open) == first, "the same is there for everybody who may read it")
+            #expect(try await administrator.call(hidden) == hiddenFirst)
+            #expect(try await client.call(hidden) == hiddenFirst)
+            #expect(try await client.call(Messages.Get(path: "/a/n")).value == 99)
+            // What is no longer known is not made up.
+            try running.store.compactCommits(through: running.store.version - 1)
+            #expect(try await client.call(open).version == running.store.version)
+        }
+    }
+
     /// Who may write and not read learns nothing by writing what stands there perhaps.
     @Test(
         arguments: [
@@ -183,6 +206,32 @@ import Testing
                 await refusal { try await client.call(Messages.Set(path: "/a/b", value: 3, ifVersion: first)) }?.reason
                     == "version_mismatch")
             _ = try await client.call(Messages.Set(path: "/a", value: 4, ifVersion: second))
+        }
+    }
+
+    @Test func versionZeroMeansThatNothingWasEverWritten() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            func write(_ path: TreePath, _ database: DatabaseName? = nil) async -> String? {
+                let set = Messages.Set(database: database, path: path, value: 1, ifVersion: 0)
+                return await refusal { try await client.call(set) }?.reason
+            }
+            #expect(await write("/a/b") == nil)
+            #expect(await write("/a/c") == nil)
+            for written: TreePath in ["/a/b", "/a", "/", "/a/b/c"] {
+                #expect(await write(written) == "version_mismatch", "\(written)")
+            }
+            _ = try await client.call(Messages.Remove(path: "/a/b"))
+            #expect(await write("/a/b") == "version_mismatch", "what is gone was written")
+            // A database that is made later has a history of its own.
+            let name = try DatabaseName("other")
+            _ = try await client.call(Messages.Databases.Create(database: name))
+            #expect(await write("/a", name) == nil)
+            #expect(await write("/a", name) == "version_mismatch")
+            _ = try await client.call(Messages.Set(database: name, path: "/last", value: 1))
+            // What is no longer known may have been a write.
+            try running.store.compactCommits(through: running.store.version - 1)
+            #expect(await write("/never", name) == "version_mismatch")
         }
     }
 

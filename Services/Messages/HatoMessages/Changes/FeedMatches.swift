@@ -66,39 +66,49 @@ struct FeedMatches {
         let path = change.path.prefix(depth)
         guard let relative = change.path.relative(to: path) else { return }
         if let place = parts[path] {
-            all[place].before = Self.before(all[place].before, change, relative, below: depth)
-            all[place].after = Self.after(all[place].after, change, relative)
+            let known = Self.known((all[place].before, all[place].after), and: change, at: relative, below: depth)
+            all[place].before = known.before
+            all[place].after = known.after
             return
         }
         parts[path] = all.count
         // Nothing of the node is unknown when all that was written is its priority.
         let isWhole = change.path.isPriority && change.path.depth == depth && change.standing != nil
+        let known = Self.known((.empty, .empty), and: change, at: relative, below: depth)
         append(
             Match(
-                path: path, parameters: parameters,
-                before: Self.before(.empty, change, relative, below: depth),
-                after: Self.after(.empty, change, relative),
-                type: change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated,
-                isPartial: !isWhole))
+                path: path, parameters: parameters, before: known.before, after: known.after,
+                type: Self.kind(of: change, below: depth), isPartial: !isWhole))
     }
 
-    /// `node` with what a change tells of what was there, where `path` is from it; the node is at `depth`.
-    private static func before(
-        _ node: TreeNode?, _ change: PathChange, _ path: TreePath, below depth: Int
-    ) -> TreeNode? {
+    private static func kind(of change: PathChange, below depth: Int) -> Messages.Change.EntryType {
+        if depth == 0, change.rootCameOrWent { return change.after?.isEmpty == true ? .deleted : .created }
+        return change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated
+    }
+
+    /// What is known of a node before and after a commit; nil where something was too large to keep.
+    private typealias Known = (before: TreeNode?, after: TreeNode?)
+
+    /// `known` with what a change tells, where `path` is from the node; that is at `depth`.
+    private static func known(
+        _ known: Known, and change: PathChange, at path: TreePath, below depth: Int
+    ) -> Known {
+        let after = merged(known.after, change.after, change.standing, at: path)
         guard let leafDepth = change.replacedLeafDepth, leafDepth >= depth else {
-            return merged(node, change.before, change.standing, at: path)
+            return (merged(known.before, change.before, change.standing, at: path), after)
         }
         let place = path.prefix(leafDepth - depth)
-        guard let node else { return nil }
-        let known = node.node(at: place)
+        guard let before = known.before else { return (nil, after) }
+        let told = before.node(at: place)
         // The first change below the leaf has told of it.
-        if known.leaf != nil { return node }
-        return merged(node, change.standing?.withPriority(known.priority), nil, at: place)
-    }
-
-    private static func after(_ node: TreeNode?, _ change: PathChange, _ path: TreePath) -> TreeNode? {
-        merged(node, change.after, change.standing, at: path)
+        if told.leaf != nil { return (before, after) }
+        // Records of an earlier version kept the leaf without its priority.
+        let leaf = change.standing.map { $0.withPriority($0.priority ?? told.priority) }
+        let whole = merged(before, leaf, nil, at: place)
+        // The object keeps the priority of the leaf, unless a change of that has been told.
+        guard told.priority == nil, let priority = leaf?.priority else { return (whole, after) }
+        let priorityPath = TreePath(uncheckedKeys: place.keys, isPriority: true)
+        return (whole, after?.setting(.leaf(priority.leaf), at: priorityPath))
     }
 
     /// - Parameter standing: the node whose priority `part` is, if it is known.

@@ -43,6 +43,8 @@ struct CommitHistory: ChangeHistory {
         if version > store.version {
             throw MessagesError.unknownVersion(newest: store.version, parameter: "ifVersion")
         }
+        // Nobody has read anything at version 0: it asks whether the place was ever written in this database.
+        let version = version == 0 ? firstVersion : version
         // Then it was another database.
         if version < firstVersion { return true }
         return try contains(after: version) { note in
@@ -89,11 +91,32 @@ struct CommitHistory: ChangeHistory {
     private static let pushCommitsMax: UInt64 = 1_024
     private static let pushBytesMax = 8 << 20
 
-    /// Newest first. Nobody's pushes are not told from those of another nobody.
+    /// Nobody's pushes are not told from those of another nobody.
     func node(pushedAt path: TreePath) throws -> TreeNode? {
         guard let uid else { return nil }
-        for note in pending.all {
-            if let node = pushed(note, path, by: uid) { return node }
+        return try newest { note in note.uid == uid ? creation(of: path, by: note)?.after : nil }
+    }
+
+    /// The version at which the node at `path` came to be; nil when that was not lately.
+    ///
+    /// - Parameter isOwn: whether only what the writer himself put there counts.
+    func version(pushedAt path: TreePath, isOwn: Bool) throws -> UInt64? {
+        if isOwn, uid == nil { return nil }
+        return try newest { note in
+            guard !isOwn || note.uid == uid, creation(of: path, by: note) != nil else { return nil }
+            return note.version
+        }
+    }
+
+    private func creation(of path: TreePath, by note: CommitNote) -> PathChange? {
+        note.changes.first { $0.path == path && $0.before == .empty }
+    }
+
+    /// What is found in the newest commit of the database that has it.
+    private func newest<Found>(_ find: (CommitNote) -> Found?) throws -> Found? {
+        func found(_ note: CommitNote) -> Found? { note.database == database ? find(note) : nil }
+        for note in pending.all.reversed() {
+            if let one = found(note) { return one }
         }
         var end = store.version
         let kept = store.keptCommits.oldest.map { $0 - 1 } ?? end
@@ -103,9 +126,9 @@ struct CommitHistory: ChangeHistory {
             let start = max(oldest, end - min(end, 64))
             // What is forgotten meanwhile is not known any more.
             let commits = try recorded(after: start, limit: 64) ?? []
-            for commit in commits where commit.version <= end {
+            for commit in commits.reversed() where commit.version <= end {
                 bytes += commit.record.count
-                if let note = try CommitNote.of(commit), let node = pushed(note, path, by: uid) { return node }
+                if let note = try CommitNote.of(commit), let one = found(note) { return one }
             }
             end = start
         }
@@ -117,10 +140,5 @@ struct CommitHistory: ChangeHistory {
             if case .compacted = error { return nil }
             throw error
         }
-    }
-
-    private func pushed(_ note: CommitNote, _ path: TreePath, by uid: String) -> TreeNode? {
-        guard note.database == database, note.uid == uid else { return nil }
-        return note.changes.first { $0.path == path && $0.before == .empty }?.after
     }
 }

@@ -40,10 +40,10 @@ final class CommitQueue: Sendable {
         large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 2))
     }
 
-    /// `answer` gets the etag of a conditional write, and the version at which it is durable.
+    /// `answer` gets what came of it, and the version at which it is durable.
     func submit(
         _ write: Write, from session: ConnectionSession,
-        answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
+        answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     ) {
         let isLarge = write.mutation.isLarge(parts.limits)
         let comparesEtag = if case .etag? = write.mutation.condition { true } else { false }
@@ -144,8 +144,7 @@ final class CommitQueue: Sendable {
     /// What `WritePlanner.resolve` said of a write before its turn.
     typealias Resolution = Result<ResolvedMutation?, any Error>
 
-    /// Part of a closure that writes nothing else. When it throws, nothing has been put. Returns the etag of a
-    /// conditional write.
+    /// Part of a closure that writes nothing else. When it throws, nothing has been put.
     ///
     /// - Parameters:
     ///   - planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.
@@ -153,7 +152,7 @@ final class CommitQueue: Sendable {
     func commit(
         _ write: Write, _ planned: PlannedWrite? = nil, resolved ahead: Resolution? = nil,
         in transaction: any StoreTransaction
-    ) throws -> String? {
+    ) throws -> WriteOutcome {
         let database = try catalogue.forWriting(write.database)
         let reading: any StoreReading =
             if let watch = write.watch { CountedReading(reading: transaction, watch: watch) } else { transaction }
@@ -176,7 +175,10 @@ final class CommitQueue: Sendable {
         let plan = try made?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
         if plan.isEmpty {
             // That nothing has changed, as an old version would say, tells what is stored.
-            guard try judge.hidesOutcome(of: resolved, from: write.caller) else { return plan.etag }
+            guard try judge.hidesOutcome(of: resolved, from: write.caller) else {
+                let repeated = try RepeatedPush(write.mutation, isOwn: resolved.hidesStored, in: history)
+                return WriteOutcome(etag: plan.etag, repeated: repeated)
+            }
         }
         if let made {
             database.planner.adopt(made)
@@ -190,7 +192,7 @@ final class CommitQueue: Sendable {
         transaction.record(note.record(of: cut).span)
         transaction.attach(note)
         pending.append(note)
-        return plan.etag
+        return WriteOutcome(etag: plan.etag)
     }
 }
 

@@ -23,9 +23,9 @@ struct LargeWrites: Sendable {
     /// What a large write leaves to the queue.
     struct Steps: Sendable {
         /// In a write closure; nil: to be planned now.
-        var commit: @Sendable (Holder, PlannedWrite?, any StoreTransaction) throws -> String?
+        var commit: @Sendable (Holder, PlannedWrite?, any StoreTransaction) throws -> WriteOutcome
         /// The write is durable, or refused.
-        var ended: @Sendable (Result<Committed<String?>, any Error>) -> Void
+        var ended: @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     }
 
     /// The write as it came, for those who only pass it on.
@@ -99,10 +99,10 @@ struct LargeWrites: Sendable {
 
     /// In the queue of the writer, so that the answer comes after those of the writes before it.
     private func refuse(_ error: any Error, _ holder: Holder, _ steps: Steps) {
-        parts.store.submit({ _ -> String? in throw error }) { end($0, holder, steps) }
+        parts.store.submit({ _ -> WriteOutcome in throw error }) { end($0, holder, steps) }
     }
 
-    private func end(_ result: Result<Committed<String?>, any Error>, _ holder: Holder, _ steps: Steps) {
+    private func end(_ result: Result<Committed<WriteOutcome>, any Error>, _ holder: Holder, _ steps: Steps) {
         steps.ended(result)
         // The group that is being handed out holds the changes, and then the publisher does: both are done with it when
         // they have come to something later.

@@ -30,6 +30,8 @@ final class Listener {
     var missed: MissedChanges
     /// Of the request that opens it, until its first event is on its way.
     var answer: Answer?
+    /// Whether something was read for it that its first event tells, sent or not.
+    var hasNews = false
     /// The version it listens again from; no event of it is older.
     var since: UInt64 = 0
     /// What the others are sent while it loads is not for it.

@@ -193,6 +193,7 @@ extension ListenerRegistry {
     /// Sends what was read as of `version`.
     private func arrived(_ listener: Listener, _ members: EncodedJSON?, at version: UInt64) {
         if let members {
+            listener.hasNews = true
             guard notify(listener, members) else {
                 // What was read is let go, and read again when there is room for it.
                 listener.missed.addWhole()
@@ -247,6 +248,7 @@ extension ListenerRegistry {
         listener.answer = nil
         var result = Messages.Listen.Result(
             subscription: listener.opening.subscription, version: version, epoch: parts.store.epoch.description)
+        if !listener.hasNews { result.unchanged = true }
         let topic = listener.topic
         if let query = topic.key.query,
             !QueryPlan(query, at: topic.key.path, in: topic.database.indexes).isIndexed

@@ -11,6 +11,7 @@ struct WritingMethods: Sendable {
     var limits: MessagesLimits
     var slow: SlowOperations
     var now: @Sendable () -> Int64
+    private let store: any Store
     private let allowances: WriteAllowances
     private let keys = PushKeys()
 
@@ -20,6 +21,7 @@ struct WritingMethods: Sendable {
         limits = parts.limits
         slow = parts.slow
         now = parts.now
+        store = parts.store
         allowances = parts.allowances
     }
 
@@ -41,7 +43,7 @@ struct WritingMethods: Sendable {
             request.ifMatch.map(Mutation.Condition.etag) ?? request.ifVersion.map(Mutation.Condition.version)
         write(.set(request.value, at: request.path, if: condition), request.database, context) { result in
             switch result {
-            case .success(let done): reply.succeed(Messages.Set.Result(etag: done.outcome, version: done.version))
+            case .success(let done): reply.succeed(Messages.Set.Result(etag: done.outcome.etag, version: done.version))
             case .failure(let error): reply.refuse(error)
             }
         }
@@ -62,9 +64,20 @@ struct WritingMethods: Sendable {
         let mutation = Mutation.push(request.value, at: request.path, key: key, isClientKey: request.key != nil)
         write(mutation, request.database, context) { result in
             switch result {
-            case .success(let done): reply.succeed(Messages.Push.Result(key: key, version: done.version))
+            case .success(let done): pushed(key, done, reply)
             case .failure(let error): reply.refuse(error)
             }
+        }
+    }
+
+    private func pushed(_ key: PushKey, _ done: Committed<WriteOutcome>, _ reply: RPCReply<Messages.Push>) {
+        guard let repeated = done.outcome.repeated else {
+            return reply.succeed(Messages.Push.Result(key: key, version: done.version))
+        }
+        store.submitRead {
+            // The push stands whether or not its version can be found.
+            let first = try? repeated.firstVersion()
+            reply.succeed(Messages.Push.Result(key: key, version: first ?? done.version))
         }
     }
 
@@ -81,7 +94,7 @@ struct WritingMethods: Sendable {
 
     private func write(
         _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext,
-        answer: @escaping @Sendable (Result<Committed<String?>, any Error>) -> Void
+        answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     ) {
         do { try allowances.take(context, now: now()) } catch { return answer(.failure(error)) }
         let write = Write(

@@ -51,9 +51,11 @@ public struct MissedChanges: Sendable, Hashable {
     /// - Throws: `TreeError.tooBig` when the changed places together are larger than `bytesMax`.
     public func update(reading nodes: NodeReader, bytesMax: Int = .max) throws -> ListenerUpdate {
         if isWhole { return .fresh }
-        let changed = try places.sorted { $0.text < $1.text }.map { place in
-            (path: place.relative(to: path) ?? .root, node: try nodes.node(at: place, bytesMax: bytesMax))
+        var changed = PatchPlaces(of: path, reading: nodes, bytesMax: bytesMax)
+        for place in places {
+            let node = try nodes.node(at: place, bytesMax: bytesMax)
+            changed.insert((path: place.relative(to: path) ?? .root, node: node))
         }
-        return ListenerEvent(changed).map { .events([$0]) } ?? .nothing
+        return try changed.update()
     }
 }

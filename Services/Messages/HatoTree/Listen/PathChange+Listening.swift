@@ -8,6 +8,8 @@ extension PathChange {
     /// state; setting it at the written places would not: it leaves a leaf that was replaced and removed, or a priority
     /// that vanished with its node.
     var settledPath: TreePath {
+        // The root went with its priority, which the depths do not tell.
+        if rootCameOrWent, after?.isEmpty == true { return .root }
         var depth = path.keys.count
         if let replacedLeafDepth { depth = min(depth, replacedLeafDepth) }
         if existsDepth < min(existedDepth, depth) { depth = min(depth, existsDepth + 1) }

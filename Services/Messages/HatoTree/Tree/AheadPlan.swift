@@ -28,6 +28,8 @@ public struct PlanBasis: Sendable {
             places.insert(node)
             for depth in (0..<node.depth).reversed() where !above.insert(node.prefix(depth)).inserted { break }
         }
+        // Whatever else is written then, the root is there.
+        if changes.contains(where: \.rootCameOrWent) { vanished.insert(.root) }
         for change in changes where change.after?.isEmpty == true && !change.path.isPriority && !change.path.isRoot {
             remaining.insert(change.path.prefix(change.existsDepth))
             for depth in change.existsDepth + 1..<max(change.path.depth, change.existsDepth + 1) {
@@ -42,6 +44,7 @@ public struct PlanBasis: Sendable {
     private func isTouched(by change: PathChange) -> Bool {
         let path = change.path.node
         if above.contains(path), !change.path.isPriority || !remaining.isEmpty { return true }
+        if change.rootCameOrWent, above.contains(.root) { return true }
         let isRemoval = change.after?.isEmpty == true
         let (lower, upper) = (
             min(change.existedDepth, change.existsDepth), max(change.existedDepth, change.existsDepth)

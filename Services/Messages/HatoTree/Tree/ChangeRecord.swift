@@ -109,6 +109,8 @@ extension ChangeRecord {
         static let beforeSkeleton: UInt8 = 16
         static let afterSkeleton: UInt8 = 32
         static let standing: UInt8 = 64
+        /// Readers that do not know it lose nothing else, so it came without a format of its own.
+        static let rootCameOrWent: UInt8 = 128
     }
 
     public var encoded: [UInt8] {
@@ -146,6 +148,7 @@ extension ChangeRecord {
     private static func write(_ change: PathChange, to writer: inout RecordWriter) {
         let place = writer.bytes.count
         var flags: UInt8 = change.path.isPriority ? Flags.priority : 0
+        if change.rootCameOrWent { flags |= Flags.rootCameOrWent }
         writer.bytes.append(flags)
         writer.write(UInt64(change.path.depth))
         for key in change.path.keys { writer.write(key.text) }
@@ -199,6 +202,7 @@ extension ChangeRecord {
         change.beforeSkeleton = try node(Flags.beforeSkeleton).map(NodeSkeleton.init(tree:))
         change.afterSkeleton = try node(Flags.afterSkeleton).map(NodeSkeleton.init(tree:))
         change.standing = try node(Flags.standing)
+        change.rootCameOrWent = flags & Flags.rootCameOrWent != 0
         return change
     }
 }

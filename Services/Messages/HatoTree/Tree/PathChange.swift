@@ -20,10 +20,14 @@ public struct PathChange: Sendable, Hashable {
     public var existsDepth: Int
     /// The depth of the ancestor that was a leaf and became an object, if there was one.
     public var replacedLeafDepth: Int?
-    /// What `before` does not tell of what was there, always without a priority: of a change of a priority the node that
-    /// has it, if nothing else of that was written; of the first change below a replaced leaf, that leaf. Nil when it was
-    /// too large to keep, too; records before format 3 know nothing.
+    /// What `before` does not tell of what was there: of a change of a priority the node that has it, without it, if
+    /// nothing else of that was written; of the first change below a replaced leaf, that leaf with its priority. Nil when
+    /// it was too large to keep, too; records before format 3 know nothing.
     public var standing: TreeNode?
+    /// Whether the write below the root, or one beside it in the same commit, made the first node of the tree or took the
+    /// last. The depths do not tell: the root is not counted, so they are 0 whether it was there or not. Records of
+    /// earlier versions know nothing.
+    public var rootCameOrWent = false
 
     public init(
         path: TreePath, before: TreeNode?, after: TreeNode?, depths: (existed: Int, exists: Int),

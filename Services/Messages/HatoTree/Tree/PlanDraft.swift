@@ -52,6 +52,7 @@ struct PlanDraft {
         let vanished = try removeVanished()
         noteWrites()
         if targets.contains(where: \.path.isPriority) { try setPriorities(targets, vanished: vanished) }
+        try noteRoot(vanished: vanished)
         if targets.count > 1 { sortChanges(like: targets) }
     }
 
@@ -62,6 +63,7 @@ struct PlanDraft {
         guard located.existedDepth == target.path.depth else {
             try replace(place, located, with: target.node)
             noteWrites()
+            try noteRoot(vanished: [])
             return true
         }
         let isSame = try earlier.isSame(at: target.path) {
@@ -119,10 +121,11 @@ struct PlanDraft {
 
     /// A leaf that becomes an object by what is written below it, once for all that is.
     private mutating func replacedLeaf(_ place: PlacedPath, depth: Int) throws -> TreeNode? {
-        guard replacedLeaves.insert(place.ancestor(depth)).inserted,
-            let leaf = try NodeReader(reader, codec: codec).leaf(at: place.path.prefix(depth))
-        else { return nil }
-        let node = TreeNode.leaf(leaf)
+        let (nodes, path) = (NodeReader(reader, codec: codec), place.path.prefix(depth))
+        guard replacedLeaves.insert(place.ancestor(depth)).inserted, let leaf = try nodes.leaf(at: path) else {
+            return nil
+        }
+        let node = TreeNode.leaf(leaf, priority: try nodes.priority(at: path))
         guard node.byteCount <= beforeBytesLeft else { return nil }
         beforeBytesLeft -= node.byteCount
         return node
@@ -344,5 +347,29 @@ struct PlanDraft {
             if try reader.get(row.span) != nil { rows.delete(row) }
         }
         return survey.vanished
+    }
+
+    // MARK: The root
+
+    /// Asks before the changes are sorted: those of nodes come first.
+    private mutating func noteRoot(vanished: Set<[UInt8]>) throws {
+        guard let first = changes.first, first.path.depth > 0 else { return }
+        if !vanished.contains(codec.key(of: .root)) {
+            guard first.existedDepth == 0, first.replacedLeafDepth == nil, first.before?.isEmpty == true,
+                try isTreeEmpty()
+            else { return }
+        }
+        for index in changes.indices { changes[index].rootCameOrWent = true }
+    }
+
+    private func isTreeEmpty() throws -> Bool {
+        let root = codec.key(of: .root)
+        var isEmpty = true
+        // From the end: where the oldest nodes are removed one by one, their tombstones lie at the beginning.
+        try reader.scan(lower: root, upper: TreeKeyCodec.upperBound(of: root), reverse: true) { _, _ in
+            isEmpty = false
+            return .stop
+        }
+        return isEmpty
     }
 }

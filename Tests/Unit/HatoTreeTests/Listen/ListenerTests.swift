@@ -133,6 +133,27 @@ import Testing
         #expect(try missed.update(reading: tree.nodes) == .fresh)
     }
 
+    @Test func nodeThatCouldLoseItsPriorityInBetweenIsToldWhole() throws {
+        var tree = IndexedTree()
+        try tree.set(
+            "/a", ["x": ["only": 1, ".priority": 5], "long": ["p": 1, "q": 2, "r": 3, ".priority": 6], "z": 0])
+        var missed = MissedChanges(of: try path("/a"))
+        missed.add(try tree.update("/a/x", ["only": nil, "other/deep": 2]))
+        missed.add(try tree.update("/a/long", ["p": nil, "s": 4]))
+        // In the list others stay all the time: it need not be told again.
+        #expect(
+            text(try missed.update(reading: tree.nodes))
+                == #"{"type":"patch","path":"/","data":{"long/p":null,"long/s":4,"x":{".priority":5,"other":{"deep":2}}}}"#
+        )
+        var new = MissedChanges(of: try path("/a"))
+        new.add(try tree.set("/a/new/child", true))
+        new.add(try tree.apply(.setPriority(7, at: path("/a/new"))))
+        new.add(try tree.apply(.setPriority(8, at: path("/a/long"))))
+        #expect(
+            text(try new.update(reading: tree.nodes))
+                == #"{"type":"patch","path":"/","data":{"new":{".priority":7,"child":true},"long/.priority":8}}"#)
+    }
+
     @Test func missingTooManyPlacesIsMissingTheWhole() throws {
         var tree = IndexedTree()
         var missed = MissedChanges(of: try path("/a"))

@@ -59,6 +59,23 @@ import Testing
         return list.steps
     }
 
+    /// A tree that ends by a plan has a neighbour meanwhile; one that is there for a plan ends meanwhile.
+    @Test func beginningAndEndOfTheTreeChangeABasis() throws {
+        let tree = MemoryTree()
+        func basis(_ mutation: Mutation) throws -> PlanBasis {
+            let resolved = try tree.planner.resolve(mutation, reading: tree.rows, at: 1)
+            return try #require(try tree.planner.planAhead(resolved, reading: tree.rows)).basis
+        }
+        try tree.set("/", ["a": ["x": 1], ".priority": 5])
+        let removal = try basis(.remove(at: TreePath("/a/x")))
+        #expect(try removal.isTouched(by: tree.set("/z", 1).changes))
+        try tree.set("/z", .null)
+        let beside = try basis(.set(1, at: TreePath("/b")))
+        #expect(try beside.isTouched(by: tree.set("/a/x", .null).changes))
+        let first = try basis(.set(1, at: TreePath("/b")))
+        #expect(try first.isTouched(by: tree.set("/z/y", 1).changes))
+    }
+
     @Test func whatChangesABasisIsToldByItsPlace() throws {
         let tree = MemoryTree()
         try tree.set("/a/b/c", ["x": 1])

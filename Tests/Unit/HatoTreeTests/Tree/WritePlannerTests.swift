@@ -157,13 +157,26 @@ struct WritePlannerTests {
         #expect(try tree.text("/", .export) == #"{"a":{".priority":3,"y":{"z":2}}}"#)
     }
 
+    @Test func changesTellWhenTheTreeBeginsAndEnds() throws {
+        let tree = MemoryTree()
+        #expect(try tree.set("/a/b", 1).changes.map(\.rootCameOrWent) == [true])
+        #expect(try tree.update("/", ["c": 1, "d": 1]).changes.map(\.rootCameOrWent) == [false, false])
+        #expect(try tree.update("/", ["a/b": nil, "c": nil]).changes.map(\.rootCameOrWent) == [false, false])
+        #expect(try tree.update("/", ["d": nil, "e": 1]).changes.map(\.rootCameOrWent) == [false, false])
+        #expect(try tree.set("/e", .null).changes.map(\.rootCameOrWent) == [true])
+        let both = try tree.update("/", [".priority": 1, "a": 1])
+        #expect(both.changes.map(\.rootCameOrWent) == [true, true])
+        let record = ChangeRecord(version: 1, time: 2, uid: nil, database: "d", changes: both.changes)
+        #expect(try ChangeRecord(decoding: record.encoded) == record)
+    }
+
     @Test func leafBecomesAnObjectAndKeepsItsPriority() throws {
         let tree = MemoryTree()
         try tree.set("/a", [".value": 5, ".priority": 7])
         let plan = try tree.set("/a/b/c", 1)
         #expect(plan.changes[0].replacedLeafDepth == 1)
         #expect(plan.changes[0].existedDepth == 1)
-        #expect(plan.changes[0].standing == .leaf(.number(5)))
+        #expect(plan.changes[0].standing == .leaf(.number(5), priority: .number(7)))
         #expect(try tree.text("/", .export) == #"{"a":{".priority":7,"b":{"c":1}}}"#)
         let push = try tree.apply(.push(1, at: TreePath("/a/b/c"), key: key))
         #expect(push.changes[0].replacedLeafDepth == 3)

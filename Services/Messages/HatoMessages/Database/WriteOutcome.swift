@@ -1,0 +1,30 @@
+import HatoModel
+import HatoTree
+
+/// What a write is answered with, beside the version at which it is durable.
+struct WriteOutcome: Sendable {
+    /// Of the written node, when the write had an etag as its condition.
+    var etag: String?
+    /// Of a push that was there already.
+    var repeated: RepeatedPush?
+}
+
+/// A push that an earlier try has written. Its answer is that of the first try, version and all, so that version is
+/// looked for in the kept commits: by whoever answers, on a reader's thread, because other writes would wait meanwhile.
+struct RepeatedPush: Sendable {
+    private let path: TreePath
+    /// Only a push of the caller's own counts.
+    private let isOwn: Bool
+    private let history: CommitHistory
+
+    /// Nil for a mutation that is no push with a key of the client's.
+    init?(_ mutation: Mutation, isOwn: Bool, in history: CommitHistory) throws {
+        guard case .push(_, let key, isClientKey: true) = mutation.operation else { return nil }
+        path = try mutation.path.child(TreeKey(key))
+        self.isOwn = isOwn
+        self.history = history
+    }
+
+    /// The version of the first try; nil when that is not known any more. Asked when the answer is durable.
+    func firstVersion() throws -> UInt64? { try history.version(pushedAt: path, isOwn: isOwn) }
+}
