@@ -42,6 +42,8 @@ public struct MessagesListener: AsyncSequence, Sendable {
         private var request: Messages.Listen
         /// Nil when it has ended.
         private var lasting: LastingSubscription?
+        /// What `next()` returned or threw last, as it came: with members that this version does not know.
+        public private(set) var notification: RPCEvent?
 
         init(_ listener: MessagesListener) {
             self.listener = listener
@@ -78,6 +80,7 @@ public struct MessagesListener: AsyncSequence, Sendable {
         }
 
         private mutating func taken(_ event: RPCEvent) throws -> Messages.Event {
+            notification = event
             if event.method == Messages.Cancelled.method { throw try Messages.Cancelled.decode(event.params) }
             let event = try Messages.Event.decode(event.params)
             request.since = event.version
