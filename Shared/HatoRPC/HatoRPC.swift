@@ -3,6 +3,6 @@
 // Wire/    the lines themselves: framing, envelopes, limits, TLS; knows neither server nor client.
 // Server/  `RPCServer` serves an `RPCRouter`; one plain channel handler per connection, one mailbox per event loop.
 // Client/  `RPCClient` calls it: pipelined, with time limits, reconnecting, subscriptions as `AsyncSequence`;
-//          `MessagesListener` is one that outlives its connection.
+//          `MessagesListener` and `MessagesFollower` outlive their connections.
 //
 // No type of SwiftNIO stands in the public interface: services, commands and tests above this module never import it.

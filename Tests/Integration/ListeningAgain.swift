@@ -4,7 +4,7 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `hato-messages listen` while its service stops and starts.
+/// `hato-messages listen` and `follow` while their service stops and starts.
 @Suite(.timeLimit(.minutes(10)))
 struct ListeningAgain {
     @Test func commandGoesOnAfterARestartOfItsService() async throws {
@@ -42,6 +42,42 @@ struct ListeningAgain {
         #expect(entries.first?.first?["data"] == ["x": true])
         #expect(entries[1] == [["type": "patch", "path": "/", "data": ["y": true, "z": true]]])
         #expect(entries[2] == [["type": "put", "path": "/last", "data": true]])
+    }
+
+    @Test func followerGoesOnAfterARestartOfItsService() async throws {
+        let folder = try TemporaryFolder()
+        let serve = ["--data", "\(folder.path)/data", "--auth", "127.0.0.1:1"]
+        let first = try await ServingProgram("hato-messages", serve, in: folder)
+        try await set("x", at: first)
+        let printed = try folder.write("printed", "")
+        let environment = [
+            "HATO_MESSAGES_SERVER": first.address, "HATO_ADMIN_KEY_FILE": "\(folder.path)/admin-key",
+        ]
+        async let ended = Executable.run(
+            "hato-messages", ["follow", "--pattern", "/a/{key}", "--after", "0", "--max-events", "4"], environment,
+            streams: .init(output: printed))
+        try await eventually("the first change is printed") { try lines(printed).count == 1 }
+        await first.stop()
+
+        // Written where the command cannot see it.
+        let elsewhere = try await ServingProgram("hato-messages", serve, in: folder)
+        try await set("y", at: elsewhere)
+        try await set("z", at: elsewhere)
+        await elsewhere.stop()
+
+        let port = try #require(first.address.split(separator: ":").last.map(String.init))
+        let again = try await ServingProgram("hato-messages", serve + ["--port", port], in: folder)
+        try await eventually("what was missed is printed") { try lines(printed).count == 3 }
+        try await set("last", at: again)
+        let end = try await ended
+        await again.stop()
+        #expect(end.code == 0, "\(end.error)")
+        let changes = try lines(printed)
+        #expect(changes.allSatisfy { $0["method"] == "messages.change" })
+        let entries = changes.map { $0["params"]?["changes"]?.array?.first }
+        #expect(entries.map { $0?["path"]?.string } == ["/a/x", "/a/y", "/a/z", "/a/last"])
+        // As it came: what was not there is said.
+        #expect(entries.allSatisfy { $0?["before"] == JSONValue.null })
     }
 
     private func set(_ name: String, at program: ServingProgram) async throws {

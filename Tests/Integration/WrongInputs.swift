@@ -58,6 +58,9 @@ struct WrongInputs {
         Case("hato-auth serve --data @/new --port 0 --host 192.0.2.1", 74, "host", "does not have that address"),
         Case("hato-auth serve --data @/new --port 0 --host no.such.host.invalid", 74, "host is unknown"),
         Case("hato-dev --ephemeral --rules @/none", 78, "setting rules: @/none cannot be read: no such file"),
+        Case(
+            "hato-dev --ephemeral --rules @/wrong.json", 78, "setting rules: the rules are wrong:\n",
+            "\n@/wrong.json:3:15: Unknown variable 'tr'.\n", "\n@/wrong.json:4:16: Expression must"),
         Case("hato-dev --ephemeral --slow-operation-paths all", 78, "slow-operation-paths", "shape, whole"),
         Case("hato-auth serve --data @/new --project a/b", 78, "setting project", "such as my-chat-1"),
         Case("hato-auth serve --port 70000 --data @/new", 78, "setting port", "65535"),
@@ -93,6 +96,8 @@ struct WrongInputs {
     func whatIsWrongIsNamed(wrong: Case) async throws {
         let folder = try TemporaryFolder()
         _ = try folder.write("file", "no key, no certificate")
+        let rules = "{\n  \"rules\": {\n    \".read\": \"tr\",\n    \".write\": \"auth.uid\"\n  }\n}"
+        _ = try folder.write("wrong.json", rules)
         try FileManager.default.createDirectory(atPath: folder.path + "/foreign", withIntermediateDirectories: true)
         _ = try folder.write("foreign/letter.txt", "dear diary")
         func filled(_ text: String) -> String {

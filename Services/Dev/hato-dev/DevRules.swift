@@ -1,4 +1,5 @@
 import Foundation
+import HatoModel
 import HatoRPC
 import HatoRuntime
 
@@ -16,5 +17,18 @@ enum DevRules {
         do { return try String(contentsOfFile: name, encoding: .utf8) } catch {
             throw SettingsError("setting rules: \(name) is not in UTF-8")
         }
+    }
+
+    /// Why the service refuses the rules. What it says of places in them is told as compilers do: a line each,
+    /// `FILE:line:column: message`, which editors know to open.
+    static func refusal(_ error: RPCError, of name: String) -> SettingsError {
+        let problems = (error.data["problems"]?.array ?? []).compactMap { problem -> String? in
+            guard let line = problem["line"]?.integer, let column = problem["column"]?.integer,
+                let message = problem["message"]?.string
+            else { return nil }
+            return "\(name):\(line):\(column): \(message)"
+        }
+        guard !problems.isEmpty else { return SettingsError("setting rules: \(name): \(error.message)") }
+        return SettingsError((["setting rules: the rules are wrong:"] + problems).joined(separator: "\n"))
     }
 }

@@ -182,7 +182,7 @@ struct MessagesPart: Sendable {
         do {
             _ = try await client.call(Messages.Rules.Set(rules: text))
         } catch let error as RPCError {
-            throw SettingsError("setting rules: \(parts.start.settings["rules"]): \(error.message)")
+            throw DevRules.refusal(error, of: parts.start.settings["rules"])
         }
         await client.close()
     }

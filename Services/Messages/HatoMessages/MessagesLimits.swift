@@ -18,6 +18,9 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Rows that the publisher's thread reads for the events of one listened-to thing in one group of commits; what
     /// takes more is worked out on a reader's thread. So many take about 1 ms.
     public var eventRowsMax = 1_000
+    /// How long the publisher's thread judges rights to read that commits have put in doubt before others have their turn;
+    /// the listeners of the rest wait. At least one is judged in a turn, however long that takes.
+    public var rightsTurnMs = 5
     /// Commits that are searched for what a resuming listener missed; beyond, it gets the whole value.
     public var resumeCommitsMax = 50_000
     /// Bytes of their records.
@@ -104,6 +107,9 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "event-rows-max", field: \.eventRowsMax,
             help: "rows read on the publisher's thread for the events of one place"),
+        Named(
+            name: "rights-turn-ms", field: \.rightsTurnMs, range: 0...10_000,
+            help: "how long rights to read are judged at a time when what they rest on has changed"),
         Named(
             name: "resume-commits-max", field: \.resumeCommitsMax,
             help: "commits searched for what a resuming listener missed"),

@@ -43,6 +43,13 @@ public struct RPCError: Error, Sendable, Hashable {
 
     public var reason: String? { data["reason"]?.string }
     public var isRetryable: Bool { data["retryable"]?.bool ?? false }
+
+    /// When the same call may succeed, counted from now (`retryAfterMs`); nil when the error does not say.
+    public var retryAfter: Duration? {
+        guard let milliseconds = data["retryAfterMs"]?.number, milliseconds >= 0 else { return nil }
+        // What a peer sends may be any number: a year is as good as for ever.
+        return .milliseconds(Int64(min(milliseconds, 365 * 86_400_000)))
+    }
 }
 
 extension RPCError {

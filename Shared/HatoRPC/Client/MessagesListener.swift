@@ -3,9 +3,9 @@ public import HatoModel
 /// The events of a listener of messages, for as long as somebody reads them: it outlives its connection.
 ///
 /// Each iteration is one listener, opened by its first `next()`. When the connection is lost it listens again, from the
-/// version of the last event that was read, or of the last answer that nothing was missed (`since` and `epoch`): what was
-/// missed comes merged into one event, or as the whole value where the service no longer keeps the changes or has another
-/// history. Nothing is told twice, nothing is left out.
+/// version of the last event that was read, or of the last answer that nothing was missed (`since` and `epoch`): what was missed comes merged into one event, or as the
+/// whole value where the service no longer keeps the changes or has another history. Nothing is told twice, nothing is
+/// left out.
 ///
 /// It throws what the first opening throws, be it that nobody answers; from then on only what will not pass:
 /// `Messages.Cancelled` when the service has ended the listener (also when the token it showed has ended), `RPCError` when it refuses to listen again or the
@@ -19,6 +19,9 @@ public struct MessagesListener: AsyncSequence, Sendable {
     /// Listening again is tried at once, then after a random time up to `delayMin`, doubling up to `delayMax` while it fails.
     public var delayMin: Duration = .milliseconds(50)
     public var delayMax: Duration = .seconds(10)
+    /// When the service says how long to wait (`retryAfterMs` of its error), that time is waited first, but never longer than
+    /// this.
+    public var retryAfterMax: Duration = .seconds(60)
     /// Called once for each lost connection, before listening again is tried.
     public var whenLost: (@Sendable (RPCError) -> Void)?
     private let opening: @Sendable (Messages.Listen) async throws -> RPCSubscription
@@ -37,21 +40,21 @@ public struct MessagesListener: AsyncSequence, Sendable {
         private let listener: MessagesListener
         /// What the next opening asks for.
         private var request: Messages.Listen
-        /// Held: the client ends a listener that nobody holds.
-        private var subscription: RPCSubscription?
-        /// The history of the events; nil until it was open once.
-        private var epoch: String?
-        /// Since the last event.
-        private var failures = 0
-        private var isOver = false
+        /// Nil when it has ended.
+        private var lasting: LastingSubscription?
+        /// What `next()` returned or threw last, as it came: with members that this version does not know.
+        public private(set) var notification: RPCEvent?
 
         init(_ listener: MessagesListener) {
             self.listener = listener
             request = listener.request
+            lasting = LastingSubscription(
+                LastingSubscription.Patience(
+                    delayMin: listener.delayMin, delayMax: listener.delayMax, retryAfterMax: listener.retryAfterMax,
+                    whenLost: listener.whenLost))
         }
 
         public mutating func next() async throws -> Messages.Event? {
-            guard !isOver else { return nil }
             do {
                 if let event = try await received() { return try taken(event) }
             } catch is CancellationError {
@@ -64,71 +67,36 @@ public struct MessagesListener: AsyncSequence, Sendable {
             return nil
         }
 
-        mutating func end() {
-            isOver = true
-            subscription = nil
-        }
+        mutating func end() { lasting = nil }
 
-        /// Nil: the task was cancelled.
+        /// Nil: the task was cancelled, or it has ended before.
         private mutating func received() async throws -> RPCEvent? {
-            while true {
-                var events = try await opened().makeAsyncIterator()
-                do {
-                    guard let event = try await events.next() else { return nil }
-                    try Self.checkReadable(event)
-                    return event
-                } catch let error as RPCError where error != .clientClosed {
-                    subscription = nil
-                    listener.whenLost?(error)
-                    try await pause(after: error)
+            let (request, opening) = (request, listener.opening)
+            return try await lasting?.next { last in
+                var request = request
+                if let last, last.missedNothing, (request.since ?? 0) < last.version {
+                    // No event said so, and a position that is never moved grows too old to resume from.
+                    request.since = last.version
+                    request.epoch = last.epoch
                 }
-            }
-        }
-
-        /// The service ends a listener that it could not read for; the listener has not ended for that.
-        private static func checkReadable(_ event: RPCEvent) throws {
-            guard event.method == Messages.Cancelled.method,
-                try Messages.Cancelled.decode(event.params).reason == "unavailable"
-            else { return }
-            throw RPCError.unavailable(reason: "unavailable", "The service could not read what is listened to")
-        }
-
-        private mutating func opened() async throws -> RPCSubscription {
-            while true {
-                if let subscription { return subscription }
-                do {
-                    let new = try await listener.opening(request)
-                    let result = try Messages.Listen.decodeResult(.object(new.result))
-                    epoch = result.epoch
-                    if result.unchanged == true {
-                        // No event will say so, and a position that is never moved grows too old to resume from.
-                        request.since = result.version
-                        request.epoch = result.epoch
-                    }
-                    subscription = new
-                } catch let error as RPCError where epoch != nil && error.isRetryable && error != .clientClosed {
-                    try await pause(after: error)
-                }
+                let subscription = try await opening(request)
+                let result = try Messages.Listen.decodeResult(.object(subscription.result))
+                let start = LastingSubscription.Start(
+                    version: result.version, epoch: result.epoch, missedNothing: result.unchanged == true)
+                return (subscription, start)
             }
         }
 
         private mutating func taken(_ event: RPCEvent) throws -> Messages.Event {
+            notification = event
             if event.method == Messages.Cancelled.method { throw try Messages.Cancelled.decode(event.params) }
             let event = try Messages.Event.decode(event.params)
             request.since = event.version
-            request.epoch = epoch
+            request.epoch = lasting?.start?.epoch
             // It is that of an older value.
             request.etag = nil
-            failures = 0
+            lasting?.succeeded()
             return event
-        }
-
-        private mutating func pause(after error: RPCError) async throws {
-            failures += 1
-            // The client itself spreads those who have lost a connection, and waits between attempts to make one.
-            guard failures > 1, error.reason != RPCError.cannotConnectReason else { return }
-            let longest = Swift.min(listener.delayMin * (1 << Swift.min(failures - 2, 20)), listener.delayMax)
-            try await Task.sleep(for: longest * Double.random(in: 0...1))
         }
     }
 }

@@ -164,6 +164,49 @@ import Testing
         #expect(openings.withLock { $0 } == 6)
     }
 
+    @Test(arguments: [false, true]) func serviceIsGivenTheTimeItAsksForWithinBounds(isBounded: Bool) async throws {
+        let asked = isBounded ? 3_600_000 : 200
+        let refusals = Mutex<[ContinuousClock.Instant]>([])
+        var restart = Restart()
+        restart.listening = { client in
+            var listener = MessagesListener(Messages.Listen(path: "/a")) { request in
+                // Of what is asked from the second opening on.
+                guard request.since != nil else { return try await client.subscribe(request) }
+                let isRefused = refusals.withLock { refusals in
+                    refusals.append(.now)
+                    return refusals.count == 1
+                }
+                if isRefused {
+                    throw RPCError.resourceExhausted(reason: "busy", "Others first", retryAfterMs: asked)
+                }
+                return try await client.subscribe(request)
+            }
+            if isBounded { listener.retryAfterMax = .milliseconds(20) }
+            return listener
+        }
+        try await restart.run(Self.events) { running in
+            _ = try await running.user("b").call(Messages.Set(path: "/a/x", value: 2))
+        } afterwards: { _, events in
+            let event = try await events.next()
+            #expect(event?.events.map { SeenEvent($0) } == [.put("/x", 2)])
+        }
+        let times = refusals.withLock { $0 }
+        try #require(times.count >= 2)
+        // Never earlier, on however fast a machine.
+        #expect(times[1] - times[0] >= .milliseconds(isBounded ? 20 : asked))
+    }
+
+    @Test func waitThatMakesNoSenseIsNone() {
+        for wait in ["soon", -1, nil] as [JSONValue] {
+            let error = RPCError(received: .resourceExhausted, message: "", data: ["retryAfterMs": wait])
+            #expect(error.retryAfter == nil)
+        }
+        let late = RPCError(received: .resourceExhausted, message: "", data: ["retryAfterMs": 1e300])
+        #expect(late.retryAfter == Duration.seconds(365 * 86_400))
+        #expect(RPCError.unavailable(reason: "stopping", "").retryAfter == nil)
+        #expect(RPCError.resourceExhausted(reason: "busy", "", retryAfterMs: 5).retryAfter == Duration.milliseconds(5))
+    }
+
     // MARK: Ends
 
     @Test func lostRightEndsItForGood() async throws {

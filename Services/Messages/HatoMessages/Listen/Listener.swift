@@ -16,6 +16,8 @@ final class Listener {
         case gathering
         /// Its socket is full; what it lacks is read when there is room.
         case waiting
+        /// Its right is still to be judged; what it lacks is read when that is done (`ListenerRegistry+Doubts`).
+        case inDoubt
         case ended
     }
 
@@ -38,6 +40,8 @@ final class Listener {
     var mustReadAgain = false
     /// Whether a timer runs that ends the gathering.
     var isScheduled = false
+    /// How often it has been in doubt.
+    var doubts = 0
 
     var connection: any ListenerPeer { opening.connection }
 
@@ -48,6 +52,18 @@ final class Listener {
         caller = opening.caller
         missed = MissedChanges(of: topic.key.path)
     }
+
+    /// Whether its right is still to be judged.
+    var isInDoubt: Bool { right?.isInDoubt ?? false }
+
+    /// Stands for a listener while something is read for it, or waits: void as soon as it has been in doubt, for then it
+    /// is shown only what is read after its right was judged.
+    struct Ticket: Sendable {
+        let id: UInt64
+        let doubts: Int
+    }
+
+    var ticket: Ticket { Ticket(id: id, doubts: doubts) }
 
     /// Whether it wants its events gathered for a while.
     var gathers: Bool { opening.coalesceMs > 0 }

@@ -52,7 +52,7 @@ extension ListenerRegistry {
         listener.topic.addOther(listener, .loading)
         resuming.append(
             Resuming(
-                listener: listener.id, request: MissedScan.Request(key: listener.topic.key, since: since),
+                listener: listener.ticket, request: MissedScan.Request(key: listener.topic.key, since: since),
                 fallback: first))
         scan()
     }
@@ -112,7 +112,7 @@ extension ListenerRegistry {
     private func scanned(_ taken: [Resuming], _ result: Result<[MissedScan.Request: MissedChanges], any Error>) {
         isScanning = false
         for one in taken {
-            guard let listener = listeners[one.listener] else { continue }
+            guard let listener = holder(of: one.listener) else { continue }
             switch result {
             case .failure(let error): cancel(listener, .lost(error))
             case .success(let found):
@@ -126,10 +126,18 @@ extension ListenerRegistry {
 
     // MARK: Bringing up to date
 
+    /// The listener that something was done for, unless it has ended or was in doubt since.
+    func holder(of ticket: Listener.Ticket) -> Listener? {
+        guard let listener = listeners[ticket.id], listener.doubts == ticket.doubts else { return nil }
+        return listener
+    }
+
     /// Reads what `listener` lacks as of the newest group, on a reader's thread; `loaded` goes on.
     func load(_ listener: Listener, _ wanted: ListenerReading.Wanted) {
         // It may have ended while it was to be read for.
         guard let current, listeners[listener.id] === listener else { return }
+        // Its socket has room again, and its right is in doubt since.
+        guard !listener.isInDoubt else { return suspend(listener) }
         let topic = listener.topic
         topic.addOther(listener, .loading)
         var window: QueryWindow?
@@ -143,9 +151,9 @@ extension ListenerRegistry {
         // Who gathers is never told with the others.
         case .unread where listener.gathers, .working where listener.gathers: break
         case .unread:
-            topic.park(.load(listener, wanted))
+            topic.park(.load(listener.ticket, wanted))
             return readAnew(topic, .window, after: current.version)
-        case .working: return topic.park(.load(listener, wanted))
+        case .working: return topic.park(.load(listener.ticket, wanted))
         }
         var wanted = wanted
         if case .missed(var missed) = wanted {
@@ -157,11 +165,11 @@ extension ListenerRegistry {
         }
         listener.forgetMissed()
         if let reading = topic.readings[wanted], reading.version >= max(topic.lastChanged, listener.since) {
-            reading.listeners.append(listener.id)
+            reading.listeners.append(listener.ticket)
             return
         }
         let reading = TopicReading(id: nextID(), version: current.version)
-        reading.listeners.append(listener.id)
+        reading.listeners.append(listener.ticket)
         topic.readings[wanted] = reading
         topic.openReadings[reading.id] = reading
         topic.loadBegan()
@@ -178,8 +186,8 @@ extension ListenerRegistry {
     private func loaded(_ topicID: UInt64, _ id: UInt64, _ wanted: ListenerReading.Wanted, _ loaded: Loaded) {
         guard let topic = topics[topicID], let reading = topic.openReadings.removeValue(forKey: id) else { return }
         if topic.readings[wanted] === reading { topic.readings[wanted] = nil }
-        for id in reading.listeners {
-            guard let listener = listeners[id], case .loading = listener.state else { continue }
+        for ticket in reading.listeners {
+            guard let listener = holder(of: ticket), case .loading = listener.state else { continue }
             switch loaded {
             // Events first: the connection holds them until the answer leaves, and lets them leave right behind it, before
             // answers to later requests that are ready and wait their turn.
@@ -223,7 +231,7 @@ extension ListenerRegistry {
     /// Sends what the others were sent since `version`; after that it is one of them.
     func join(_ listener: Listener, from version: UInt64) {
         let topic = listener.topic
-        guard case .ready = topic.telling else { return topic.park(.join(listener, version)) }
+        guard case .ready = topic.telling else { return topic.park(.join(listener.ticket, version)) }
         if listener.mustReadAgain {
             listener.mustReadAgain = false
             return load(listener, .missed(listener.missed))
@@ -303,6 +311,7 @@ extension ListenerRegistry {
         let connection = listener.connection.id
         names[connection]?[listener.opening.subscription] = nil
         gathering[connection]?.remove(listener.id)
+        leaveDoubt(listener)
         release(connection, by: listener.id)
         removeIfUnused(topic)
         parts.metrics.listening(listeners.count)

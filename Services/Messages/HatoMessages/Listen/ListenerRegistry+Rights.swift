@@ -10,8 +10,6 @@ import HatoTree
 extension ListenerRegistry {
     /// How often rights are judged that rest on the time.
     private static let timedEveryMs = 1_000
-    /// So many of them at a time; then others have their turn.
-    private static let timedPageMax = 256
 
     /// The right of a caller to listen to a topic; nil for an administrator, who needs none.
     ///
@@ -20,7 +18,7 @@ extension ListenerRegistry {
         guard !caller.isAdministrator, let current else { return nil }
         let rightKey = ReadRight.Key(topic: key, caller: caller)
         let known = rights[rightKey]
-        if let known, !known.isTimed { return known }
+        if let known, !known.isTimed, !known.isInDoubt { return known }
         parts.metrics.judgedRight()
         let judge = RulesJudge(
             database, reading: StoreTreeReader(current), now: parts.now(), explains: explains)
@@ -29,6 +27,7 @@ extension ListenerRegistry {
         rights.add(right)
         rights.set(reads, of: right)
         if right.isTimed { watchTime() }
+        if right.isInDoubt { settle(right) }
         return right
     }
 
@@ -47,40 +46,9 @@ extension ListenerRegistry {
         if right.listeners.isEmpty { rights.remove(right) }
     }
 
-    // MARK: Doubts
-
-    /// Judges the rights that a group has put in doubt, in the state after it. Returns the listeners that go on but are
-    /// shown only that state: between two of the commits they may have had no right.
-    func judge(_ doubts: RightDoubts, of group: CommitGroup, after before: UInt64) -> [Listener] {
-        let kept = doubts.first.keys.sorted().filter { id in rights[id].map { judge($0) } ?? false }
-        let unsure = kept.isEmpty ? [] : doubts.unsure(in: group, rights)
-        var passedOver: [Listener] = []
-        for right in kept.filter(unsure.contains).compactMap({ rights[$0] }) {
-            for listener in right.listeners.values.sorted(by: { $0.id < $1.id }) {
-                switch listener.state {
-                case .live:
-                    heldAnswers.wait(listener.connection.id, for: listener.id, after: before)
-                    listener.forgetMissed()
-                    passOver(listener)
-                    passedOver.append(listener)
-                case .loading: listener.mustReadAgain = true
-                case .gathering, .waiting, .ended: break
-                }
-            }
-        }
-        return passedOver
-    }
-
-    private func passOver(_ listener: Listener) {
-        let topic = listener.topic
-        // What the others are being told of was not for it either.
-        if case .working = topic.telling { listener.missed.addWhole() }
-        topic.addOther(listener, .loading)
-    }
-
     /// Cancels the listeners of a right that is lost; false then.
     @discardableResult
-    private func judge(_ right: ReadRight) -> Bool {
+    func judge(_ right: ReadRight) -> Bool {
         guard let current, let database = topicIDs[right.key.topic].flatMap({ topics[$0] })?.database else {
             return false
         }
@@ -109,11 +77,14 @@ extension ListenerRegistry {
     }
 
     private func judgeTimed(_ ids: ArraySlice<UInt64>) {
-        for id in ids.prefix(Self.timedPageMax) {
-            if let right = rights[id], right.isTimed { judge(right) }
+        var rest = ids
+        var turn = JudgingTurn(parts.limits)
+        while let id = rest.first, turn.takesOne() {
+            rest.removeFirst()
+            // One in doubt waits for its turn already.
+            if let right = rights[id], right.isTimed, !right.isInDoubt { judge(right) }
         }
-        let rest = ids.dropFirst(Self.timedPageMax)
-        if !rest.isEmpty { return line.post { $0.judgeTimed(rest) } }
+        if !rest.isEmpty { return line.post { [rest] in $0.judgeTimed(rest) } }
         isTiming = false
         if !rights.allTimed.isEmpty { watchTime() }
     }
@@ -132,6 +103,8 @@ extension ListenerRegistry {
             let topic = listener.topic
             give(
                 try right(to: topic.key, in: topic.database, for: listener.caller, explains: false), to: listener)
+            // The right it had may have been in doubt; this one is in none.
+            resume(listener)
         } catch {
             cancel(listener, .lost(error))
         }

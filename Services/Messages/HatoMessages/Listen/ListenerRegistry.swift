@@ -10,9 +10,10 @@ import Logging
 /// is then told every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
 ///
 /// **Of one group.** First the rights are judged that its commits touch, in the state after it: who has lost his right
-/// sees nothing of the group. Then each topic tells its live listeners. What takes long is worked out on a reader's
-/// thread, from the same snapshot, and told when it is ready; the answers to a connection that listens there wait for
-/// it.
+/// sees nothing of the group. Those that cannot be judged at once stay in doubt, and who lives by them is told nothing
+/// until they are (`ListenerRegistry+Doubts`). Then each topic tells its live listeners. What takes long is worked out on
+/// a reader's thread, from the same snapshot, and told when it is ready; the answers to a connection that listens there
+/// wait for it.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line
@@ -27,6 +28,12 @@ final class ListenerRegistry {
     var rights = ReadRights()
     /// Whether a timer runs for the rights that end by time.
     var isTiming = false
+    /// Rights in doubt.
+    var waitingRights = WaitingRights()
+    /// Whether a turn is on its way that judges them.
+    var isJudging = false
+    /// Listeners in doubt, by connection.
+    var doubtful: [UInt64: Set<UInt64>] = [:]
     /// By connection and subscription.
     var names: [UInt64: [String: UInt64]] = [:]
     /// Listeners that gather their events, by connection.
@@ -38,7 +45,7 @@ final class ListenerRegistry {
     var lastID: UInt64 = 0
 
     struct Resuming {
-        var listener: UInt64
+        var listener: Listener.Ticket
         var request: MissedScan.Request
         /// What to read when it is not known what was missed, or too much was.
         var fallback: ListenerReading.Wanted
@@ -195,10 +202,10 @@ final class ListenerRegistry {
     private func settled(_ topic: Topic) {
         for step in topic.takeParked() {
             switch step {
-            case .load(let listener, let wanted):
-                if listeners[listener.id] != nil { load(listener, wanted) }
-            case .join(let listener, let version):
-                if listeners[listener.id] != nil { join(listener, from: version) }
+            case .load(let ticket, let wanted):
+                if let listener = holder(of: ticket) { load(listener, wanted) }
+            case .join(let ticket, let version):
+                if let listener = holder(of: ticket) { join(listener, from: version) }
                 topic.loadEnded()
             }
         }
@@ -241,6 +248,7 @@ final class ListenerRegistry {
     /// An answer of a write leaves when the events of its connection up to its version are on their way. (Version 0: of
     /// one that was refused.)
     func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
+        holdForDoubts(connection, version)
         for id in gathering[connection]?.sorted() ?? [] where version > 0 {
             // Its own writes end its gathering.
             guard let listener = listeners[id], listener.topic.lastChanged >= version else { continue }
@@ -251,7 +259,7 @@ final class ListenerRegistry {
                 load(listener, .missed(listener.missed))
             // What it lacks may be on its way already.
             case .loading: heldAnswers.wait(connection, for: id, after: 0)
-            case .live, .waiting, .ended: break
+            case .live, .waiting, .inDoubt, .ended: break
             }
         }
         if !heldAnswers.keep(answer, of: version, to: connection) { answer() }

@@ -16,6 +16,9 @@ final class ReadRight {
     fileprivate(set) var reads = RulesReadSet()
     /// Who lives by it.
     var listeners: [UInt64: Listener] = [:]
+    /// In doubt: the newest version that may have ended it, until it is judged; nil: it stood when it was judged last, and
+    /// nothing has touched what it rests on since.
+    var doubtedThrough: UInt64?
 
     init(id: UInt64, key: Key) {
         self.id = id
@@ -24,6 +27,7 @@ final class ReadRight {
 
     /// Whether it may end by time alone.
     var isTimed: Bool { reads.readsTime }
+    var isInDoubt: Bool { doubtedThrough != nil }
 }
 
 /// All rights to read that listeners have, and what they rest on.

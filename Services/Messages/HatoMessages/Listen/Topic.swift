@@ -39,9 +39,9 @@ final class Topic {
 
     /// A listener that goes on when the topic is ready.
     enum Parked {
-        case load(Listener, ListenerReading.Wanted)
+        case load(Listener.Ticket, ListenerReading.Wanted)
         /// Has been sent what was there at a version.
-        case join(Listener, UInt64)
+        case join(Listener.Ticket, UInt64)
     }
 
     let id: UInt64
@@ -200,7 +200,7 @@ final class TopicReading {
     let id: UInt64
     /// Of the snapshot that is read.
     let version: UInt64
-    var listeners: [UInt64] = []
+    var listeners: [Listener.Ticket] = []
 
     init(id: UInt64, version: UInt64) {
         self.id = id

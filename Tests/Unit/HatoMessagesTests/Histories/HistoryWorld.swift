@@ -75,6 +75,8 @@ final class HistoryWorld {
         limits.eventRowsMax = writes.random.pick([1, 6, 20, 1_000])
         limits.resumeCommitsMax = writes.random.pick([3, 50_000])
         limits.catchUpBytesMax = writes.random.pick([200, 1 << 20])
+        // One right in each turn, or all at once.
+        limits.rightsTurnMs = writes.random.pick([0, 100_000])
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
@@ -293,7 +295,7 @@ final class HistoryWorld {
         registry.listeners.values.filter { $0.connection === peer }.allSatisfy {
             switch $0.state {
             case .live, .gathering: true
-            case .loading, .waiting, .ended: false
+            case .loading, .waiting, .inDoubt, .ended: false
             }
         }
     }

@@ -1,0 +1,64 @@
+/// Rights in doubt that wait to be judged, each once, in the order in which they came. Those that somebody's answer waits
+/// for are taken in turn with the others: nobody is kept waiting for ever.
+struct WaitingRights {
+    private struct Line {
+        private var ids: [UInt64] = []
+        /// The first that was not taken yet.
+        private var first = 0
+        private var members: Set<UInt64> = []
+
+        var isEmpty: Bool { members.isEmpty }
+
+        mutating func add(_ id: UInt64) {
+            if members.insert(id).inserted { ids.append(id) }
+        }
+
+        mutating func takeFirst() -> UInt64? {
+            guard first < ids.count else { return nil }
+            let id = ids[first]
+            first += 1
+            members.remove(id)
+            if first == ids.count {
+                ids = []
+                first = 0
+            } else if first >= 1_024 {
+                ids.removeFirst(first)
+                first = 0
+            }
+            return id
+        }
+    }
+
+    private var all = Line()
+    /// Stand in `all`, too.
+    private var urgent = Line()
+    private var isUrgentNext = true
+
+    var isEmpty: Bool { all.isEmpty && urgent.isEmpty }
+
+    mutating func add(_ id: UInt64) { all.add(id) }
+
+    /// An answer waits for it.
+    mutating func hurry(_ id: UInt64) { urgent.add(id) }
+
+    /// May be one that was judged already, or has ended.
+    mutating func takeFirst() -> UInt64? {
+        defer { isUrgentNext.toggle() }
+        if isUrgentNext, let id = urgent.takeFirst() { return id }
+        return all.takeFirst() ?? urgent.takeFirst()
+    }
+}
+
+/// How long the publisher's thread judges rights before others have their turn: one right at least.
+struct JudgingTurn {
+    private let end: ContinuousClock.Instant
+    private var hasJudged = false
+
+    init(_ limits: MessagesLimits) { end = ContinuousClock.now.advanced(by: .milliseconds(limits.rightsTurnMs)) }
+
+    /// Whether one more may be judged in this turn; to be asked for each.
+    mutating func takesOne() -> Bool {
+        defer { hasJudged = true }
+        return !hasJudged || ContinuousClock.now < end
+    }
+}

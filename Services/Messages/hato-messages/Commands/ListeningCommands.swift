@@ -1,0 +1,106 @@
+import ArgumentParser
+import HatoCommand
+import HatoModel
+import HatoRPC
+
+struct ListenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "listen", abstract: Messages.Listen.summary,
+        discussion: """
+            Prints a line for each notification until it is interrupted. When the connection is lost it goes on from the \
+            last notification as soon as the service answers again.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var stream: StreamOptions
+    @OptionGroup var place: DatabaseOption
+    @OptionGroup var query: QueryOptions
+    @Argument(help: "The path.") var path: String
+    @Option(help: "Only what came after this version; with --epoch.") var since: UInt64?
+    @Option(help: "The epoch the version belongs to.") var epoch: String?
+    @Option(help: "Gather the changes of so many milliseconds.") var coalesceMs: Int?
+
+    private func request() throws -> Messages.Listen {
+        var request = Messages.Listen(database: try place.name(), path: try TreePath(path), query: try query.query())
+        request.since = since
+        request.epoch = epoch
+        request.coalesceMs = coalesceMs
+        return request
+    }
+
+    func run() async throws {
+        try await CommandSession.run(options, MessagesTarget.self) { client, output in
+            var listener = MessagesListener(try request()) { try await client.subscribe($0) }
+            listener.whenLost = { output.tellOfLoss($0) }
+            try await output.showAll(listener.makeAsyncIterator(), stream)
+        }
+    }
+}
+
+struct FollowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "follow", abstract: Messages.Follow.summary,
+        discussion: """
+            Prints a line for each commit until it is interrupted. When the connection is lost it goes on behind the last \
+            one as soon as the service answers again. For administrators.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var stream: StreamOptions
+    @OptionGroup var place: DatabaseOption
+    @Option(help: "The last version that is known; 0: from the oldest that is kept. Without it: from now on.")
+    var after: UInt64?
+    @Option(help: "The epoch that version belongs to.") var epoch: String?
+    @Option(help: "What to follow, e.g. /chats/{chat}/messages/{id}; may be repeated.") var pattern: [String] = []
+
+    private func request() throws -> Messages.Follow {
+        Messages.Follow(
+            database: try place.name(), after: after, epoch: epoch,
+            patterns: pattern.isEmpty ? nil : try pattern.map { try FeedPattern($0) })
+    }
+
+    func run() async throws {
+        try await CommandSession.run(options, MessagesTarget.self) { client, output in
+            var follower = MessagesFollower(try request()) { try await client.subscribe($0) }
+            follower.whenLost = { output.tellOfLoss($0) }
+            try await output.showAll(follower.makeAsyncIterator(), stream)
+        }
+    }
+}
+
+/// What goes on when its connection was lost, and tells each notification as it came.
+private protocol LastingIterator: AsyncIteratorProtocol, Sendable {
+    var notification: RPCEvent? { get }
+}
+
+extension MessagesListener.Iterator: LastingIterator {}
+extension MessagesFollower.Iterator: LastingIterator {}
+
+extension CommandOutput {
+    fileprivate func tellOfLoss(_ error: RPCError) {
+        let reason = error.reason ?? error.message
+        complain("\(MessagesTarget.command): lost the connection (\(reason)); trying to go on")
+    }
+
+    /// Prints notifications until they or `maxEvents` end; one that the server ends is a failure after its last line.
+    fileprivate func showAll<Iterator: LastingIterator>(_ notifications: Iterator, _ options: StreamOptions)
+        async throws
+    {
+        var (notifications, count) = (notifications, 0)
+        do {
+            while try await notifications.next() != nil {
+                try showAsItCame(notifications.notification)
+                count += 1
+                if count == options.maxEvents { return }
+            }
+        } catch let cancelled as Messages.Cancelled {
+            try showAsItCame(notifications.notification)
+            throw CommandFailure(.notAllowed, "the server ended the listener: \(cancelled.reason)")
+        }
+    }
+
+    private func showAsItCame(_ event: RPCEvent?) throws {
+        guard let event else { return }
+        try showLine(.object(["method": .string(event.method), "params": .object(event.params)]))
+    }
+}

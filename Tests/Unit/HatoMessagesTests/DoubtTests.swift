@@ -1,0 +1,184 @@
+import HatoModel
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+/// A commit that many rights rest on: they are judged a turn at a time, and until then nobody sees too much; afterwards
+/// nobody has missed anything.
+@Suite struct DoubtTests {
+    private static func texts(_ peer: HistoryPeer) -> [String] { peer.takeInbox().map(\.text) }
+
+    /// What everybody's right rests on changes, and costs nobody his right.
+    private static func touch(_ world: DoubtWorld, _ value: Double = 2) async throws -> UInt64 {
+        try await world.write(.set(.number(value), at: "/open"))
+    }
+
+    @Test func oneTurnJudgesSomeAndTheOthersCatchUp() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c", "d"])
+        _ = try await Self.touch(world)
+        #expect(world.inDoubt == 3)
+        _ = try await world.write(.set(1, at: "/c/x"))
+        #expect(Self.texts(peers[0]).count == 1)
+        for peer in peers.dropFirst() { #expect(Self.texts(peer).isEmpty) }
+        world.step()
+        #expect(world.inDoubt == 2)
+        world.finish()
+        #expect(world.inDoubt == 0)
+        for peer in peers.dropFirst() {
+            let heard = Self.texts(peer)
+            #expect(heard.count == 1 && heard[0].contains(#""path":"/x","data":1"#), "\(heard)")
+        }
+        _ = try await world.write(.set(2, at: "/c/x"))
+        for peer in peers { #expect(Self.texts(peer).count == 1) }
+    }
+
+    @Test func whoIsInDoubtAndMissesNothingIsToldNothing() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        for value in 2...4 { _ = try await Self.touch(world, Double(value)) }
+        world.finish()
+        for peer in peers { #expect(Self.texts(peer).isEmpty) }
+        _ = try await world.write(.set(1, at: "/c/x"))
+        for peer in peers { #expect(Self.texts(peer).count == 1) }
+    }
+
+    @Test func whoHasLostTheRightIsShownNothingMore() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        _ = try await world.write(.update(["open": 2, "members/c": nil, "c/x": "secret"], at: "/"))
+        _ = try await world.write(.set("secret too", at: "/c/y"))
+        world.finish()
+        let heard = Self.texts(peers[2])
+        #expect(heard.count == 1 && heard[0].contains("permission_denied"), "\(heard)")
+        #expect(Self.texts(peers[1]).joined().contains("secret too"))
+    }
+
+    @Test func whoLostTheRightForAWhileSeesOnlyWhatIsThereAfterwards() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b"])
+        _ = try await world.write(.update(["open": 2, "members/b": nil, "c/x": "secret"], at: "/"))
+        _ = try await world.write(.update(["members/b": true, "c/x": "open"], at: "/"))
+        world.finish()
+        let heard = Self.texts(peers[1])
+        #expect(heard.count == 1 && heard[0].contains(#""data":"open""#), "\(heard)")
+    }
+
+    @Test func readingFromBeforeTheDoubtIsVoid() async throws {
+        let world = try await DoubtWorld()
+        _ = try world.listening(["a"])
+        let (lost, kept) = (try world.listen("b"), try world.listen("c"))
+        _ = try await world.write(.update(["open": 2, "members/b": nil], at: "/"))
+        _ = try await world.write(.set(1, at: "/c/x"))
+        // Both are read for as of before.
+        world.runReads()
+        world.finish()
+        let refused = Self.texts(lost)
+        #expect(refused.count == 1 && refused[0].contains("is refused"), "\(refused)")
+        let heard = Self.texts(kept)
+        #expect(heard.count == 2 && heard[0].contains(#""data":{"x":1}"#) && heard[1].contains("is open"), "\(heard)")
+    }
+
+    @Test func doubtThatComesAgainIsJudgedAgain() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        _ = try await Self.touch(world)
+        _ = try await world.write(.set(1, at: "/c/x"))
+        // They were judged, and what they missed is being read, when the next commit comes.
+        for _ in 0..<2 { world.step() }
+        #expect(world.inDoubt == 0)
+        _ = try await world.write(.update(["open": 3, "members/c": nil, "c/y": "secret"], at: "/"))
+        world.finish()
+        let heard = Self.texts(peers[2]).joined()
+        #expect(heard.contains("permission_denied") && !heard.contains("secret"), "\(heard)")
+        #expect(Self.texts(peers[1]).joined().contains(#""y":"secret""#))
+    }
+
+    // MARK: Answers
+
+    @Test func ownAnswerWaitsForTheOwnListenerWhichIsJudgedFirst() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c", "d"])
+        let doubted = try await Self.touch(world)
+        world.answer(peers[3], doubted)
+        #expect(Self.texts(peers[3]).isEmpty)
+        world.step()
+        #expect(Self.texts(peers[3]) == ["answered \(doubted)"])
+        #expect(world.inDoubt == 2)
+    }
+
+    @Test func ownEventComesBeforeTheOwnAnswer() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b"])
+        _ = try await Self.touch(world)
+        let written = try await world.write(.set(1, at: "/c/x"))
+        world.answer(peers[1], written)
+        #expect(Self.texts(peers[1]).isEmpty)
+        world.finish()
+        let heard = Self.texts(peers[1])
+        #expect(heard.count == 2 && heard[0].contains(#""path":"/x""#) && heard[1] == "answered \(written)", "\(heard)")
+    }
+
+    @Test func ownAnswerThatComesAfterTheTurnWaitsForTheEventToo() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b"])
+        _ = try await Self.touch(world)
+        let written = try await world.write(.set(1, at: "/c/x"))
+        world.step()
+        #expect(world.inDoubt == 0)
+        world.answer(peers[1], written)
+        #expect(Self.texts(peers[1]).isEmpty)
+        world.finish()
+        #expect(Self.texts(peers[1]).last == "answered \(written)")
+    }
+
+    @Test func answerThatNoDoubtIsAboutDoesNotWait() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        _ = try await Self.touch(world)
+        let elsewhere = try await world.write(.set(1, at: "/elsewhere"))
+        world.answer(peers[2], elsewhere)
+        #expect(Self.texts(peers[2]) == ["answered \(elsewhere)"])
+        #expect(world.inDoubt == 2)
+    }
+
+    // MARK: Who comes and goes
+
+    @Test func whoListensAnewIsJudgedAtOnceAndEndsTheDoubt() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        _ = try await Self.touch(world)
+        let again = try world.listen("c")
+        #expect(world.inDoubt == 1)
+        _ = try await world.write(.set(1, at: "/c/x"))
+        world.finish()
+        for peer in peers { #expect(Self.texts(peer).count == 1) }
+        #expect(Self.texts(again).joined().contains(#""path":"/x","data":1"#))
+    }
+
+    @Test func whoGoesWhileInDoubtLeavesNothingBehind() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        let doubted = try await Self.touch(world)
+        world.answer(peers[1], doubted)
+        for peer in peers { peer.close() }
+        world.finish()
+        #expect(world.inDoubt == 0)
+        #expect(Self.texts(peers[1]) == ["answered \(doubted)"])
+    }
+
+    @Test func waitingRightsAreTakenInOrderAndUrgentOnesInTurn() {
+        var waiting = WaitingRights()
+        for id in [1, 2, 3, 2, 1] as [UInt64] { waiting.add(id) }
+        for id in [3, 3] as [UInt64] { waiting.hurry(id) }
+        var taken: [UInt64] = []
+        while let id = waiting.takeFirst() { taken.append(id) }
+        #expect(taken == [3, 1, 2, 3])
+        #expect(waiting.isEmpty)
+        waiting.add(1)
+        #expect(!waiting.isEmpty)
+        let again = waiting.takeFirst()
+        #expect(again == 1)
+    }
+}

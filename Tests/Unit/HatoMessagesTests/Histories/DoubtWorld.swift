@@ -1,0 +1,136 @@
+import HatoModel
+import HatoRPC
+import HatoRules
+import HatoStorage
+import HatoTree
+import Logging
+import Synchronization
+
+@testable import HatoMessages
+
+/// A registry whose turns judge one right each, driven step by step: `a`, `b`, … are members who may read `/c` as long as
+/// `/open` is not false.
+final class DoubtWorld {
+    private let store: SteppedStore
+    private let parts: ServiceParts
+    private let queue: CommitQueue
+    private let publisher: Publisher
+    private let registry: ListenerRegistry
+    private let posts = Posts()
+    private var lastID: UInt64 = 0
+
+    private static let rules = """
+        {"rules": {
+          "c": {".read": "root.child('open').val() != false && root.child('members').child(auth.uid).exists()"}
+        }}
+        """
+
+    /// What is to be done on the publisher's thread.
+    private final class Posts: Sendable {
+        private let waiting = Mutex<[Publisher.Body]>([])
+
+        var line: Publisher.Line {
+            Publisher.Line(
+                post: { body in self.waiting.withLock { $0.append(body) } }, postLater: { _, _ in },
+                setActive: { _ in })
+        }
+
+        func next() -> Publisher.Body? { waiting.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+    }
+
+    init() async throws {
+        store = try SteppedStore()
+        var limits = MessagesLimits()
+        limits.rightsTurnMs = 0
+        let metrics = MessagesMetrics()
+        let meter = RulesMeter(limits, metrics)
+        let logger = Logger(label: "doubts") { _ in SwiftLogNoOpLogHandler() }
+        let parts = ServiceParts(
+            store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
+            rulesMeter: meter, allowances: WriteAllowances(limits),
+            slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
+            now: { 0 })
+        self.parts = parts
+        registry = ListenerRegistry(parts, logger: logger, line: posts.line)
+        publisher = try Publisher { ListenerRegistry(parts, logger: logger, line: $0) }
+        queue = try CommitQueue(parts, publisher: publisher)
+        let rules = try Rules.compile(Self.rules)
+        let administration = DatabaseAdministration(parts)
+        let created = try await store.write { try administration.create(.default, rules, in: $0) }
+        parts.catalogue.publish(.default, created.outcome)
+        for group in store.takeGroups() { queue.groupBecameDurable(group) }
+        var members: JSONObject = [:]
+        for name in ["a", "b", "c", "d", "e"] { members[name] = true }
+        try await write(.set(.object(members), at: "/members"))
+    }
+
+    deinit {
+        publisher.close()
+        store.close()
+    }
+
+    /// Listeners that wait for their rights to be judged.
+    var inDoubt: Int { registry.doubtful.values.reduce(0) { $0 + $1.count } }
+
+    /// Commits, and lets the registry tell of it. Returns the version.
+    @discardableResult
+    func write(_ mutation: Mutation) async throws -> UInt64 {
+        let write = Write(database: .default, mutation: mutation, caller: .administrator)
+        let queue = queue
+        let committed = try await store.write { try queue.commit(write, in: $0) }
+        for group in store.takeGroups() {
+            queue.groupBecameDurable(group)
+            registry.groupBecameDurable(group)
+        }
+        return committed.version
+    }
+
+    /// Listens to `/c` on a connection of its own.
+    func listen(_ uid: String) throws -> HistoryPeer {
+        lastID += 1
+        let peer = HistoryPeer(id: lastID)
+        let opening = Listener.Opening(
+            connection: peer, subscription: uid, caller: .user(Caller.User(uid: uid)), endWatch: {})
+        let view = ReadView(snapshot: try store.snapshot(), databases: parts.catalogue.readable)
+        registry.open(opening, Messages.Listen(path: "/c"), at: view) { result in
+            switch result {
+            case .success(let result): peer.receive(.opened(uid, result))
+            case .failure(let error): peer.receive(.refused(uid, "\(error)"))
+            }
+        }
+        return peer
+    }
+
+    /// The same for several, who have seen their first values.
+    func listening(_ uids: [String]) throws -> [HistoryPeer] {
+        let peers = try uids.map { try listen($0) }
+        finish()
+        for peer in peers { _ = peer.takeInbox() }
+        return peers
+    }
+
+    /// The answer to a write of `peer` comes by.
+    func answer(_ peer: HistoryPeer, _ version: UInt64) {
+        registry.answer(peer.id, version) { peer.receive(.answered(version, hasWritten: true)) }
+    }
+
+    /// One turn of the publisher's thread.
+    func step() { posts.next()?(registry) }
+
+    func runReads() {
+        while store.waitingReads > 0 { store.runRead(0) }
+    }
+
+    /// Until nothing is left to do.
+    func finish() {
+        while true {
+            if let post = posts.next() {
+                post(registry)
+            } else if store.waitingReads > 0 {
+                store.runRead(0)
+            } else {
+                return
+            }
+        }
+    }
+}
