@@ -44,8 +44,11 @@ public final class RocksDBStore: Store {
     }
 
     private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
-        if folder.isCopy, !folder.isNew { try folder.startOpeningCopy() }
+        let isUnopenedCopy = folder.isCopy && !folder.isNew
+        if isUnopenedCopy { try folder.checkCopy() }
         if !options.acceptsLostCommits { try Self.lookBeforeOpening(folder, options) }
+        // Not before: looking changes no file, and a backup that is refused stays one.
+        if isUnopenedCopy { try folder.noteOpeningCopy() }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
         try Failpoint.openAfterRecovery.passOrFail()
