@@ -307,6 +307,59 @@ final class RocksDatabase: @unchecked Sendable {
         return UInt64(bigEndianBytes: iterator.key.span)
     }
 
+    /// Records of commits up to here are forgotten.
+    func forgottenCommits() throws(StoreError) -> UInt64 {
+        try aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
+    }
+
+    /// The commits that are missing although later ones are there: when a file of the log lost its end, or is gone, RocksDB
+    /// goes on with the next one without a word. Forgotten ones are not missing.
+    ///
+    /// Looks at those that came from the log, with the one before them in the tables, and at all after `version`. They are
+    /// as many as a database that is open for reading has in memory; one that is open for writing has none there.
+    func missingCommits(after version: UInt64) throws(StoreError) -> [ClosedRange<UInt64>] {
+        var known = version
+        if let first = try oldestCommitOfLog() { known = min(known, try newestCommit(before: first) ?? 0) }
+        known = max(known, try forgottenCommits())
+        guard known < .max else { return [] }
+        var missing: [ClosedRange<UInt64>] = []
+        var expected = known + 1
+        let options = NativeReadOptions(snapshot: nil)
+        options.leaveCache()
+        try visitCommits(from: expected, at: options) { found, _ in
+            guard let found, found >= expected else { return true }
+            if found > expected { missing.append(expected...(found - 1)) }
+            expected = found &+ 1
+            return true
+        }
+        return missing
+    }
+
+    /// The oldest that no table holds.
+    private func oldestCommitOfLog() throws(StoreError) -> UInt64? {
+        let options = NativeReadOptions(snapshot: nil)
+        options.readMemoryOnly()
+        let iterator = NativeIterator(handle, options, commits)
+        iterator.seekToFirst()
+        guard iterator.isAtRow else {
+            try iterator.checkEnd(in: folder)
+            return nil
+        }
+        return UInt64(bigEndianBytes: iterator.key.span)
+    }
+
+    /// - Parameter version: one that is there.
+    private func newestCommit(before version: UInt64) throws(StoreError) -> UInt64? {
+        let iterator = NativeIterator(handle, newest, commits)
+        version.bigEndianBytes.withUnsafeBytes { iterator.seek($0) }
+        if iterator.isAtRow { iterator.previous() }
+        guard iterator.isAtRow else {
+            try iterator.checkEnd(in: folder)
+            return nil
+        }
+        return UInt64(bigEndianBytes: iterator.key.span)
+    }
+
     /// Visits the records of commits from `version` on until the closure says false.
     func visitCommits(
         from version: UInt64, at options: borrowing NativeReadOptions,
