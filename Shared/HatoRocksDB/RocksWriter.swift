@@ -70,7 +70,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
         gathering.noteApplied()
-        // What fails here fails again, and for good, when the group is made durable.
+        // What fails here is told when the group is made durable, by the note of it in `failure`. RocksDB alone does not
+        // stay stopped: from a full disk it recovers by itself as soon as there is room, and would take what comes next.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
     }
 
