@@ -35,6 +35,8 @@ final class RocksDatabase: @unchecked Sendable {
     /// The snapshots that somebody still holds.
     private let snapshots = Mutex<Set<NativeSnapshot>>([])
     private let copying = Mutex<Void>(())
+    /// Why the log takes nothing any more. Held by whoever writes to it or syncs it.
+    private let log = Mutex<StoreError?>(nil)
 
     /// - Parameters:
     ///   - memtableShare: the part of the memory's memtables that is this database's.
@@ -105,8 +107,30 @@ final class RocksDatabase: @unchecked Sendable {
     func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits, about: about) }
 
     /// Applies the batch as one record of the log, not synced.
-    func write(_ batch: borrowing WriteBatch) throws(StoreError) {
-        try checked("write to the database", folder) { rocksdb_write(handle, unsynced, batch.handle, $0) }
+    func write(_ batch: borrowing WriteBatch) throws(StoreError) { try write(batch, by: unsynced) }
+
+    private func write(_ batch: borrowing WriteBatch, by options: OpaquePointer) throws(StoreError) {
+        let changes = batch.handle
+        try usingLog { () throws(StoreError) in
+            try checked("write to the database", folder) { rocksdb_write(handle, options, changes, $0) }
+        }
+    }
+
+    /// One write or sync at a time, and none behind one that failed: RocksDB, asked for a sync of a log that a write has
+    /// failed on, aborts the process where it is built with assertions (Debian's), and else may sync what lies around a
+    /// torn record, or take more behind it. It does not look at the log's state under a lock that writes take, so a write
+    /// waits for a sync that goes on; few do, only those of a group whose rows were looked at before its turn.
+    private func usingLog(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        let failure = log.withLock { known -> StoreError? in
+            if known != nil { return known }
+            do throws(StoreError) {
+                try body()
+            } catch {
+                known = error
+            }
+            return known
+        }
+        if let failure { throw failure }
     }
 
     /// Closes the memtable of the rows, which is then written out in the background, and begins a new one.
@@ -127,7 +151,9 @@ final class RocksDatabase: @unchecked Sendable {
     var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
 
     func syncLog() throws(StoreError) {
-        try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }
+        try usingLog { () throws(StoreError) in
+            try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }
+        }
     }
 
     // MARK: Prepared rows
@@ -290,7 +316,7 @@ final class RocksDatabase: @unchecked Sendable {
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
         let batch = WriteBatch(rows: about, commits: about, about: about)
         batch.put(Array(name.utf8).span, value.span)
-        try checked("write to the database", folder) { rocksdb_write(handle, synced, batch.handle, $0) }
+        try write(batch, by: synced)
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
         try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, about, $0) }
@@ -379,7 +405,7 @@ final class RocksDatabase: @unchecked Sendable {
         let batch = WriteBatch(rows: commits, commits: commits, about: about)
         let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
         batch.deleteRange(lower.span, upper.span)
-        try checked("write to the database", folder) { rocksdb_write(handle, unsynced, batch.handle, $0) }
+        try write(batch)
         let last = version.bigEndianBytes
         try checked("drop records of commits", folder) {
             hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0)
