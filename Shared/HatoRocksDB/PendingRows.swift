@@ -134,14 +134,18 @@ struct PendingRows {
     /// When they are handed over and can be read there.
     mutating func removeAll() {
         order.removeAll(keepingCapacity: true)
-        rows.removeAll(keepingCapacity: rows.count <= 4 * Self.sortedMax)
-        bytes.removeAll(keepingCapacity: bytes.count <= Self.keptBytesMax)
+        // By what they take: what was discarded has left its room behind.
+        rows.removeAll(keepingCapacity: rows.capacity <= 4 * Self.sortedMax)
+        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptBytesMax)
         applied = (0, 0)
         lastPlace = 0
     }
 
-    /// The buffer of more is given back.
-    private static let keptBytesMax = 4 << 20
+    /// A buffer that took more is given back, and so is a batch: few groups are as large, and there are two of each.
+    static let keptBytesMax = 4 << 20
+
+    /// What the buffer of keys and values takes.
+    var bufferBytes: Int { bytes.capacity }
 
     private func hand(_ row: Row, to batch: borrowing WriteBatch) {
         let (first, second) = (

@@ -34,7 +34,7 @@ public final class RocksDBInspection: StoreInspection {
                     + "start the service once, then check again")
         }
         version = try database.newestCommit() ?? 0
-        compacted = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
+        compacted = try database.forgottenCommits()
         snapshot = RocksSnapshot(version: version, of: database)
         var problems = Self.problems(folder, version, compacted) + database.problemsAboutStore()
         if let service, let owner = try BackupFolder.service(of: folder), owner != service {

@@ -7,8 +7,9 @@ public struct RocksDBOptions: Sendable {
     /// The store's part of the memtables of `memory`, 0...1.
     public var memtableShare = 1.0
 
-    /// Opens a store although answered commits are missing from it, and gives it a new epoch: what is left is another
-    /// history. For an operator who has seen `StoreError.lostCommits` and has no better copy.
+    /// Opens a store although commits are missing from it, at its end or in the middle, and gives it a new epoch: what is
+    /// left is another history. For an operator who has seen `StoreError.lostCommits`, or which commits are missing, and
+    /// has no better copy.
     public var acceptsLostCommits = false
 
     public init() {}

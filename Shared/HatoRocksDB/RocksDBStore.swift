@@ -3,8 +3,9 @@ import Synchronization
 
 /// The store of `HatoStorage` in one RocksDB folder.
 ///
-/// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log is
-/// a prefix of whole commits; the version of the newest must not lie below what the `answered` file says was answered.
+/// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log must
+/// be a prefix of whole commits: the version of the newest does not lie below what the `answered` file says was answered,
+/// and none is missing before it.
 ///
 /// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version stand
 /// or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it
@@ -27,7 +28,8 @@ public final class RocksDBStore: Store {
     /// Opens the store in `folder`, which is created when it is missing.
     ///
     /// Throws `.locked` when somebody has it open, `.newerFormat`, `.lostCommits` when answered commits are missing,
-    /// `.corrupted`, and `.io` when the folder cannot be written (or is somebody else's, or another service's).
+    /// `.corrupted` (also when commits are missing before later ones), and `.io` when the folder cannot be written (or is
+    /// somebody else's, or another service's).
     ///
     /// - Parameter service: whose data it holds: noted in the folder the first time, compared with that later.
     public static func open(
@@ -44,20 +46,28 @@ public final class RocksDBStore: Store {
     }
 
     private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
-        if folder.isCopy, !folder.isNew { try folder.startOpeningCopy() }
-        if !options.acceptsLostCommits { try Self.lookBeforeOpening(folder, options) }
+        let isUnopenedCopy = folder.isCopy && !folder.isNew
+        if isUnopenedCopy { try folder.checkCopy() }
+        let missing = try Self.lookBeforeOpening(folder, options)
+        // Not before: looking changes no file, and a backup that is refused stays one.
+        if isUnopenedCopy { try folder.noteOpeningCopy() }
+        // Opening writes the log's commits into tables. Until this is another history, they are to be missed again.
+        if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
         try Failpoint.openAfterRecovery.passOrFail()
         let version = try database.newestCommit() ?? 0
         if folder.isNew, version > 0 { throw StoreFolder.formatIsMissing(folder.path, commits: version) }
-        let forgotten = try database.aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
+        let forgotten = max(try database.forgottenCommits(), missing.last?.upperBound ?? 0)
         if forgotten > version {
             throw .corrupted("\(folder.path): records are forgotten up to \(forgotten), but the newest is \(version)")
         }
         let isLessThanAnswered = try Self.checkAnswered(folder, version, isLossAccepted: options.acceptsLostCommits)
-        epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || isLessThanAnswered)
-        if isLessThanAnswered { try folder.resetAnswered(to: version) }
+        let hasLost = isLessThanAnswered || !missing.isEmpty
+        epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || hasLost)
+        // Nobody can follow it over what is missing.
+        if !missing.isEmpty { try database.setAboutStore("compacted", forgotten.bigEndianBytes) }
+        if hasLost { try folder.resetAnswered(to: version) }
         if folder.isCopy { try folder.forgetItIsACopy() }
         prepared = try PreparedFiles(folder.preparedPath, recovering: database)
         copying = folder.copyingPath
@@ -80,13 +90,35 @@ public final class RocksDBStore: Store {
 
     /// Whoever opens a database for writing deletes the files that its list does not name. Where that list was cut short,
     /// they hold what was answered: so it is looked at first, and nothing is touched when too little is found.
-    private static func lookBeforeOpening(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
-        if folder.isNew { return }
+    ///
+    /// Returns the commits that are missing before the newest; there are none unless that is accepted.
+    private static func lookBeforeOpening(
+        _ folder: StoreFolder, _ options: RocksDBOptions
+    ) throws(StoreError) -> [ClosedRange<UInt64>] {
+        if folder.isNew { return [] }
+        if options.acceptsLostCommits {
+            let answered = (try? folder.readAnswered()) ?? 0
+            // What cannot be read is the opening's to say.
+            return (try? look(at: folder, options, after: answered))?.missing ?? []
+        }
         let answered = try folder.readAnswered()
+        let (found, missing) = try look(at: folder, options, after: answered)
+        if found < answered { throw .lostCommits(answered: answered, found: found) }
+        if missing.isEmpty { return [] }
+        let names = missing.prefix(8).map {
+            $0.lowerBound == $0.upperBound ? "\($0.lowerBound)" : "\($0.lowerBound) to \($0.upperBound)"
+        }
+        throw .corrupted(
+            "\(folder.path): commits are missing although later ones, up to \(found), are there: "
+                + names.joined(separator: ", ") + "; a part of the log is gone: restore a backup")
+    }
+
+    private static func look(
+        at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64
+    ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
         let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, isReadOnly: true)
         defer { database.close() }
-        let found = try database.newestCommit() ?? 0
-        if found < answered { throw .lostCommits(answered: answered, found: found) }
+        return (try database.newestCommit() ?? 0, try database.missingCommits(after: answered))
     }
 
     /// True when commits are missing and that is accepted.

@@ -70,7 +70,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
         gathering.noteApplied()
-        // What fails here fails again, and for good, when the group is made durable.
+        // What fails here is told when the group is made durable, by the note of it in `failure`. RocksDB alone does not
+        // stay stopped: from a full disk it recovers by itself as soon as there is room, and would take what comes next.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
     }
 
@@ -178,7 +179,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
 final class GatheredWrites {
     /// What RocksDB was not handed yet; when it was, it is still here, for those who cannot read it there yet.
     var rows = PendingRows()
-    let batch: WriteBatch
+    private(set) var batch: WriteBatch
+    private let database: RocksDatabase
     /// Whether RocksDB has everything.
     private(set) var isEmpty = true
     /// Whether a transaction was applied to it, be it in RocksDB already or not.
@@ -192,7 +194,10 @@ final class GatheredWrites {
     /// Open when reads and snapshots of RocksDB see everything.
     private(set) var isWritten = Latch()
 
-    init(for database: RocksDatabase) { batch = database.makeBatch() }
+    init(for database: RocksDatabase) {
+        self.database = database
+        batch = database.makeBatch()
+    }
 
     /// Where rows cannot be kept in order.
     func hideRows() {
@@ -209,7 +214,8 @@ final class GatheredWrites {
     func noteWritten() {
         isEmpty = true
         hidesRows = false
-        batch.clear()
+        // A batch that is cleared keeps its buffer.
+        if batch.byteCount > PendingRows.keptBytesMax { batch = database.makeBatch() } else { batch.clear() }
     }
 
     /// For other transactions, when nobody looks for these rows here any more.

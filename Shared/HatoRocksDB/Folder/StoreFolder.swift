@@ -118,11 +118,11 @@ final class StoreFolder: Sendable {
 
     var isCopy: Bool { Files.exists(path + "/copy") }
 
-    /// Throws when the copy is not as it was written; after this its files may change.
-    func startOpeningCopy() throws(StoreError) {
-        try BackupContents.check(path, name: path)
-        try BackupContents.noteOpening(path)
-    }
+    /// Throws when the copy is not as it was written.
+    func checkCopy() throws(StoreError) { try BackupContents.check(path, name: path) }
+
+    /// After this its files may change.
+    func noteOpeningCopy() throws(StoreError) { try BackupContents.noteOpening(path) }
 
     func forgetItIsACopy() throws(StoreError) { try Files.remove(path + "/copy") }
 

@@ -35,6 +35,8 @@ final class RocksDatabase: @unchecked Sendable {
     /// The snapshots that somebody still holds.
     private let snapshots = Mutex<Set<NativeSnapshot>>([])
     private let copying = Mutex<Void>(())
+    /// Why the log takes nothing any more. Held by whoever writes to it or syncs it.
+    private let log = Mutex<StoreError?>(nil)
 
     /// - Parameters:
     ///   - memtableShare: the part of the memory's memtables that is this database's.
@@ -105,8 +107,30 @@ final class RocksDatabase: @unchecked Sendable {
     func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits, about: about) }
 
     /// Applies the batch as one record of the log, not synced.
-    func write(_ batch: borrowing WriteBatch) throws(StoreError) {
-        try checked("write to the database", folder) { rocksdb_write(handle, unsynced, batch.handle, $0) }
+    func write(_ batch: borrowing WriteBatch) throws(StoreError) { try write(batch, by: unsynced) }
+
+    private func write(_ batch: borrowing WriteBatch, by options: OpaquePointer) throws(StoreError) {
+        let changes = batch.handle
+        try usingLog { () throws(StoreError) in
+            try checked("write to the database", folder) { rocksdb_write(handle, options, changes, $0) }
+        }
+    }
+
+    /// One write or sync at a time, and none behind one that failed: RocksDB, asked for a sync of a log that a write has
+    /// failed on, aborts the process where it is built with assertions (Debian's), and else may sync what lies around a
+    /// torn record, or take more behind it. It does not look at the log's state under a lock that writes take, so a write
+    /// waits for a sync that goes on; few do, only those of a group whose rows were looked at before its turn.
+    private func usingLog(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        let failure = log.withLock { known -> StoreError? in
+            if known != nil { return known }
+            do throws(StoreError) {
+                try body()
+            } catch {
+                known = error
+            }
+            return known
+        }
+        if let failure { throw failure }
     }
 
     /// Closes the memtable of the rows, which is then written out in the background, and begins a new one.
@@ -127,7 +151,9 @@ final class RocksDatabase: @unchecked Sendable {
     var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
 
     func syncLog() throws(StoreError) {
-        try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }
+        try usingLog { () throws(StoreError) in
+            try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }
+        }
     }
 
     // MARK: Prepared rows
@@ -290,7 +316,7 @@ final class RocksDatabase: @unchecked Sendable {
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
         let batch = WriteBatch(rows: about, commits: about, about: about)
         batch.put(Array(name.utf8).span, value.span)
-        try checked("write to the database", folder) { rocksdb_write(handle, synced, batch.handle, $0) }
+        try write(batch, by: synced)
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
         try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, about, $0) }
@@ -300,6 +326,59 @@ final class RocksDatabase: @unchecked Sendable {
     func newestCommit() throws(StoreError) -> UInt64? {
         let iterator = NativeIterator(handle, newest, commits)
         iterator.seekToLast()
+        guard iterator.isAtRow else {
+            try iterator.checkEnd(in: folder)
+            return nil
+        }
+        return UInt64(bigEndianBytes: iterator.key.span)
+    }
+
+    /// Records of commits up to here are forgotten.
+    func forgottenCommits() throws(StoreError) -> UInt64 {
+        try aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
+    }
+
+    /// The commits that are missing although later ones are there: when a file of the log lost its end, or is gone, RocksDB
+    /// goes on with the next one without a word. Forgotten ones are not missing.
+    ///
+    /// Looks at those that came from the log, with the one before them in the tables, and at all after `version`. They are
+    /// as many as a database that is open for reading has in memory; one that is open for writing has none there.
+    func missingCommits(after version: UInt64) throws(StoreError) -> [ClosedRange<UInt64>] {
+        var known = version
+        if let first = try oldestCommitOfLog() { known = min(known, try newestCommit(before: first) ?? 0) }
+        known = max(known, try forgottenCommits())
+        guard known < .max else { return [] }
+        var missing: [ClosedRange<UInt64>] = []
+        var expected = known + 1
+        let options = NativeReadOptions(snapshot: nil)
+        options.leaveCache()
+        try visitCommits(from: expected, at: options) { found, _ in
+            guard let found, found >= expected else { return true }
+            if found > expected { missing.append(expected...(found - 1)) }
+            expected = found &+ 1
+            return true
+        }
+        return missing
+    }
+
+    /// The oldest that no table holds.
+    private func oldestCommitOfLog() throws(StoreError) -> UInt64? {
+        let options = NativeReadOptions(snapshot: nil)
+        options.readMemoryOnly()
+        let iterator = NativeIterator(handle, options, commits)
+        iterator.seekToFirst()
+        guard iterator.isAtRow else {
+            try iterator.checkEnd(in: folder)
+            return nil
+        }
+        return UInt64(bigEndianBytes: iterator.key.span)
+    }
+
+    /// - Parameter version: one that is there.
+    private func newestCommit(before version: UInt64) throws(StoreError) -> UInt64? {
+        let iterator = NativeIterator(handle, newest, commits)
+        version.bigEndianBytes.withUnsafeBytes { iterator.seek($0) }
+        if iterator.isAtRow { iterator.previous() }
         guard iterator.isAtRow else {
             try iterator.checkEnd(in: folder)
             return nil
@@ -326,7 +405,7 @@ final class RocksDatabase: @unchecked Sendable {
         let batch = WriteBatch(rows: commits, commits: commits, about: about)
         let (lower, upper) = (UInt64(0).bigEndianBytes, (version + 1).bigEndianBytes)
         batch.deleteRange(lower.span, upper.span)
-        try checked("write to the database", folder) { rocksdb_write(handle, unsynced, batch.handle, $0) }
+        try write(batch)
         let last = version.bigEndianBytes
         try checked("drop records of commits", folder) {
             hato_delete_files_in_range(handle, commits, lower, lower.count, last, last.count, $0)

@@ -161,7 +161,7 @@ struct NativeFileWriter: ~Copyable {
     }
 }
 
-/// The changes of transactions, used again and again so that its buffer is allocated once.
+/// The changes of transactions, used again and again so that its buffer is not allocated for each group.
 struct WriteBatch: ~Copyable {
     let handle: OpaquePointer
     private let rows: OpaquePointer
@@ -177,7 +177,15 @@ struct WriteBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(handle) }
 
+    /// Its buffer stays as large as it is.
     func clear() { rocksdb_writebatch_clear(handle) }
+
+    /// Bytes of the changes, as one record of the log.
+    var byteCount: Int {
+        var count = 0
+        _ = rocksdb_writebatch_data(handle, &count)
+        return count
+    }
 
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
         key.withUnsafeBytes { key in

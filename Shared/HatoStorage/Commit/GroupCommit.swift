@@ -39,21 +39,40 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private let groups = Atomic<UInt64>(0)
     private let hasEnded = Latch()
 
-    package init(_ backend: Backend, at snapshot: any StoreSnapshot, limits: StoreLimits) throws(StoreError) {
+    /// Throws when a thread cannot be started; then the backend is shut down.
+    ///
+    /// - Parameter start: starts each of the two threads.
+    package init(
+        _ backend: Backend, at snapshot: any StoreSnapshot, limits: StoreLimits,
+        startingThreadsBy start: (@escaping @Sendable () -> Void) throws(StoreError) -> Void = startThread
+    ) throws(StoreError) {
         self.backend = backend
         self.limits = limits
         status = Mutex(.open(snapshot))
         let version = snapshot.version
-        try syncThread.start { group throws(StoreError) in
+        do throws(StoreError) {
+            try startSyncThread(by: start)
+            do throws(StoreError) {
+                try start { self.run(from: version) }
+            } catch {
+                _ = syncThread.close()
+                syncThread.waitUntilEnded()
+                throw error
+            }
+        } catch {
+            // A thread that has just ended may hold the backend a moment longer than the caller holds its files' lock.
+            backend.shutDown()
+            throw error
+        }
+    }
+
+    private func startSyncThread(
+        by start: (@escaping @Sendable () -> Void) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try syncThread.start(by: start) { group throws(StoreError) in
             try self.settle(&group)
         } settled: { error in
             self.settled(error)
-        }
-        do throws(StoreError) {
-            try startThread { self.run(from: version) }
-        } catch {
-            _ = syncThread.close()
-            throw error
         }
     }
 

@@ -14,18 +14,22 @@ final class SyncThread: @unchecked Sendable {
     }
 
     private let condition = ThreadCondition()
+    private let hasEnded = Latch()
     private var state = State.idle
     /// What `state` says, for a look at every write.
     private let hasGroup = Atomic<Bool>(false)
 
     /// - Parameters:
+    ///   - starting: starts it.
     ///   - settle: carries a group to its end.
     ///   - settled: called on the thread after each group, with why it failed; then no more is taken.
     func start(
+        by starting: (@escaping @Sendable () -> Void) throws(StoreError) -> Void,
         _ settle: @escaping @Sendable (inout PlannedGroup) throws(StoreError) -> Void,
         settled: @escaping @Sendable (StoreError?) -> Void
     ) throws(StoreError) {
-        try startThread { [self] in
+        try starting { [self] in
+            defer { hasEnded.open() }
             while var group = takeGroup() {
                 do throws(StoreError) {
                     try settle(&group)
@@ -75,6 +79,9 @@ final class SyncThread: @unchecked Sendable {
             condition.signal()
         }
     }
+
+    /// After `close`, when the thread was started: returns when it does nothing any more.
+    func waitUntilEnded() { hasEnded.wait() }
 
     /// Throws why the last group was not made durable.
     func waitUntilIdle() throws(StoreError) {

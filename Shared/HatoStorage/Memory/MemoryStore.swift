@@ -23,8 +23,9 @@ public final class MemoryStore: Store {
     private init(epoch: StoreEpoch, history: MemoryHistory, limits: StoreLimits) throws(StoreError) {
         self.epoch = epoch
         rows = MemoryRows(history, commitsBytesMax: limits.commitsBytesMax)
-        writer = try GroupCommit(rows, at: rows.snapshot(at: history.version), limits: limits)
         readers = try ReaderPool(threads: limits.readerThreads)
+        // Last: whatever fails behind it would leave its threads running.
+        writer = try GroupCommit(rows, at: rows.snapshot(at: history.version), limits: limits)
     }
 
     deinit { writer.stop() }

@@ -1,8 +1,9 @@
 import Foundation
-import HatoRocksDB
 import HatoStorage
 import HatoTesting
 import Testing
+
+@testable import HatoRocksDB
 
 /// Tests with a file system of their own, which only root may mount.
 @Suite("A RocksDB store on a bad disk", .serialized, .enabled("only root may mount a tmpfs") { SmallDisk.isPossible })
@@ -77,6 +78,33 @@ struct DiskTests {
             let again = try RocksDBStore.open(folder: disk.path("store"), options: .small)
             #expect(again.version >= answered && answered > 0)
             again.close()
+        }
+    }
+
+    /// Whoever else writes, or is about to sync: RocksDB would abort the process.
+    @Test func nothingIsWrittenOrSyncedBehindAWriteThatFailed() async throws {
+        try await SmallDisk.with(megabytes: 16) { disk in
+            // So much that nothing is written out meanwhile: it is the log for which there is no room.
+            let memory = RocksDBMemory(blockCacheBytes: 4 << 20, memtableBytes: 128 << 20)
+            let database = try RocksDatabase(folder: disk.path("database"), memory: memory)
+            defer { database.close() }
+            var random = SeededRandom(seed: 6)
+            let (key, noise) = (bytes("k"), random.noise(bytes: 100_000))
+            let batch = database.makeBatch()
+            batch.put(key.span, noise.span)
+            var failure: StoreError?
+            do throws(StoreError) {
+                for _ in 0..<1_000 { try database.write(batch) }
+            } catch {
+                failure = error
+            }
+            guard case .io(let text)? = failure else { throw Unexpected(failure) }
+            #expect(text.contains("No space left on device"))
+            #expect(throws: StoreError.io(text)) { try database.syncLog() }
+            // Also when there is room again.
+            try disk.remount("size=64m")
+            #expect(throws: StoreError.io(text)) { try database.syncLog() }
+            #expect(throws: StoreError.io(text)) { try database.setAboutStore("name", bytes("value")) }
         }
     }
 

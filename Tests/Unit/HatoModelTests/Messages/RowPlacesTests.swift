@@ -1,0 +1,49 @@
+import HatoModel
+import Testing
+
+@Suite struct RowPlacesTests {
+    private func problem(_ text: String, in places: inout RowPlaces) throws -> String? {
+        places.problem(with: try TreePath(text))
+    }
+
+    @Test func rowsThatCannotBothBeAreFound() throws {
+        var places = RowPlaces()
+        for path in ["/a/b/c", "/a/b/d", "/a/\u{E9}", "/e", "/e/.priority"] {
+            let found = try problem(path, in: &places)
+            #expect(found == nil, "\(path)")
+        }
+        for (path, words) in [
+            ("/a/b/c", #"has "/a/b/c" a second time"#),
+            ("/a/b", #"has a value for "/a/b"; earlier rows lie below it"#),
+            ("/", "earlier rows lie below it"),
+            ("/e/f/g", #"has "/e/f/g", which lies below the value of "/e""#),
+        ] {
+            let found = try problem(path, in: &places)
+            #expect(found?.contains(words) == true, "\(path): \(found ?? "nothing")")
+        }
+        // Keys are their bytes: composed and decomposed letters are two.
+        let other = try problem("/a/e\u{301}", in: &places)
+        #expect(other == nil)
+    }
+
+    @Test func rowsForPlacesBeyondWhatIsRememberedAreNotCompared() throws {
+        // Room for the root and for one place below it.
+        var places = RowPlaces(bytesMax: RowPlaces.placeBytes + 1)
+        for path in ["/a", "/b", "/b", "/b/c"] {
+            let found = try problem(path, in: &places)
+            #expect(found == nil, "\(path)")
+        }
+        for path in ["/a", "/a/b", "/"] {
+            let found = try problem(path, in: &places)
+            #expect(found != nil, "\(path)")
+        }
+    }
+
+    @Test func withoutRoomNothingIsCompared() throws {
+        var places = RowPlaces(bytesMax: 0)
+        for path in ["/a", "/a", "/a/b", "/"] {
+            let found = try problem(path, in: &places)
+            #expect(found == nil, "\(path)")
+        }
+    }
+}
