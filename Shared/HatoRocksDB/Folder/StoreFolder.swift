@@ -4,7 +4,7 @@ import Synchronization
 /// The folder of one store, held by one process.
 ///
 /// - `format`: which layout this is, as text; written last when a store is created, read first when it is opened.
-///   In format 1 no row held several values.
+///   In format 1 no row of messages held several values.
 /// - `lock`: taken while the store is open.
 /// - `answered`: see `AnsweredFile`.
 /// - `service`: whose data it is, e.g. `messages`.

@@ -12,7 +12,7 @@ enum PackedNode {
     /// No tag of `TreeLeafCodec`.
     static let tag: UInt8 = 4
 
-    private static let childrenMin = 2
+    static let childrenMin = 2
     /// Who asks for one leaf looks through all of them.
     private static let childrenMax = 32
     /// Bytes of the whole value.
@@ -47,12 +47,13 @@ enum PackedNode {
         return true
     }
 
-    /// Whether children as these may be kept in one row; whether they are, the row tells.
+    /// Whether children as these may be kept in one row, by whatever limits it was written; whether they are, the row
+    /// tells.
     fileprivate static func mayHold(_ children: TreeChildren) -> Bool {
-        guard (childrenMin...childrenMax).contains(children.count) else { return false }
-        return children.allSatisfy { child in
-            if case .leaf(_, nil) = child.node { true } else { false }
-        }
+        children.count >= childrenMin
+            && children.allSatisfy { child in
+                if case .leaf(_, nil) = child.node { true } else { false }
+            }
     }
 
     private static func append(count: Int, to bytes: inout [UInt8]) {

@@ -19,7 +19,7 @@ struct PlanDraft {
     /// The key of the row that is being written.
     private var key: [UInt8] = []
     /// How many bytes of replaced nodes may still be kept.
-    private(set) var beforeBytesLeft = PlanDraft.beforeBytesMax
+    private(set) var beforeBytesLeft: Int
     private var skeletons = SkeletonBudget()
 
     /// The places of the changes of nodes, which come before those of priorities.
@@ -34,7 +34,11 @@ struct PlanDraft {
     /// The key of a node that was not there, and what a place in it is located as.
     private var absent: (key: [UInt8], located: LocatedNode)?
 
-    init(reader: any TreeReader, codec: TreeKeyCodec, memory: ParentMemory?) {
+    init(
+        reader: any TreeReader, codec: TreeKeyCodec, memory: ParentMemory?,
+        beforeBytesMax: Int = PlanDraft.beforeBytesMax
+    ) {
+        beforeBytesLeft = beforeBytesMax
         self.reader = TreeRows(reader, codec: codec)
         self.codec = codec
         self.memory = memory
@@ -132,14 +136,21 @@ struct PlanDraft {
     }
 
     private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
-        if let before = located.before {
+        let isDeletedSingly = located.rowCount <= PlanDraft.singleDeletesMax
+        // Of an object that goes, what is kept need not be compared with what was read.
+        if let before = located.before, before.leaf != nil || !after.isEmpty || !isDeletedSingly {
             let mark = rows.mark
             var deletes = PlanDraft.singleDeletesMax
             if try replace(before, with: after, deletes: &deletes) { return }
             rows.truncate(to: mark)
             key = place.key
-        } else if located.rowCount <= PlanDraft.singleDeletesMax {
-            try deleteEachRow(of: place)
+        } else if isDeletedSingly {
+            if located.packedDepth == nil {
+                try deleteEachRow(of: place)
+            } else {
+                // Its row came in this plan, when the node above was taken apart.
+                rows.delete(place.key)
+            }
             put(after)
             return
         }

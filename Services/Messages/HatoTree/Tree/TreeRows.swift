@@ -55,9 +55,9 @@ public final class TreeRows: TreeReader {
 
     // MARK: Forwards
 
-    /// Besides the rows from `lower` on, those of a packed node may be wanted whose row stands before it. Such a node is
-    /// the last row before `lower`, as nothing else is kept of it; and when a row shares more with `lower` than that
-    /// node's key, there is no such node. The same holds wherever a seek leads.
+    /// Besides the rows from `lower` on, those of a packed node may be wanted whose row stands before it. Nothing else is
+    /// kept of such a node: where a row behind `lower` begins with a node's key, that node is none. The same holds
+    /// wherever a seek leads.
     private func scanForwards(
         _ lower: [UInt8], _ upper: [UInt8]?, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws {
@@ -96,17 +96,16 @@ public final class TreeRows: TreeReader {
         _ = try leaves.visit(packed.key.span, packed.value.span, visit)
     }
 
-    /// The packed node above `place`, if there is one.
+    /// The packed node above `place`, if there is one. Looked up key by key: a transaction that scans all rows before the
+    /// place would have to see those that others of its group have just put.
     ///
     /// - Parameter count: so many bytes of `place` lead through nodes that are not packed.
     private func packedAbove(_ place: [UInt8], knownTo count: Int) throws -> (key: [UInt8], value: [UInt8])? {
-        guard hasNode(above: place.span, behind: count) else { return nil }
-        var packed: (key: [UInt8], value: [UInt8])?
-        try stored.scan(lower: prefix, upper: place, reverse: true) { row, value in
-            if PackedNode.isPacked(value), place.span.begins(with: row) { packed = (row.copied, value.copied) }
-            return .stop
+        for end in nodes(above: place.span, behind: count).reversed() {
+            guard let value = try stored.get(place.span.extracting(0..<end)) else { continue }
+            return PackedNode.isPacked(value.span) ? (Array(place[..<end]), value) : nil
         }
-        return packed
+        return nil
     }
 
     // MARK: Backwards
@@ -153,17 +152,18 @@ public final class TreeRows: TreeReader {
         return nil
     }
 
-    /// Whether a node's key is a true beginning of `place` with more than `count` bytes.
-    private func hasNode(above place: Span<UInt8>, behind count: Int) -> Bool {
+    /// The lengths of the keys of nodes that are true beginnings of `place` with more than `count` bytes.
+    private func nodes(above place: Span<UInt8>, behind count: Int) -> [Int] {
+        var ends: [Int] = []
         var end = prefix.count
         while end < place.count {
-            if end > count { return true }
+            if end > count { ends.append(end) }
             guard place[end] != TreeKeyCodec.priorityMark, let next = TreeKeyCodec.endOfKey(in: place, from: end) else {
-                return false
+                break
             }
             end = next
         }
-        return false
+        return ends
     }
 
     private static func shared(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
@@ -190,7 +190,7 @@ private struct PackedLeaves {
         self.upper = upper
     }
 
-    /// How to go on behind the row; a seek leads behind it.
+    /// How to go on behind the row.
     mutating func visit(
         _ row: Span<UInt8>, _ value: Span<UInt8>, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws -> TreeScanStep {
@@ -210,7 +210,9 @@ private struct PackedLeaves {
                 isSeeking = true
             }
         }
-        return isSeeking ? .seek(lower) : .next
+        // Whatever comes behind the row is not of the node.
+        if !isSeeking || lower.span.begins(with: row) { return .next }
+        return TreeKeyCodec.upperBound(of: row.copied) == lower ? .next : .seek(lower)
     }
 
     mutating func visitBackwards(
@@ -232,9 +234,8 @@ private struct PackedLeaves {
                 target = place
             }
         }
-        // A seek that ends in this node, before its first leaf, goes on at the row before.
-        if let target, row.isBehind(target.span) { return .seek(target) }
-        return .next
+        guard let target, TreeKeyCodec.lastBefore(row.copied).span.isBehind(target.span) else { return .next }
+        return .seek(target)
     }
 
     private mutating func begin(_ row: Span<UInt8>) {

@@ -12,6 +12,9 @@ public struct WritePlanner: Sendable {
     public let codec: TreeKeyCodec
     public let indexes: any IndexSet
 
+    /// See `PlanDraft.beforeBytesMax`.
+    var beforeBytesMax = PlanDraft.beforeBytesMax
+
     private let memory: ParentMemory?
     private let etags = EtagMemory()
     private let data = DataMemory()
@@ -55,7 +58,7 @@ public struct WritePlanner: Sendable {
     ) throws -> WritePlan {
         let (mutation, targets) = (resolved.mutation, resolved.targets)
         try check(mutation, history) { try storedEtag(mutation, reader) }
-        var draft = PlanDraft(reader: reader, codec: codec, memory: memory)
+        var draft = PlanDraft(reader: reader, codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
         if case .push(let value, _, isClientKey: true) = mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: mutation.hidesStored, history: history)
             guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
@@ -214,7 +217,7 @@ extension WritePlanner {
     /// It neither asks nor tells the planner's memories, which belong to the order of application: `adopt` tells them.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
         let targets = resolved.targets
-        var draft = PlanDraft(reader: reader, codec: codec, memory: nil)
+        var draft = PlanDraft(reader: reader, codec: codec, memory: nil, beforeBytesMax: beforeBytesMax)
         if case .push(_, _, isClientKey: true) = resolved.mutation.operation,
             try NodeReader(reader, codec: codec).exists(at: targets[0].path)
         {

@@ -59,8 +59,8 @@ public struct TreeCheck {
             if PackedNode.isPacked(value) {
                 try checkPacked(row, value, &passed)
             } else {
+                if !isApart(row, passed) { passed.leaf = nil }
                 try check(row, value, &passed)
-                checkIsApart(row, &passed)
             }
             return .next
         }
@@ -70,10 +70,10 @@ public struct TreeCheck {
 
     /// Checks the leaves of a node that is one row like rows of their own.
     private func checkPacked(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {
-        checkIsApart(row, &passed)
+        _ = isApart(row, passed)
         let node = row.withUnsafeBufferPointer { Array($0) }
         passed.packed = node
-        guard let leaves = try? PackedNode.leaves(in: value) else {
+        guard let leaves = try? PackedNode.leaves(in: value), leaves.count >= PackedNode.childrenMin else {
             return report(RowFinding("the values of the node cannot be read", path: codec.path(of: row)))
         }
         var last: [UInt8] = []
@@ -88,9 +88,10 @@ public struct TreeCheck {
     }
 
     /// No row but its own may belong to a node that is one row.
-    private func checkIsApart(_ row: Span<UInt8>, _ passed: inout Passed) {
-        guard let packed = passed.packed, row.begins(with: packed.span) else { return }
+    private func isApart(_ row: Span<UInt8>, _ passed: Passed) -> Bool {
+        guard let packed = passed.packed, row.begins(with: packed.span) else { return true }
         report(RowFinding("there is a row of a node that is one row", path: codec.path(of: row)))
+        return false
     }
 
     private func check(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {

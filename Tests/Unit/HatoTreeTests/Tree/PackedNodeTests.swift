@@ -101,19 +101,53 @@ import Testing
         #expect(!again.basis.isTouched(by: try tree.set("/m/text", "やあ").changes))
     }
 
+    /// What is too large to be kept is deleted without being known.
+    @Test func whatIsReplacedUnreadLeavesTheSame() throws {
+        let seed = SeededRandom.seed()
+        var random = RandomTree(random: SeededRandom(seed: seed))
+        let (tree, other) = (MemoryTree(), MemoryTree())
+        var forgetful = other.planner
+        forgetful.beforeBytesMax = 30
+        for step in 0..<4_000 {
+            var path = TreePath.root
+            for _ in 0..<random.random.pick([0, 1, 1, 2, 2]) { path = try path.child(random.key()) }
+            var values = JSONObject()
+            for _ in 0..<4 {
+                let relative = random.random.pick([random.key().text, "\(random.key().text)/\(random.key().text)"])
+                if values.members.contains(where: { $0.name.hasPrefix(relative) || relative.hasPrefix($0.name) }) {
+                    continue
+                }
+                values[relative] = random.random.chance(1, in: 3) ? .null : random.value(depth: 2)
+            }
+            try tree.update(path.description, values)
+            try forgetful.plan(.update(values, at: path), reading: other.rows, at: 1_000).rows.apply(to: other.rows)
+            guard try tree.export() == other.export(), try Self.findings(other) == [] else {
+                Issue.record("seed \(seed), step \(step): \(values) at \(path)")
+                return
+            }
+        }
+    }
+
+    private static func findings(_ tree: MemoryTree) throws -> [String] {
+        var found: [String] = []
+        // No index of priorities is kept here.
+        let check = TreeCheck(tree.rows, codec: tree.codec, indexCodec: IndexKeyCodec(prefix: [9])) {
+            if !$0.isOfIndex { found.append($0.problem) }
+        }
+        _ = try check.run {}
+        return found
+    }
+
     @Test func aCheckFindsWhatIsWrongWithOne() throws {
         func findings(_ damage: (MemoryTree, [UInt8]) -> Void) throws -> [String] {
             let tree = try Self.tree()
             damage(tree, tree.codec.key(of: try TreePath("/m")))
-            var found: [String] = []
-            let check = TreeCheck(tree.rows, codec: tree.codec, indexCodec: IndexKeyCodec(prefix: [9])) {
-                found.append($0.problem)
-            }
-            _ = try check.run {}
-            return found
+            return try Self.findings(tree)
         }
         #expect(try findings { _, _ in } == [])
-        #expect(try findings { $0.rows.put($1.span, [4, 97].span) } == ["the values of the node cannot be read"])
+        for value: [UInt8] in [[4], [4, 97], [4, 97, 0, 1, 1]] {
+            #expect(try findings { $0.rows.put($1.span, value.span) } == ["the values of the node cannot be read"])
+        }
         #expect(
             try findings { $0.rows.put($1.span, [4, 98, 0, 1, 1, 97, 0, 1, 1].span) }
                 == ["the values of the node are out of order"])

@@ -333,7 +333,7 @@ struct WritePlannerTests {
             let counting = CountingReader(tree.rows)
             let plan = try tree.planner.plan(.update(values, at: TreePath(path)), reading: counting, at: 1)
             #expect(plan.changes.allSatisfy { $0.existedDepth == existed && $0.existsDepth == 4 })
-            #expect(counting.scans + counting.gets < 10)
+            #expect(counting.scans + counting.gets < 20)
             plan.rows.apply(to: tree.rows)
         }
         #expect(try tree.nodes.node(at: .root).leafCount == 600)
