@@ -20,7 +20,7 @@ RELEASE_FLAGS = -c release
 RELEASE_LIBRARIES = PKG_CONFIG_PATH
 endif
 
-.PHONY: run test setup allocator build bench lint check format interop-test compose-test secrets methods clean
+.PHONY: run test setup allocator rocksdb build bench lint check format interop-test compose-test secrets methods clean
 
 run: setup allocator ## build everything and start the three services on the embedded store
 	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier; do \
@@ -54,6 +54,9 @@ allocator: setup ## jemalloc for release builds, where it can be had
 	@dpkg-query -W -f '$${Status}' libjemalloc-dev 2>/dev/null | grep -q 'ok installed' \
 	  || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends libjemalloc-dev >/dev/null 2>&1; } \
 	  || echo "Without jemalloc, posts take a fifth more processor time; for it: sudo apt-get install libjemalloc-dev"
+
+rocksdb: setup ## RocksDB without assertions, for release builds to link in place of Debian's; takes some 40 minutes, once
+	@./scripts/build-rocksdb
 
 lint: ## formatting
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Services Shared Tests Benchmarks/Package.swift Benchmarks/hato-bench
