@@ -62,6 +62,8 @@ struct CommitHistory: ChangeHistory {
         func isFound(_ note: CommitNote) -> Bool {
             note.database == database && note.version > version && isMeant(note)
         }
+        let newest = store.version
+        if newest > version, newest - version > UInt64(Self.commitsMax) { return true }
         if pending.all.contains(where: isFound) { return true }
         var position = version
         var looked = 0
@@ -94,15 +96,15 @@ struct CommitHistory: ChangeHistory {
     /// Nobody's pushes are not told from those of another nobody.
     func node(pushedAt path: TreePath) throws -> TreeNode? {
         guard let uid else { return nil }
-        return try newest { note in note.uid == uid ? creation(of: path, by: note)?.after : nil }
+        return try newest(upTo: .max) { note in note.uid == uid ? creation(of: path, by: note)?.after : nil }
     }
 
     /// The version at which the node at `path` came to be; nil when that was not lately.
     ///
     /// - Parameter isOwn: whether only what the writer himself put there counts.
-    func version(pushedAt path: TreePath, isOwn: Bool) throws -> UInt64? {
+    func version(pushedAt path: TreePath, upTo version: UInt64, isOwn: Bool) throws -> UInt64? {
         if isOwn, uid == nil { return nil }
-        return try newest { note in
+        return try newest(upTo: version) { note in
             guard !isOwn || note.uid == uid, creation(of: path, by: note) != nil else { return nil }
             return note.version
         }
@@ -113,12 +115,14 @@ struct CommitHistory: ChangeHistory {
     }
 
     /// What is found in the newest commit of the database that has it.
-    private func newest<Found>(_ find: (CommitNote) -> Found?) throws -> Found? {
-        func found(_ note: CommitNote) -> Found? { note.database == database ? find(note) : nil }
+    private func newest<Found>(upTo version: UInt64, _ find: (CommitNote) -> Found?) throws -> Found? {
+        func found(_ note: CommitNote) -> Found? {
+            note.database == database && note.version <= version ? find(note) : nil
+        }
         for note in pending.all.reversed() {
             if let one = found(note) { return one }
         }
-        var end = store.version
+        var end = min(store.version, version)
         let kept = store.keptCommits.oldest.map { $0 - 1 } ?? end
         let oldest = max(kept, end - min(end, Self.pushCommitsMax))
         var bytes = 0

@@ -25,6 +25,10 @@ struct RepeatedPush: Sendable {
         self.history = history
     }
 
-    /// The version of the first try; nil when that is not known any more. Asked when the answer is durable.
-    func firstVersion() throws -> UInt64? { try history.version(pushedAt: path, isOwn: isOwn) }
+    /// The version of the first try; nil when that is not known any more.
+    ///
+    /// - Parameter version: at which the answer is durable: what came later was no first try.
+    func firstVersion(upTo version: UInt64) throws -> UInt64? {
+        try history.version(pushedAt: path, upTo: version, isOwn: isOwn)
+    }
 }

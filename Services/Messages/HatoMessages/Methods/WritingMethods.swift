@@ -76,7 +76,7 @@ struct WritingMethods: Sendable {
         }
         store.submitRead {
             // The push stands whether or not its version can be found.
-            let first = try? repeated.firstVersion()
+            let first = try? repeated.firstVersion(upTo: done.version)
             reply.succeed(Messages.Push.Result(key: key, version: first ?? done.version))
         }
     }

@@ -17,6 +17,7 @@ public struct MissedChanges: Sendable, Hashable {
     public var isEmpty: Bool { places.isEmpty && !isWhole }
 
     public mutating func add(_ changes: [PathChange]) {
+        if isWhole { return }
         for change in changes {
             let settled = change.settledPath
             if settled.isAtOrAbove(path) {

@@ -30,6 +30,8 @@ public struct PlanBasis: Sendable {
         }
         // Whatever else is written then, the root is there.
         if changes.contains(where: \.rootCameOrWent) { vanished.insert(.root) }
+        // The priority of a leaf that becomes an object is told with it.
+        for change in changes { if let depth = change.replacedLeafDepth { places.insert(change.path.prefix(depth)) } }
         for change in changes where change.after?.isEmpty == true && !change.path.isPriority && !change.path.isRoot {
             remaining.insert(change.path.prefix(change.existsDepth))
             for depth in change.existsDepth + 1..<max(change.path.depth, change.existsDepth + 1) {

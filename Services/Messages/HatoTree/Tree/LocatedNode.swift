@@ -60,6 +60,8 @@ struct LocatedNode {
     var leafDepth: Int?
     /// The depth of the ancestor that is kept in one row.
     var packedDepth: Int?
+    /// Whether the tree is known not to be empty.
+    var rootIsThere = false
 }
 
 extension PlanDraft {
@@ -72,7 +74,7 @@ extension PlanDraft {
     /// that.
     func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
         if isNew, place.path.depth > 0, let memory, try isFree(place, memory) {
-            return LocatedNode(existedDepth: place.path.depth - 1)
+            return LocatedNode(existedDepth: place.path.depth - 1, rootIsThere: true)
         }
         var located = try look(for: place, isNew: isNew)
         located.packedDepth = try packedDepth(above: place, located)
@@ -133,20 +135,15 @@ extension PlanDraft {
         return true
     }
 
-    /// Reads the node and the row behind it below the same parent; true when that tells everything.
+    /// Reads the node; true when that tells everything, because it is there. It looks nowhere else: a transaction that does
+    /// must see what others of its group have just put beside the place.
     private func lookAt(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
         let depth = place.path.depth
         var cursor = RowCursor(base: place.key)
         var builder: TreeNodeBuilder? = TreeNodeBuilder()
         var found = LocatedNode(existedDepth: 0)
-        var hasSibling = false
         let bytesMax = beforeBytesLeft
-        try reader.scan(lower: place.key, upper: place.upperBound(ofDepth: max(depth - 1, 0)), reverse: false) {
-            row, value in
-            guard place.sharedDepth(with: row) == depth else {
-                hasSibling = true
-                return .stop
-            }
+        try reader.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, value in
             found.rowCount += 1
             found.byteCount += row.count - place.key.count + value.count
             if found.byteCount > bytesMax {
@@ -158,9 +155,10 @@ extension PlanDraft {
             return .next
         }
         found.before = builder?.finish()
-        found.existedDepth = found.rowCount > 0 ? depth : max(depth - 1, 0)
+        found.existedDepth = found.rowCount > 0 ? depth : 0
+        found.rootIsThere = found.rowCount > 0
         located = found
-        return found.rowCount > 0 || hasSibling || depth == 0
+        return found.rowCount > 0 || depth == 0
     }
 
     /// Looks at the row before the place (or its last one); false when that tells everything.
@@ -176,6 +174,7 @@ extension PlanDraft {
             return .stop
         }
         located.existedDepth = shared
+        if length > 0 { located.rootIsThere = true }
         // The node itself is there and must be read, or nothing was found at all.
         if shared == depth { return true }
         if length == place.ends[shared] {

@@ -31,6 +31,9 @@ struct PlanDraft {
     /// The packed nodes that were taken apart, as a part of them is written: by the keys of their rows.
     private(set) var unpacked: [[UInt8]: TreePath] = [:]
 
+    /// Whether one of the places told that the tree was not empty.
+    private var rootIsThere = false
+
     /// The key of a node that was not there, and what a place in it is located as.
     private var absent: (key: [UInt8], located: LocatedNode)?
 
@@ -99,6 +102,7 @@ struct PlanDraft {
 
     private mutating func replace(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
         let depth = place.path.depth
+        if located.rootIsThere { rootIsThere = true }
         var skeleton: NodeSkeleton?
         if let before = located.before {
             if before == after { return }
@@ -366,7 +370,7 @@ struct PlanDraft {
     private mutating func noteRoot(vanished: Set<[UInt8]>) throws {
         guard let first = changes.first, first.path.depth > 0 else { return }
         if !vanished.contains(codec.key(of: .root)) {
-            guard first.existedDepth == 0, first.replacedLeafDepth == nil, first.before?.isEmpty == true,
+            guard !rootIsThere, first.existedDepth == 0, first.replacedLeafDepth == nil, first.before?.isEmpty == true,
                 try isTreeEmpty()
             else { return }
         }
