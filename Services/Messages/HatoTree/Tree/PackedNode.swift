@@ -91,6 +91,17 @@ enum PackedNode {
         return leaves
     }
 
+    static func children(in value: Span<UInt8>) throws(TreeError) -> [TreeChild] {
+        var children: [TreeChild] = []
+        children.reserveCapacity(8)
+        var end = 1
+        while let leaf = try next(in: value, after: &end) {
+            guard let key = TreeKeyCodec.decode(value.extracting(leaf.key)) else { throw damage }
+            children.append(TreeChild(key: key, node: .leaf(try TreeLeafCodec.decode(value.extracting(leaf.value)))))
+        }
+        return children
+    }
+
     private static let damage = TreeError.corrupted("a row of several leaves that cannot be read")
 }
 

@@ -140,6 +140,7 @@ struct PlanDraft {
     }
 
     private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
+        if located.ownRow == .packed { return replacePacked(with: after) }
         let isDeletedSingly = located.rowCount <= PlanDraft.singleDeletesMax
         // Of an object that goes, what is kept need not be compared with what was read.
         if let before = located.before, before.leaf != nil || !after.isEmpty || !isDeletedSingly {
@@ -189,7 +190,8 @@ struct PlanDraft {
     /// Writes only the rows that differ; false when that takes more than `deletes` deletions.
     private mutating func replace(_ before: TreeNode, with after: TreeNode, deletes: inout Int) throws -> Bool {
         if before.canBePacked, try reader.packed(at: key.span) != nil {
-            replacePacked(with: after, &deletes)
+            deletes -= 1
+            replacePacked(with: after)
             return deletes >= 0
         }
         if before.leaf != after.leaf {
@@ -241,10 +243,10 @@ struct PlanDraft {
     // MARK: Packed nodes
 
     /// Writes what comes instead of a node that is one row.
-    private mutating func replacePacked(with after: TreeNode, _ deletes: inout Int) {
+    private mutating func replacePacked(with after: TreeNode) {
         if case .object(let children, nil) = after, rows.put(key, packing: children) { return }
         // A leaf takes the same row.
-        if after.leaf == nil { delete(&deletes) }
+        if after.leaf == nil { rows.delete(key) }
         put(after)
     }
 
