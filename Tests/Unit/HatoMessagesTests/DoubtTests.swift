@@ -133,6 +133,21 @@ import Testing
         #expect(Self.texts(peers[1]).last == "answered \(written)")
     }
 
+    @Test func ownAnswerWaitsForWhatOthersWroteBefore() async throws {
+        let world = try await DoubtWorld()
+        let peers = try world.listening(["a", "b", "c"])
+        _ = try await Self.touch(world)
+        _ = try await world.write(.set(1, at: "/c/x"))
+        // The same again changes nothing, and is answered with the version of the newest commit.
+        let newest = try await world.write(.set(1, at: "/elsewhere"))
+        #expect(try await world.write(.set(1, at: "/c/x")) == newest)
+        world.answer(peers[2], newest)
+        #expect(Self.texts(peers[2]).isEmpty)
+        world.finish()
+        let heard = Self.texts(peers[2])
+        #expect(heard.count == 2 && heard[0].contains(#""path":"/x""#) && heard[1] == "answered \(newest)", "\(heard)")
+    }
+
     @Test func answerThatNoDoubtIsAboutDoesNotWait() async throws {
         let world = try await DoubtWorld()
         let peers = try world.listening(["a", "b", "c"])

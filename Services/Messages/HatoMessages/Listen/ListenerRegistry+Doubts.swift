@@ -15,8 +15,9 @@ import HatoTree
 // its way to it when the doubt came is noted as everything. From then on it catches up like one whose socket was full:
 // with what is there now at the places it has missed, and then with what the others were sent meanwhile.
 //
-// **Own answers** wait for who is in doubt if a commit up to theirs has put it there or has changed its topic; its
-// right is then judged before others.
+// **Own answers** wait for who is in doubt if it has missed something, or if their own commit, or a later one, has put it
+// there; its right is then judged before others. Whose commit it was that it missed does not matter: the answer of a
+// write that found everything as it was to be has the version of the newest commit, which may be elsewhere.
 
 extension ListenerRegistry {
     /// Judges the rights that a group has put in doubt, in the state after it, or leaves them to later turns. Returns the
@@ -131,7 +132,7 @@ extension ListenerRegistry {
         guard version > 0, let ids = doubtful[connection] else { return }
         for id in ids.sorted() {
             guard let listener = listeners[id], let right = listener.right else { continue }
-            guard listener.topic.lastChanged >= version || right.doubtedThrough ?? 0 >= version else { continue }
+            guard !listener.missed.isEmpty || right.doubtedThrough ?? 0 >= version else { continue }
             heldAnswers.wait(connection, for: id, after: 0)
             waitingRights.hurry(right.id)
         }

@@ -394,6 +394,9 @@ final class HistoryWorld {
         if registry.listenerCount != listeners.count {
             throw HistoryFailure("\(registry.listenerCount) listeners instead of \(listeners.count)")
         }
+        for peer in peers where registry.heldAnswers.hasAnswers(to: peer.id) {
+            throw HistoryFailure("a write of \(peer.id) was never answered")
+        }
         for peer in peers { peer.close() }
         while let post = posts.next() { post(registry) }
         if registry.listenerCount != 0 || !registry.topics.isEmpty || registry.current != nil {
