@@ -79,9 +79,19 @@ extension PlanDraft {
     /// all its ancestors. For a place that is expected to be new (a push: the greatest key of its parent) the row
     /// before is looked up first, else the node itself with the row behind it. A memory of parents spares a push even
     /// that.
-    func locate(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
+    ///
+    /// - Parameter isRemoval: whether it is enough to know that nothing is there, without what is above: beside removed
+    ///   nodes their tombstones lie, over all of which a look before the place may have to go.
+    func locate(_ place: PlacedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
         if isNew, place.path.depth > 0, let memory, try isFree(place, memory) {
-            return LocatedNode(existedDepth: place.path.depth - 1, rootIsThere: true)
+            // Of the root, a memory knows what was there: its last child may have gone one by one.
+            return LocatedNode(existedDepth: place.path.depth - 1, rootIsThere: place.path.depth > 1)
+        }
+        if isRemoval {
+            var located = LocatedNode(existedDepth: 0)
+            guard try lookAt(place, &located) else { return located }
+            located.packedDepth = try packedDepth(above: place, located)
+            return located
         }
         var located = try look(for: place, isNew: isNew)
         located.packedDepth = try packedDepth(above: place, located)

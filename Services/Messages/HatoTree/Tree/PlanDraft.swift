@@ -54,7 +54,11 @@ struct PlanDraft {
     mutating func write(_ targets: [WriteTarget]) throws {
         for target in targets where !target.path.isPriority {
             let place = PlacedPath(target.path, codec)
-            try replace(place, try locateOnce(place, isNew: target.isNew), with: target.node)
+            let located =
+                target.node.isEmpty
+                ? try locate(place, isNew: false, isRemoval: true)
+                : try locateOnce(place, isNew: target.isNew)
+            try replace(place, located, with: target.node)
         }
         let vanished = try removeVanished()
         noteWrites()

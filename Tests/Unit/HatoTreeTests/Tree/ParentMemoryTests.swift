@@ -39,6 +39,23 @@ struct ParentMemoryTests {
         #expect(counting.scans + counting.gets > 0)
     }
 
+    @Test func aTreeThatWasEmptiedChildByChildBeginsAnew() throws {
+        let tree = MemoryTree()
+        let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
+        let mutations: [Mutation] = [
+            .set(1, at: try TreePath("/x")), .push(1, at: .root, key: key(1)), .push(1, at: .root, key: key(2)),
+            .remove(at: try TreePath("/x")), .remove(at: try TreePath("/\(key(1))")),
+            .remove(at: try TreePath("/\(key(2))")), .push(1, at: .root, key: key(3)),
+        ]
+        var beginsAndEnds: [Bool] = []
+        for mutation in mutations {
+            let plan = try planner.plan(mutation, reading: tree.rows, at: 1)
+            plan.rows.apply(to: tree.rows)
+            beginsAndEnds += plan.changes.map(\.rootCameOrWent)
+        }
+        #expect(beginsAndEnds == [true, false, false, false, false, true, true])
+    }
+
     @Test func plansAreTheSameWithAMemoryAndWithout() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
@@ -65,7 +82,8 @@ struct ParentMemoryTests {
 
     static func mutation(_ time: Int64, _ random: inout SeededRandom) throws -> Mutation {
         let room = try TreePath(
-            ["/r/1", "/r/2", "/r/3", "/r", "/s", "/r/1/-zzzzzzz------------", "/t/u/v"].randomElement(using: &random)
+            ["/r/1", "/r/2", "/r/3", "/r", "/s", "/r/1/-zzzzzzz------------", "/t/u/v", "/"].randomElement(
+                using: &random)
                 ?? "/")
         let offset = Int64.random(in: -3...3, using: &random)
         let pushed = PushKey(milliseconds: max(0, time + offset), random: (UInt64.random(in: 0...1, using: &random), 0))
