@@ -76,7 +76,7 @@ public final class TreeRows: TreeReader {
             if let before = known {
                 known = nil
                 let shared = max(before, Self.shared(leaves.lower.span, row))
-                if let packed = try self.packedAbove(leaves.lower, knownTo: shared) {
+                if let packed = try self.packedAbove(leaves.lower, upTo: upper, knownTo: shared) {
                     switch try leaves.visit(packed.key.span, packed.value.span, visit) {
                     case .next: break
                     case .stop: return end(.stop, at: row)
@@ -92,7 +92,9 @@ public final class TreeRows: TreeReader {
             guard PackedNode.isPacked(value) else { return end(try visit(row, value), at: row) }
             return end(try leaves.visit(row, value, visit), at: row)
         }
-        guard !isStopped, let known, let packed = try packedAbove(leaves.lower, knownTo: known) else { return }
+        guard !isStopped, let known, let packed = try packedAbove(leaves.lower, upTo: upper, knownTo: known) else {
+            return
+        }
         _ = try leaves.visit(packed.key.span, packed.value.span, visit)
     }
 
@@ -100,8 +102,13 @@ public final class TreeRows: TreeReader {
     /// place would have to see those that others of its group have just put.
     ///
     /// - Parameter count: so many bytes of `place` lead through nodes that are not packed.
-    private func packedAbove(_ place: [UInt8], knownTo count: Int) throws -> (key: [UInt8], value: [UInt8])? {
-        for end in nodes(above: place.span, behind: count).reversed() {
+    private func packedAbove(
+        _ place: [UInt8], upTo upper: [UInt8]?, knownTo count: Int
+    ) throws -> (key: [UInt8], value: [UInt8])? {
+        let ends = nodes(above: place.span, behind: count)
+        for (index, end) in ends.enumerated().reversed() {
+            // Of a node further up, the leaves behind the place lie behind everything below the next node on the way.
+            if index + 1 < ends.count, let upper, upper.starts(with: place[..<ends[index + 1]]) { return nil }
             guard let value = try stored.get(place.span.extracting(0..<end)) else { continue }
             return PackedNode.isPacked(value.span) ? (Array(place[..<end]), value) : nil
         }
@@ -129,7 +136,7 @@ public final class TreeRows: TreeReader {
             guard PackedNode.isPacked(value) else { return end(try visit(row, value)) }
             return end(try leaves.visitBackwards(row, value, visit))
         }
-        guard !isStopped, let packed = try packedAbove(lower, knownTo: known) else { return }
+        guard !isStopped, let packed = try packedAbove(lower, upTo: upper, knownTo: known) else { return }
         _ = try leaves.visitBackwards(packed.key.span, packed.value.span, visit)
     }
 

@@ -288,11 +288,12 @@ struct WriteTarget: Sendable {
     var path: TreePath
     var node: TreeNode
     /// Whether nothing is expected to be there: decides where to look first.
-    var isNew = false
+    let isNew: Bool
 
     init(_ json: JSONValue, at path: TreePath, _ source: some ServerValueSource, isNew: Bool = false) throws {
         self.path = path
-        self.isNew = isNew
+        // Apps make push keys themselves, and write under them with set and update.
+        self.isNew = isNew || path.keys.last?.looksPushed == true
         if path.isPriority {
             let priority = try TreePriority.normalized(json: json, at: path, serverValues: source)
             node = priority.map { .leaf($0.leaf) } ?? .empty
@@ -300,6 +301,11 @@ struct WriteTarget: Sendable {
             node = try TreeNode(json: json, at: path, serverValues: source)
         }
     }
+}
+
+extension TreeKey {
+    /// Whether it has the form of the push keys of this age.
+    fileprivate var looksPushed: Bool { text.utf8.count == 20 && text.utf8.first == UInt8(ascii: "-") }
 }
 
 /// Server values for a node that stands somewhere.

@@ -22,6 +22,22 @@ struct ParentMemoryTests {
         #expect(try tree.nodes.node(at: room).leafCount == 3)
     }
 
+    @Test func writeUnderAPushKeyOfTheClientsReadsNothing() throws {
+        let tree = MemoryTree()
+        let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
+        let room = try TreePath("/rooms/r1")
+        for time: Int64 in 1...6 {
+            let counting = CountingReader(tree.rows)
+            let place = try room.child(TreeKey(key(time)))
+            let mutation: Mutation =
+                time % 2 == 0
+                ? .set(["text": "x"], at: place) : .update(["r1/\(key(time))": 1], at: try TreePath("/rooms"))
+            try planner.plan(mutation, reading: counting, at: time).rows.apply(to: tree.rows)
+            if time > 2 { #expect(counting.scans + counting.gets == 0) }
+        }
+        #expect(try tree.nodes.node(at: room).leafCount == 6)
+    }
+
     @Test func pushThatOthersOvertookReadsNothing() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
@@ -100,6 +116,10 @@ struct ParentMemoryTests {
         case 9: return .update(["r/1/z": nil, "r/2": nil, "r/3/\(pushed)": 1, "s/.priority": 2], at: .root)
         case 10...15: return .set(.null, at: try room.child(TreeKey(pushed)))
         case 16...18: return .push("x", at: room, key: pushed, isClientKey: true)
+        case 19...22: return .set(["t": 2, "u": 3], at: try room.child(TreeKey(pushed)))
+        case 23:
+            let other = PushKey(milliseconds: time, random: (2, 0))
+            return .update(["\(pushed)": 1, "\(other)": ["t": 1], "z": nil], at: room)
         default: return .push(["t": 1], at: room, key: pushed)
         }
     }
