@@ -152,12 +152,7 @@ public final class RocksDBStore: Store {
 
     public func snapshot() throws(StoreError) -> any StoreSnapshot { try writer.snapshot() }
 
-    public func submit<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
-    ) {
-        writer.submit(body, completion: completion)
-    }
+    public func submit(_ write: any StoreWrite) { writer.submit(write) }
 
     public func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
         let path = prepared.newPath()

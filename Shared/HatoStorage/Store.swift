@@ -26,12 +26,8 @@ public protocol Store: AnyObject, Sendable {
     /// The newest durable state. Cheap: it shares the published snapshot.
     func snapshot() throws(StoreError) -> any StoreSnapshot
 
-    /// Puts a closure in the queue of writes and returns at once. `completion` runs once, on a thread of the writer, in
-    /// the order of submission, after the commit's observers: hand work on from it, never block in it. (On a store that
-    /// is closed already it runs before `submit` returns.)
-    func submit<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void)
+    /// Puts a write in the queue and returns at once.
+    func submit(_ write: any StoreWrite)
 
     /// Makes rows ready for a transaction to take, on the calling thread, which may be any but the writer's and may have
     /// to wait for the disk. `rows` hands over the ranges to be deleted, which cover only what is there before, then the
@@ -86,6 +82,28 @@ public protocol Store: AnyObject, Sendable {
     /// Waits for what was submitted, then closes. Later calls are refused with `.closed`, and so are reads of snapshots
     /// still held. Not to be called from a completion or an observer, nor while visiting rows.
     func close()
+}
+
+/// A write with what waits for it: what a store makes of two closures. Who submits very many makes it at once.
+public protocol StoreWrite: AnyObject, Sendable {
+    /// Runs once, in its turn, on the writer's thread: see `Store`.
+    func write(in transaction: any StoreTransaction) throws
+
+    /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: hand work on from
+    /// it, never block in it. (On a store that is closed already it runs before `submit` returns.)
+    ///
+    /// - Parameter result: the version at which it is durable, or why it left nothing.
+    func ended(_ result: Result<UInt64, any Error>)
+}
+
+extension Store {
+    /// The same with closures: `body` writes, `completion` is told what it returned.
+    public func submit<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+    ) {
+        submit(SubmittedWrite(body, completion: completion))
+    }
 }
 
 /// What a snapshot and a transaction have in common.

@@ -33,7 +33,8 @@ public struct TreeChild: Sendable, Hashable {
 
 /// The children of an object, in key order, each key once, none empty.
 public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
-    private var sorted: [TreeChild]
+    /// The same as an array: who visits them by their places in it copies none of them.
+    public private(set) var sorted: [TreeChild]
 
     /// Takes children that are already in key order.
     public init(sorted: [TreeChild]) { self.sorted = sorted }
@@ -121,12 +122,19 @@ extension TreeNode {
 
     /// The node at the place that `path`, seen from here, means; for a priority its value as a leaf.
     public func node(at path: TreePath) -> TreeNode {
-        var node = self
-        for key in path.keys {
-            node = node.child(key)
-            if node.isEmpty { return .empty }
-        }
+        let node = node(at: path.keys[...])
         return path.isPriority ? node.priority.map { .leaf($0.leaf) } ?? .empty : node
+    }
+
+    /// The node that these keys lead to from here.
+    public func node(at keys: ArraySlice<TreeKey>) -> TreeNode {
+        guard let key = keys.first else { return self }
+        var node = child(key)
+        for key in keys.dropFirst() {
+            if node.isEmpty { return .empty }
+            node = node.child(key)
+        }
+        return node
     }
 
     /// The same node with another priority; an empty one stays empty.

@@ -94,12 +94,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
     }
 
-    package func submit<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
-    ) {
-        enqueue(.write(SubmittedWrite(body, completion: completion)))
-    }
+    package func submit(_ write: any StoreWrite) { enqueue(.write(write)) }
 
     package func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
@@ -128,7 +123,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     /// Ends the store as a failed commit would, for a write that did not come from a closure.
     package func fail(_ error: StoreError) {
         verdict.withLock { $0 = $0 ?? error }
-        submit({ _ in }, completion: { _ in })
+        submit(SubmittedWrite({ _ in }, completion: { _ in }))
     }
 
     /// Takes no more closures; the thread answers those it has, then ends.
@@ -236,20 +231,23 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         queue.close()
     }
 
-    private func apply(_ write: any PendingWrite, to group: inout PlannedGroup) {
+    private func apply(_ write: any StoreWrite, to group: inout PlannedGroup) {
         let transaction = backend.begin(nextVersion: group.version + 1)
-        let isPlanned = write.plan(on: transaction)
+        var failure: (any Error)?
+        do { try write.write(in: transaction) } catch { failure = error }
         transaction.finish()
-        if isPlanned, let problem = transaction.phase.problem { write.fail(problem) }
-        if !isPlanned || transaction.phase.problem != nil {
+        if failure == nil { failure = transaction.phase.problem }
+        if let failure {
             backend.discard(transaction)
-        } else if transaction.phase.hasWritten {
+            return group.add(.write(write, .failure(failure)))
+        }
+        if transaction.phase.hasWritten {
             backend.apply(transaction)
             group.add(
                 Commit(version: transaction.nextVersion, record: transaction.recorded, note: transaction.note),
                 bytes: transaction.writtenBytes)
         }
-        group.add(.write(write, group.version))
+        group.add(.write(write, .success(group.version)))
     }
 
     private func publish(_ snapshot: any StoreSnapshot) {

@@ -1,11 +1,11 @@
 /// What waits for the writer.
 enum Submission: Sendable {
-    case write(any PendingWrite)
+    case write(any StoreWrite)
     case snapshot(PendingSnapshot)
 
     func refuse(_ error: StoreError) {
         switch self {
-        case .write(let write): write.refuse(error)
+        case .write(let write): write.ended(.failure(error))
         case .snapshot(let snapshot): snapshot.completion(.failure(error))
         }
     }
@@ -17,22 +17,11 @@ struct PendingSnapshot: Sendable {
     var completion: @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
 }
 
-/// A submitted closure between its submission and its answer. Everything but `refuse` before the hand-over happens on
-/// the writer's two threads, on one at a time.
-protocol PendingWrite: AnyObject, Sendable {
-    /// Runs the closure; false when it threw.
-    func plan(on transaction: any StoreTransaction) -> Bool
-    /// The answer will be this error, although the closure did not throw.
-    func fail(_ error: StoreError)
-    func answer(at version: UInt64)
-    func refuse(_ error: StoreError)
-}
-
 /// `@unchecked Sendable`: `outcome` belongs to whoever has its group.
-final class SubmittedWrite<Outcome: Sendable>: PendingWrite, @unchecked Sendable {
+final class SubmittedWrite<Outcome: Sendable>: StoreWrite, @unchecked Sendable {
     private let body: @Sendable (any StoreTransaction) throws -> Outcome
     private let completion: @Sendable (Result<Committed<Outcome>, any Error>) -> Void
-    private var outcome: Result<Outcome, any Error> = .failure(StoreError.closed(cause: nil))
+    private var outcome: Outcome?
 
     init(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
@@ -42,21 +31,13 @@ final class SubmittedWrite<Outcome: Sendable>: PendingWrite, @unchecked Sendable
         self.completion = completion
     }
 
-    func plan(on transaction: any StoreTransaction) -> Bool {
-        do {
-            outcome = .success(try body(transaction))
-            return true
-        } catch {
-            outcome = .failure(error)
-            return false
-        }
+    func write(in transaction: any StoreTransaction) throws { outcome = try body(transaction) }
+
+    func ended(_ result: Result<UInt64, any Error>) {
+        completion(
+            result.flatMap { version in
+                guard let outcome else { return .failure(StoreError.closed(cause: nil)) }
+                return .success(Committed(outcome: outcome, version: version))
+            })
     }
-
-    func fail(_ error: StoreError) { outcome = .failure(error) }
-
-    func answer(at version: UInt64) {
-        completion(outcome.map { Committed(outcome: $0, version: version) })
-    }
-
-    func refuse(_ error: StoreError) { completion(.failure(error)) }
 }

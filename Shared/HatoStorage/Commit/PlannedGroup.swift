@@ -3,7 +3,8 @@
 /// Observers are told part by part, each part followed by its answers; as a rule there is one.
 struct PlannedGroup: Sendable {
     enum Answer: Sendable {
-        case write(any PendingWrite, UInt64)
+        /// Or why it left nothing.
+        case write(any StoreWrite, Result<UInt64, any Error>)
         case snapshot(PendingSnapshot, any StoreSnapshot)
     }
 
@@ -65,9 +66,9 @@ struct PlannedGroup: Sendable {
             }
             for answer in part.answers {
                 switch answer {
-                case .write(let write, let version):
+                case .write(let write, let result):
                     Failpoint.commitBeforeAnswer.pass()
-                    write.answer(at: version)
+                    write.ended(result)
                     Failpoint.commitAfterAnswer.pass()
                 case .snapshot(let pending, let snapshot): pending.completion(.success(snapshot))
                 }
@@ -79,7 +80,7 @@ struct PlannedGroup: Sendable {
     func refuse(_ error: StoreError) {
         for answer in parts.flatMap(\.answers) + answers {
             switch answer {
-            case .write(let write, _): write.refuse(error)
+            case .write(let write, _): write.ended(.failure(error))
             case .snapshot(let pending, _): pending.completion(.failure(error))
             }
         }

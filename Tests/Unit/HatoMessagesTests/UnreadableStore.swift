@@ -22,11 +22,10 @@ final class UnreadableStore: Store {
     var version: UInt64 { memory.version }
     func snapshot() throws(StoreError) -> any StoreSnapshot { try memory.snapshot() }
 
-    func submit<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
-    ) {
-        memory.submit({ try body(UnreadableTransaction($0, self)) }, completion: completion)
+    func submit(_ write: any StoreWrite) {
+        memory.submit({ try write.write(in: UnreadableTransaction($0, self)) }) { result in
+            write.ended(result.map(\.version))
+        }
     }
 
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {

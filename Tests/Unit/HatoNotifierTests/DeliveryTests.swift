@@ -116,10 +116,7 @@ final class StayingOpen: Store {
     var version: UInt64 { store.version }
     func snapshot() throws(StoreError) -> any StoreSnapshot { try store.snapshot() }
 
-    func submit<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
-    ) { store.submit(body, completion: completion) }
+    func submit(_ write: any StoreWrite) { store.submit(write) }
 
     func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void

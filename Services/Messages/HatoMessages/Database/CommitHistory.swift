@@ -27,14 +27,22 @@ final class PendingChanges: Sendable {
 
 /// What was written lately, for writes with `ifVersion` and for pushes that are repeated: the kept records, then the
 /// commits that wait for a sync.
-struct CommitHistory: ChangeHistory {
-    var database: DatabaseID
+final class CommitHistory: ChangeHistory, Sendable {
+    private let database: DatabaseID
     /// Of the commit that created it.
-    var firstVersion: UInt64
-    var store: any Store
-    var pending: PendingChanges
+    private let firstVersion: UInt64
+    private let store: any Store
+    private let pending: PendingChanges
     /// Who writes.
-    var uid: String?
+    private let uid: String?
+
+    init(database: DatabaseID, firstVersion: UInt64, store: any Store, pending: PendingChanges, uid: String?) {
+        self.database = database
+        self.firstVersion = firstVersion
+        self.store = store
+        self.pending = pending
+        self.uid = uid
+    }
 
     /// Looking through more commits would hold up every other write; so many changes count as a change.
     private static let commitsMax = 4_096

@@ -50,9 +50,10 @@ final class CommitQueue: Sendable {
         guard isLarge || comparesEtag else {
             // What needs nothing but the time need not take the writer's.
             let resolved = Result { try WritePlanner.resolve(write.mutation, at: parts.now()) }
-            return submit(
-                from: session, watch: write.watch,
-                { [self] transaction in try commit(write, resolved: resolved, in: transaction) }, answer: answer)
+            session.writeBegan()
+            let queued = QueuedWrite(write, resolved, Arrival(session, write.watch), to: self, answer)
+            if session.isFree { return store.submit(queued) }
+            return session.inTurn { [store] in store.submit(queued) }
         }
         session.writeBegan()
         let arrival = Arrival(session, write.watch)
@@ -83,7 +84,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Whose write it is, when it came, and who wants to know how long it takes.
-    private struct Arrival {
+    fileprivate struct Arrival {
         var session: ConnectionSession
         var watch: OperationWatch?
         var time = ContinuousClock.now
@@ -106,14 +107,14 @@ final class CommitQueue: Sendable {
         }
     }
 
-    private func timed<Outcome>(_ watch: OperationWatch?, _ body: () throws -> Outcome) rethrows -> Outcome {
+    fileprivate func timed<Outcome>(_ watch: OperationWatch?, _ body: () throws -> Outcome) rethrows -> Outcome {
         guard let watch else { return try body() }
         watch.began = parts.slow.now
         defer { watch.ended = parts.slow.now }
         return try body()
     }
 
-    private func ended<Outcome: Sendable>(
+    fileprivate func ended<Outcome: Sendable>(
         _ result: Result<Committed<Outcome>, any Error>, of arrival: Arrival,
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
@@ -126,6 +127,11 @@ final class CommitQueue: Sendable {
         if let watch {
             watch.durable = slow.now
             watch.sync = syncTime.last
+        }
+        // As long as nobody listens, no closure is made for it.
+        guard publisher.isActive else {
+            slow.answered(watch, catalogue)
+            return answer(result)
         }
         publisher.afterEvents(of: try? result.get().version, to: arrival.session.id) {
             slow.answered(watch, catalogue)
@@ -154,23 +160,24 @@ final class CommitQueue: Sendable {
         in transaction: any StoreTransaction
     ) throws -> WriteOutcome {
         let database = try catalogue.forWriting(write.database)
-        let reading: any StoreReading =
-            if let watch = write.watch { CountedReading(reading: transaction, watch: watch) } else { transaction }
-        let reader = StoreTreeReader(reading)
+        let reader: StoreTreeReader =
+            if let watch = write.watch {
+                StoreTreeReader(CountedReading(reading: transaction, watch: watch))
+            } else {
+                StoreTreeReader(transaction)
+            }
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
         let history = CommitHistory(
             database: database.id, firstVersion: database.record.firstVersion, store: store, pending: pending,
             uid: write.caller.uid)
-        var judge = RulesJudge(
-            database, reading: reader, stored: database.planner.storedData(reading: reader), now: now,
-            explains: write.isByAdministrator)
-        judge.history = history
-        judge.watch = write.watch
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: reader, at: now)
-        if planned == nil { try judge.authorise(resolved, by: write.caller) }
-        try judge.authorise(conditionOf: write.mutation, by: write.caller)
-        resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
+        lazy var judge = RulesJudge(write, in: database, reading: reader, now: now, history)
+        if !write.caller.isAdministrator {
+            if planned == nil { try judge.authorise(resolved, by: write.caller) }
+            try judge.authorise(conditionOf: write.mutation, by: write.caller)
+            resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
+        }
         let made = try planned?.check(in: database, history, resolved, reader)
         let plan = try made?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
         if plan.isEmpty {
@@ -193,6 +200,41 @@ final class CommitQueue: Sendable {
         transaction.attach(note)
         pending.append(note)
         return WriteOutcome(etag: plan.etag)
+    }
+}
+
+/// A write in the store's queue, until it is answered.
+///
+/// `@unchecked Sendable`: `outcome` is set in its turn and read after it, on one thread at a time.
+private final class QueuedWrite: StoreWrite, @unchecked Sendable {
+    private let write: Write
+    private let resolved: CommitQueue.Resolution
+    private let arrival: CommitQueue.Arrival
+    private let queue: CommitQueue
+    private let answer: @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
+    private var outcome: WriteOutcome?
+
+    init(
+        _ write: Write, _ resolved: CommitQueue.Resolution, _ arrival: CommitQueue.Arrival, to queue: CommitQueue,
+        _ answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
+    ) {
+        self.write = write
+        self.resolved = resolved
+        self.arrival = arrival
+        self.queue = queue
+        self.answer = answer
+    }
+
+    func write(in transaction: any StoreTransaction) throws {
+        outcome = try queue.timed(write.watch) { try queue.commit(write, resolved: resolved, in: transaction) }
+    }
+
+    func ended(_ result: Result<UInt64, any Error>) {
+        let result = result.map { version in
+            // It has one: it succeeded.
+            Committed(outcome: outcome ?? WriteOutcome(), version: version)
+        }
+        queue.ended(result, of: arrival, answer: answer)
     }
 }
 

@@ -2,7 +2,9 @@ import HatoStorage
 import HatoTree
 
 /// The tree's view of a snapshot or a transaction.
-struct StoreTreeReader: TreeReader {
+///
+/// A class: it goes through many hands, and most want any reader.
+final class StoreTreeReader: TreeReader {
     let reading: any StoreReading
 
     init(_ reading: any StoreReading) { self.reading = reading }

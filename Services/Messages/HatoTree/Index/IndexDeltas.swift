@@ -35,29 +35,22 @@ private struct DefinitionDeltas {
 
     func append(to rows: inout RowBatch) throws {
         let depth = definition.depth
-        var inside: [Int] = []
         // By place, not by value: what does not agree is not even copied.
-        for index in write.changes.indices where agrees(index) {
-            if write.changes[index].path.depth > depth {
-                inside.append(index)
-            } else {
-                appendCollections(of: write.changes[index], to: &rows)
-            }
-        }
-        if inside.count == 1 {
-            let change = write.changes[inside[0]]
-            try appendChild(change.path.keys[depth], [change], to: &rows)
-            return
-        }
-        // An import changes many children many times: each is looked up once.
-        var children: [TreePath: [PathChange]] = [:]
+        let agreeing = write.changes.indices.lazy.filter(agrees)
+        var children: [TreePath: [Int]] = [:]
         var order: [TreePath] = []
-        for index in inside {
+        for index in agreeing {
+            guard write.changes[index].path.depth > depth else {
+                appendCollections(of: write.changes[index], to: &rows)
+                continue
+            }
+            if write.changes.count == 1 { return try appendChild(CollectionOfOne(index), to: &rows) }
+            // An import changes many children many times: each is looked up once.
             let child = write.changes[index].path.prefix(depth + 1)
             if children[child] == nil { order.append(child) }
-            children[child, default: []].append(write.changes[index])
+            children[child, default: []].append(index)
         }
-        for child in order { try appendChild(child.keys[depth], children[child] ?? [], to: &rows) }
+        for child in order { try appendChild(children[child] ?? [], to: &rows) }
     }
 
     private func agrees(_ index: Int) -> Bool {
@@ -102,24 +95,27 @@ private struct DefinitionDeltas {
 
     // MARK: One child
 
-    private func appendChild(_ key: TreeKey, _ changes: [PathChange], to rows: inout RowBatch) throws {
+    /// - Parameter indices: of the changes in one child.
+    private func appendChild(_ indices: some Collection<Int>, to rows: inout RowBatch) throws {
+        guard let first = indices.first else { return }
         let depth = definition.depth
-        let existed = changes.contains { $0.existedDepth > depth }
-        let exists = changes.contains { $0.existsDepth > depth }
+        let existed = indices.contains { write.changes[$0].existedDepth > depth }
+        let exists = indices.contains { write.changes[$0].existsDepth > depth }
         var before = SortValue.null
         var after = SortValue.null
         var isTouched = false
-        for change in changes {
-            guard let values = try values(of: change) else { continue }
+        for index in indices {
+            guard let values = try values(of: write.changes[index]) else { continue }
             isTouched = true
             before = values.before
             // Several changes below the value: it is an object as soon as one of them leaves something.
             if SortValue.compare(after, values.after) < 0 { after = values.after }
         }
         guard isTouched || existed != exists else { return }
-        let collection = codec.prefix(of: definition.id, collection: changes[0].path.keys.prefix(depth))
-        let old = existed ? IndexKeyCodec.row(collection, SortPlace(before, key)) : nil
-        let new = exists ? IndexKeyCodec.row(collection, SortPlace(after, key)) : nil
+        let keys = write.changes[first].path.keys
+        let collection = codec.prefix(of: definition.id, collection: keys.prefix(depth))
+        let old = existed ? IndexKeyCodec.row(collection, SortPlace(before, keys[depth])) : nil
+        let new = exists ? IndexKeyCodec.row(collection, SortPlace(after, keys[depth])) : nil
         guard old != new else { return }
         if let old { rows.delete(old.span) }
         if let new { rows.putIndexRow(new) }
@@ -130,7 +126,7 @@ private struct DefinitionDeltas {
         let target = definition.targetKeys
         let written = change.path.keys.dropFirst(definition.depth + 1)
         if target.starts(with: written) {
-            let rest = TreePath(uncheckedKeys: Array(target.dropFirst(written.count)))
+            let rest = target.dropFirst(written.count)
             let after = SortValue((change.after ?? .empty).node(at: rest))
             guard let before = change.before else { return (try readBefore(change), after) }
             return (SortValue(before.node(at: rest)), after)

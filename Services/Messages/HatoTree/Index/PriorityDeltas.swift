@@ -6,10 +6,11 @@ struct PriorityDeltas {
     let write: IndexedWrite
 
     func append(to rows: inout RowBatch) throws {
-        for change in write.changes {
+        for index in write.changes.indices {
+            let change = write.changes[index]
             if change.path.isPriority {
                 appendPriority(change, to: &rows)
-            } else {
+            } else if !change.surelyHasNone {
                 try appendNode(change, to: &rows)
             }
         }
@@ -55,10 +56,11 @@ struct PriorityDeltas {
     private func forEachRow(in node: TreeNode, at keys: [TreeKey], _ visit: ([UInt8]) -> Void) {
         if let row = row(keys, node.priority) { visit(row) }
         guard let children = node.children else { return }
-        for child in children {
+        let sorted = children.sorted
+        for index in sorted.indices {
             // Most leaves have no priority: do not copy the path for them.
-            if case .leaf(_, nil) = child.node { continue }
-            forEachRow(in: child.node, at: keys + [child.key], visit)
+            if case .leaf(_, nil) = sorted[index].node { continue }
+            forEachRow(in: sorted[index].node, at: keys + [sorted[index].key], visit)
         }
     }
 
@@ -79,4 +81,18 @@ struct PriorityDeltas {
     }
 
     private var reader: NodeReader { NodeReader(write.reader, codec: write.codec) }
+}
+
+extension PathChange {
+    /// Whether leaves without priorities come where nothing was, as most pushes do.
+    fileprivate var surelyHasNone: Bool {
+        guard case .empty? = before else { return false }
+        switch after {
+        case .empty?, .leaf(_, nil)?: return true
+        case .object(let children, nil)?:
+            let sorted = children.sorted
+            return sorted.indices.allSatisfy { if case .leaf(_, nil) = sorted[$0].node { true } else { false } }
+        default: return false
+        }
+    }
 }

@@ -40,7 +40,10 @@ extension ChangeRecord {
 
     /// Bytes of the keys and values of the nodes in them.
     public static func byteCount(of changes: [PathChange]) -> Int {
-        changes.reduce(0) { $0 + ($1.before?.byteCount ?? 0) + ($1.after?.byteCount ?? 0) + $1.standingByteCount }
+        changes.indices.reduce(0) { count, index in
+            count + (changes[index].before?.byteCount ?? 0) + (changes[index].after?.byteCount ?? 0)
+                + changes[index].standingByteCount
+        }
     }
 
     private static func cutEach(_ changes: [PathChange]) -> [PathChange] {
@@ -81,7 +84,9 @@ extension TreeNode {
         case .empty: 0
         case .leaf(let leaf, let priority): leaf.byteCount + (priority?.leaf.byteCount ?? 0)
         case .object(let children, let priority):
-            children.reduce(priority?.leaf.byteCount ?? 0) { $0 + $1.key.text.utf8.count + 1 + $1.node.byteCount }
+            children.sorted.indices.reduce(priority?.leaf.byteCount ?? 0) { count, index in
+                count + children.sorted[index].key.text.utf8.count + 1 + children.sorted[index].node.byteCount
+            }
         }
     }
 }
@@ -141,7 +146,7 @@ extension ChangeRecord {
         var writer = RecordWriter()
         writer.bytes.reserveCapacity(256)
         writer.write(UInt64(changes.count))
-        for change in changes { write(change, to: &writer) }
+        for index in changes.indices { write(changes[index], to: &writer) }
         return writer.bytes
     }
 
@@ -199,9 +204,9 @@ extension ChangeRecord {
         var change = PathChange(
             path: path, before: try node(Flags.before), after: try node(Flags.after), depths: depths,
             replacedLeafDepth: leafDepth)
-        change.beforeSkeleton = try node(Flags.beforeSkeleton).map(NodeSkeleton.init(tree:))
-        change.afterSkeleton = try node(Flags.afterSkeleton).map(NodeSkeleton.init(tree:))
-        change.standing = try node(Flags.standing)
+        if let tree = try node(Flags.beforeSkeleton) { change.beforeSkeleton = NodeSkeleton(tree: tree) }
+        if let tree = try node(Flags.afterSkeleton) { change.afterSkeleton = NodeSkeleton(tree: tree) }
+        if let standing = try node(Flags.standing) { change.standing = standing }
         change.rootCameOrWent = flags & Flags.rootCameOrWent != 0
         return change
     }

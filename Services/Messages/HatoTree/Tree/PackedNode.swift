@@ -26,15 +26,16 @@ enum PackedNode {
         let start = bytes.count
         bytes.append(tag)
         var last = bytes.count..<bytes.count
-        for child in children {
-            guard case .leaf(let leaf, nil) = child.node,
-                bytes.count - start + child.key.text.utf8.count + leaf.rowByteCount <= bytesMax
+        let sorted = children.sorted
+        for index in sorted.indices {
+            guard case .leaf(let leaf, nil) = sorted[index].node,
+                bytes.count - start + sorted[index].key.text.utf8.count + leaf.rowByteCount <= bytesMax
             else {
                 bytes.removeLast(bytes.count - start)
                 return false
             }
             let key = bytes.count
-            TreeKeyCodec.append(child.key, to: &bytes)
+            TreeKeyCodec.append(sorted[index].key, to: &bytes)
             // Scans rely on it.
             guard bytes[last].lexicographicallyPrecedes(bytes[key...]) else {
                 bytes.removeLast(bytes.count - start)

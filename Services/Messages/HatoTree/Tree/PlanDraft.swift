@@ -52,7 +52,8 @@ struct PlanDraft {
     }
 
     mutating func write(_ targets: [WriteTarget]) throws {
-        for target in targets where !target.path.isPriority {
+        for index in targets.indices where !targets[index].path.isPriority {
+            let target = targets[index]
             let place = PlacedPath(target.path, codec)
             let located =
                 target.node.isEmpty
@@ -62,7 +63,7 @@ struct PlanDraft {
         }
         let vanished = try removeVanished()
         noteWrites()
-        if targets.contains(where: \.path.isPriority) { try setPriorities(targets, vanished: vanished) }
+        if targets.indices.contains(where: { targets[$0].path.isPriority }) { try setPriorities(targets, vanished: vanished) }
         try noteRoot(vanished: vanished)
         if targets.count > 1 { sortChanges(like: targets) }
     }
@@ -87,8 +88,8 @@ struct PlanDraft {
     private func noteWrites() {
         guard let memory else { return }
         for index in places.indices {
-            let isRemoval = changes[index].after?.isEmpty == true
-            memory.noteWrite(at: places[index], isRemoval: isRemoval, existsDepth: changes[index].existsDepth)
+            memory.noteWrite(
+                at: places[index], isRemoval: changes[index].isRemoval, existsDepth: changes[index].existsDepth)
         }
     }
 
@@ -126,7 +127,7 @@ struct PlanDraft {
         var change = PathChange(
             path: place.path, before: located.before, after: after,
             depths: (located.existedDepth, after.isEmpty ? 0 : depth), replacedLeafDepth: located.leafDepth)
-        change.beforeSkeleton = skeleton
+        if let skeleton { change.beforeSkeleton = skeleton }
         if let leafDepth = located.leafDepth { change.standing = try replacedLeaf(place, depth: leafDepth) }
         changes.append(change)
     }
@@ -358,9 +359,9 @@ struct PlanDraft {
     /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of
     /// those nodes.
     private mutating func removeVanished() throws -> Set<[UInt8]> {
-        guard changes.contains(where: { $0.after?.isEmpty == true && $0.path.depth > 0 }) else { return [] }
+        guard changes.indices.contains(where: { changes[$0].isRemoval && changes[$0].path.depth > 0 }) else { return [] }
         let survey = try RemovalSurvey(changes, reader: reader, codec: codec)
-        for index in changes.indices where changes[index].after?.isEmpty == true {
+        for index in changes.indices where changes[index].isRemoval {
             changes[index].existsDepth = survey.remainingDepth(above: changes[index].path)
         }
         for node in survey.vanished {
@@ -374,6 +375,7 @@ struct PlanDraft {
 
     /// Asks before the changes are sorted: those of nodes come first.
     private mutating func noteRoot(vanished: Set<[UInt8]>) throws {
+        if vanished.isEmpty, rootIsThere { return }
         guard let first = changes.first, first.path.depth > 0 else { return }
         if !vanished.contains(codec.key(of: .root)) {
             guard !rootIsThere, first.existedDepth == 0, first.replacedLeafDepth == nil, first.before?.isEmpty == true,

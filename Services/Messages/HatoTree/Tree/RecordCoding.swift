@@ -39,9 +39,10 @@ struct RecordWriter {
         case .object(let children, let priority):
             write(NodeTag.object, after: priority)
             write(UInt64(children.count))
-            for child in children {
-                write(child.key.text)
-                write(child.node)
+            let sorted = children.sorted
+            for index in sorted.indices {
+                write(sorted[index].key.text)
+                write(sorted[index].node)
             }
         }
     }

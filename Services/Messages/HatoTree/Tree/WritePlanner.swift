@@ -56,11 +56,13 @@ public struct WritePlanner: Sendable {
     public func plan(
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
-        let (mutation, targets) = (resolved.mutation, resolved.targets)
-        try check(mutation, history) { try storedEtag(mutation, reader) }
+        let targets = resolved.targets
+        if resolved.isConditional {
+            try check(resolved.mutation, history) { try storedEtag(resolved.mutation, reader) }
+        }
         var draft = PlanDraft(reader: reader, codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
-        if case .push(let value, _, isClientKey: true) = mutation.operation {
-            let earlier = EarlierPush(value: value, hidesStored: mutation.hidesStored, history: history)
+        if case .push(let value, _, isClientKey: true) = resolved.mutation.operation {
+            let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
             guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
         } else {
             try draft.write(targets)
@@ -264,20 +266,40 @@ struct StoredEtag {
 
 /// A mutation with what it puts where.
 public struct ResolvedMutation: Sendable {
-    private(set) var mutation: Mutation
-    /// Milliseconds since 1970, the one time of the write.
-    public let now: Int64
-    let targets: [WriteTarget]
-    /// The stored numbers that increments were added to: what it was resolved with, of all that is stored.
-    public let reads: [RulesRead]
+    /// Behind one reference: it goes through many hands.
+    private final class Contents: Sendable {
+        let mutation: Mutation
+        let now: Int64
+        let targets: [WriteTarget]
+        let reads: [RulesRead]
 
-    /// See `Mutation.hidesStored`.
-    public var hidesStored: Bool {
-        get { mutation.hidesStored }
-        set { mutation.hidesStored = newValue }
+        init(_ mutation: Mutation, _ now: Int64, _ targets: [WriteTarget], _ reads: [RulesRead]) {
+            self.mutation = mutation
+            self.now = now
+            self.targets = targets
+            self.reads = reads
+        }
     }
 
-    public var isPush: Bool { if case .push = mutation.operation { true } else { false } }
+    private let contents: Contents
+    /// See `Mutation.hidesStored`.
+    public var hidesStored: Bool
+
+    init(mutation: Mutation, now: Int64, targets: [WriteTarget], reads: [RulesRead]) {
+        contents = Contents(mutation, now, targets, reads)
+        hidesStored = mutation.hidesStored
+    }
+
+    var mutation: Mutation { contents.mutation }
+    /// Milliseconds since 1970, the one time of the write.
+    public var now: Int64 { contents.now }
+    var targets: [WriteTarget] { contents.targets }
+    /// The stored numbers that increments were added to: what it was resolved with, of all that is stored.
+    public var reads: [RulesRead] { contents.reads }
+
+    var isConditional: Bool { contents.mutation.condition != nil }
+
+    public var isPush: Bool { if case .push = contents.mutation.operation { true } else { false } }
 
     /// What rules judge.
     public var rulesTargets: [RulesTarget] { targets.map { RulesTarget(path: $0.path, node: $0.node) } }

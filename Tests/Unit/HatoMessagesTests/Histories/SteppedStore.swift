@@ -53,12 +53,7 @@ final class SteppedStore: Store {
     var version: UInt64 { memory.version }
     func snapshot() throws(StoreError) -> any StoreSnapshot { try memory.snapshot() }
 
-    func submit<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
-        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
-    ) {
-        memory.submit(body, completion: completion)
-    }
+    func submit(_ write: any StoreWrite) { memory.submit(write) }
 
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
         try memory.prepareRows(rows)
