@@ -24,7 +24,9 @@ struct JSONNameSet: Sendable {
     /// False when the name was there.
     mutating func insert(_ name: String) -> Bool {
         if many.isEmpty {
-            for other in few where isSameName(other, name) { return false }
+            for index in few.indices where isSameName(few[index], name) { return false }
+            // A request has four members; growing to it step by step would be three allocations.
+            if few.isEmpty { few.reserveCapacity(4) }
             few.append(name)
             if few.count > Self.linearMax { many = Set(few.map(JSONName.init)) }
             return true
@@ -36,7 +38,7 @@ struct JSONNameSet: Sendable {
     @inline(__always)
     mutating func insert(_ name: String, among members: [JSONObject.Member]) -> Bool {
         if members.count <= Self.linearMax {
-            for member in members where isSameName(member.name, name) { return false }
+            for index in members.indices where isSameName(members[index].name, name) { return false }
             return true
         }
         if many.isEmpty { many = Set(members.map { JSONName($0.name) }) }

@@ -88,7 +88,7 @@ private struct NodeNormalizer<Source: ServerValueSource> {
             default: throw reserved(member.name)
             }
         }
-        guard let value else { return .object(unsorted: children, priority: priority) }
+        guard let value else { return .object(unsorted: consume children, priority: priority) }
         guard !hasChildren else {
             throw failure(
                 "invalid_value",

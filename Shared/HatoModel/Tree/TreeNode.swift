@@ -41,7 +41,7 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
 
     /// Takes children in any order, each key once.
     public init(unsorted children: consuming [TreeChild]) {
-        sorted = children
+        sorted = consume children
         if sorted.count > 12 {
             sorted.sort { $0.key < $1.key }
         } else {
@@ -98,7 +98,8 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
 extension TreeNode {
     /// An object of these children, or empty when there are none (then its priority is gone too).
     public static func object(unsorted children: consuming [TreeChild], priority: TreePriority? = nil) -> TreeNode {
-        children.isEmpty ? .empty : .object(TreeChildren(unsorted: children), priority: priority)
+        if children.isEmpty { return .empty }
+        return .object(TreeChildren(unsorted: consume children), priority: priority)
     }
 
     public var isEmpty: Bool { if case .empty = self { true } else { false } }

@@ -13,6 +13,7 @@ public struct TreePath: Sendable, Hashable {
     public init(_ text: String) throws(ArgumentError) {
         guard text.utf8.count <= TreeLimits.pathBytesMax else { throw TreePath.tooLong() }
         var keys: [TreeKey] = []
+        keys.reserveCapacity(4)
         var isPriority = false
         var start = text.utf8.startIndex
         let end = text.utf8.endIndex
@@ -21,7 +22,7 @@ public struct TreePath: Sendable, Hashable {
             if start < stop {
                 if isPriority { throw TreePath.misplacedPriority(text) }
                 let segment = String(text[start..<stop])
-                if segment == TreePath.prioritySegment {
+                if segment.hasSameBytes(as: TreePath.prioritySegment) {
                     isPriority = true
                 } else {
                     keys.append(try TreePath.key(segment, of: text))
@@ -110,7 +111,11 @@ extension TreePath {
 
     /// The child `key` of this node; throws when that is deeper than a tree may be.
     public func child(_ key: TreeKey) throws(ArgumentError) -> TreePath {
-        try TreePath(keys: keys + [key])
+        var keys: [TreeKey] = []
+        keys.reserveCapacity(depth + 1)
+        keys.append(contentsOf: self.keys)
+        keys.append(key)
+        return try TreePath(keys: keys)
     }
 
     /// The place that `other`, seen from this node, means.

@@ -140,14 +140,15 @@ extension ConnectionHandler {
     }
 
     private func takeSingle(_ envelope: ReadEnvelope) {
-        let sequence = responses.open(isSlow: isSlow(envelope))
-        guard let current = admit(envelope, sequence: sequence, entry: nil) else { return }
+        let method = method(of: envelope)
+        let sequence = responses.open(isSlow: method?.isSlow ?? false)
+        guard let current = admit(envelope, method, sequence: sequence, entry: nil) else { return }
         if let rest = proceed(current) { waiting = WaitingRequests(current: rest, sequence: sequence) }
     }
 
     private func takeBatch(_ entries: [ReadEnvelope]) {
         guard !entries.isEmpty else { return refuse(RPCError.invalidRequest("A batch has at least one entry")) }
-        let sequence = responses.open(isSlow: entries.contains(where: isSlow))
+        let sequence = responses.open(isSlow: entries.contains { method(of: $0)?.isSlow ?? false })
         let batch = BatchResponse(count: entries.count, bytesMax: server.limits.responseBytesMax)
         batches[sequence] = batch
         gatheredBytes += batch.byteCount
@@ -155,9 +156,10 @@ extension ConnectionHandler {
             entries: entries, entryBytes: entries.reduce(0) { $0 + $1.byteCount }, sequence: sequence)
     }
 
-    private func isSlow(_ envelope: ReadEnvelope) -> Bool {
-        guard case .request(let request) = envelope else { return false }
-        return server.methods[request.method]?.isSlow ?? false
+    /// Nil when there is none of that name.
+    private func method(of envelope: ReadEnvelope) -> RPCMethod? {
+        guard case .request(let request) = envelope else { return nil }
+        return server.methods[request.method]
     }
 
     /// Goes on with what waits; false when it must wait longer.
@@ -172,7 +174,8 @@ extension ConnectionHandler {
             let entry = rest.next
             rest.next += 1
             rest.entryBytes -= rest.entries[entry].byteCount
-            current = admit(rest.entries[entry], sequence: rest.sequence, entry: entry)
+            let envelope = rest.entries[entry]
+            current = admit(envelope, method(of: envelope), sequence: rest.sequence, entry: entry)
         }
         rest.current = nil
         waiting = rest
@@ -184,8 +187,10 @@ extension ConnectionHandler {
 
     // MARK: Requests
 
-    /// Finds the method; answers at once when there is none to call.
-    private func admit(_ envelope: ReadEnvelope, sequence: UInt64, entry: Int?) -> CurrentRequest? {
+    /// Answers at once when there is nothing to call.
+    private func admit(
+        _ envelope: ReadEnvelope, _ method: RPCMethod?, sequence: UInt64, entry: Int?
+    ) -> CurrentRequest? {
         hub.count { $0.requests += 1 }
         switch envelope {
         case .invalid(let id, let detail):
@@ -193,7 +198,7 @@ extension ConnectionHandler {
             answerNow(sequence, entry, response, isError: true)
             return nil
         case .request(let request):
-            guard let method = server.methods[request.method] else {
+            guard let method else {
                 return failNow(RPCError.methodNotFound(request.method), request.id, sequence, entry)
             }
             guard case .object(let params) = request.params else {

@@ -62,7 +62,9 @@ public struct RPCRouter: Sendable {
 }
 
 /// One entry of the router, its types forgotten.
-struct RPCMethod: Sendable {
+///
+/// A class: every request holds its own.
+final class RPCMethod: Sendable {
     typealias Hot = @Sendable (JSONObject, RPCContext, PendingReply) -> Void
     typealias Cold = @Sendable (JSONObject, RPCContext, PendingReply) async -> Void
 
@@ -74,13 +76,25 @@ struct RPCMethod: Sendable {
         case endSession
     }
 
-    var name: String
-    var access: Access
-    var isSlow: Bool
-    var isRead = false
-    var start: Start
+    let name: String
+    let access: Access
+    let isSlow: Bool
+    let isRead: Bool
+    let start: Start
     /// Those of `auth` and `as` that are parameters of the method itself.
-    var ownParameters: Set<String> = []
+    let ownParameters: Set<String>
+
+    init(
+        name: String, access: Access, isSlow: Bool, isRead: Bool = false, start: Start,
+        ownParameters: Set<String> = []
+    ) {
+        self.name = name
+        self.access = access
+        self.isSlow = isSlow
+        self.isRead = isRead
+        self.start = start
+        self.ownParameters = ownParameters
+    }
 }
 
 /// Why a server does not start.

@@ -63,7 +63,9 @@ final class CommitNote: Sendable {
     func record(of cut: CutChanges) -> [UInt8] {
         let change = ChangeRecord(
             version: version, time: time, uid: uid, database: String(database.rawValue), changes: [])
-        var bytes = [disablesTriggers ? Self.withoutTriggers : 0]
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(cut.encoded.count + 65)
+        bytes.append(disablesTriggers ? Self.withoutTriggers : 0)
         change.encode(cut.encoded, to: &bytes)
         return bytes
     }

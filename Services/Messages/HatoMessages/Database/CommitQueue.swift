@@ -168,7 +168,7 @@ final class CommitQueue: Sendable {
             }
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
-        let history = CommitHistory(
+        lazy var history = CommitHistory(
             database: database.id, firstVersion: database.record.firstVersion, store: store, pending: pending,
             uid: write.caller.uid)
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: reader, at: now)
@@ -179,7 +179,9 @@ final class CommitQueue: Sendable {
             resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
         }
         let made = try planned?.check(in: database, history, resolved, reader)
-        let plan = try made?.plan ?? database.planner.plan(resolved, reading: reader, history: history)
+        let plan =
+            try made?.plan
+            ?? database.planner.plan(resolved, reading: reader, history: resolved.asksHistory ? history : nil)
         if plan.isEmpty {
             // That nothing has changed, as an old version would say, tells what is stored.
             guard try judge.hidesOutcome(of: resolved, from: write.caller) else {

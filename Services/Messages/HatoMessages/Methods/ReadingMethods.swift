@@ -4,17 +4,24 @@ import HatoStorage
 import HatoTree
 
 /// `messages.get`: reads at its place among the writes of its connection, on a reader's thread.
-struct ReadingMethods: Sendable {
-    let parts: ServiceParts
-    let reads: ReadOrder
+///
+/// A class: every read that waits for its turn holds it.
+final class ReadingMethods: Sendable {
+    private let parts: ServiceParts
+    private let reads: ReadOrder
+
+    init(parts: ServiceParts, reads: ReadOrder) {
+        self.parts = parts
+        self.reads = reads
+    }
 
     func add(to router: inout RPCRouter) {
-        router.handleInOrder(Messages.Get.self) { get($0, $1, $2) }
+        router.handleInOrder(Messages.Get.self) { [self] in get($0, $1, $2) }
     }
 
     private func get(_ request: Messages.Get, _ context: RPCContext, _ reply: RPCReply<Messages.Get>) {
         let (caller, explains) = (context.caller, context.isByAdministrator)
-        reads.onReader(context, reply) { view in
+        reads.onReader(context, reply) { [self] view in
             view.note(request.path, of: request.database)
             let database = try view.database(request.database)
             var judge = RulesJudge(

@@ -5,12 +5,14 @@ import HatoTree
 import Synchronization
 
 /// `messages.set`, `.update`, `.push`, `.remove`: handed to the commit queue in the order of their lines.
-struct WritingMethods: Sendable {
-    var queue: CommitQueue
-    var sessions: ConnectionSessions
-    var limits: MessagesLimits
-    var slow: SlowOperations
-    var now: @Sendable () -> Int64
+///
+/// A class: every write that waits for its answer holds it.
+final class WritingMethods: Sendable {
+    private let queue: CommitQueue
+    private let sessions: ConnectionSessions
+    private let limits: MessagesLimits
+    private let slow: SlowOperations
+    private let now: @Sendable () -> Int64
     private let store: any Store
     private let allowances: WriteAllowances
     private let keys = PushKeys()
@@ -26,10 +28,10 @@ struct WritingMethods: Sendable {
     }
 
     func add(to router: inout RPCRouter) {
-        router.handleInOrder(Messages.Set.self) { set($0, $1, $2) }
-        router.handleInOrder(Messages.Update.self) { update($0, $1, $2) }
-        router.handleInOrder(Messages.Push.self) { push($0, $1, $2) }
-        router.handleInOrder(Messages.Remove.self) { remove($0, $1, $2) }
+        router.handleInOrder(Messages.Set.self) { [self] in set($0, $1, $2) }
+        router.handleInOrder(Messages.Update.self) { [self] in update($0, $1, $2) }
+        router.handleInOrder(Messages.Push.self) { [self] in push($0, $1, $2) }
+        router.handleInOrder(Messages.Remove.self) { [self] in remove($0, $1, $2) }
     }
 
     private func set(_ request: Messages.Set, _ context: RPCContext, _ reply: RPCReply<Messages.Set>) {
@@ -62,7 +64,7 @@ struct WritingMethods: Sendable {
     private func push(_ request: Messages.Push, _ context: RPCContext, _ reply: RPCReply<Messages.Push>) {
         let key = request.key ?? keys.next(now: now())
         let mutation = Mutation.push(request.value, at: request.path, key: key, isClientKey: request.key != nil)
-        write(mutation, request.database, context) { result in
+        write(mutation, request.database, context) { [self] result in
             switch result {
             case .success(let done): pushed(key, done, reply)
             case .failure(let error): reply.refuse(error)

@@ -51,7 +51,11 @@ struct PlanDraft {
         WritePlan(rows: rows, changes: changes, time: time, etag: nil)
     }
 
+    /// A message with its index row has room without growing step by step.
+    private static let rowBytesExpected = 512
+
     mutating func write(_ targets: [WriteTarget]) throws {
+        rows.reserve(operations: 4, bytes: Self.rowBytesExpected)
         for index in targets.indices where !targets[index].path.isPriority {
             let target = targets[index]
             let place = PlacedPath(target.path, codec)

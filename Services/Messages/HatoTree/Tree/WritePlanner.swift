@@ -299,6 +299,12 @@ public struct ResolvedMutation: Sendable {
 
     var isConditional: Bool { contents.mutation.condition != nil }
 
+    /// Whether planning may ask what was written lately.
+    public var asksHistory: Bool {
+        if case .push(_, _, isClientKey: true) = contents.mutation.operation { return true }
+        return isConditional
+    }
+
     public var isPush: Bool { if case .push = contents.mutation.operation { true } else { false } }
 
     /// What rules judge.
