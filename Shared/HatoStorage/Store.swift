@@ -5,15 +5,15 @@
 ///
 /// - **Reading.** A snapshot shows one durable version and never changes. It may be kept while the store is open;
 ///   keeping it long pins space.
-/// - **Writing.** `submit` runs closures one after the other, in the order they were submitted, each against a
-///   transaction that sees everything its predecessors wrote. A closure reads first and writes after (a read after its
-///   first write traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
-/// - **Durable, then visible, then answered.** The completion runs when the commit is on disk. Only then do snapshots,
+/// - **Writing.** `submit` runs writes one after the other, in the order they were submitted, each against a
+///   transaction that sees everything its predecessors wrote. A write reads first and puts after (a read after its
+///   first put traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
+/// - **Durable, then visible, then answered.** A write has ended when its commit is on disk. Only then do snapshots,
 ///   observers and followers see it. After a crash the store holds a prefix of whole commits with every answered one in
 ///   it.
-/// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A closure that
-///   writes nothing gets the version of the state it read, and is answered only when that state is durable.
-/// - **Grouping.** Closures that wait together share one sync. Nobody can ask for less durability.
+/// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A write that
+///   puts nothing gets the version of the state it read, and is answered only when that state is durable.
+/// - **Grouping.** Writes that wait together share one sync. Nobody can ask for less durability.
 /// - **Epoch.** A random id of this history, which restoring a backup changes: a position is (epoch, version).
 /// - **Failure.** A failed write or sync ends the open store: everything waiting and everything later is refused with
 ///   `StoreError.closed`. A sync is never tried again on the same file. Opening it anew is the owner's decision.
@@ -37,7 +37,7 @@ public protocol Store: AnyObject, Sendable {
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows
 
     /// Asks for the state that the writes submitted before this call leave, without any submitted after it. `completion`
-    /// runs once, in the order of submission, as that of `submit` does, when that state is durable. Costs no sync.
+    /// runs once, in the order of submission, as `StoreWrite.ended` does, when that state is durable. Costs no sync.
     ///
     /// With `endsGroup` the observers of commits stand exactly there too: what was submitted before has been handed to
     /// them, what comes after has not. A group of one sync is then handed out in two parts.
@@ -84,15 +84,16 @@ public protocol Store: AnyObject, Sendable {
     func close()
 }
 
-/// A write with what waits for it: what a store makes of two closures. Who submits very many makes it at once.
+/// A write with what waits for it: what a store makes of two closures. Who submits very many has a class of their own for
+/// them.
 public protocol StoreWrite: AnyObject, Sendable {
-    /// Runs once, in its turn, on the writer's thread: see `Store`.
+    /// Runs once, in its turn, on the writer's thread: see `Store`. Not at all when the store ends before.
     func write(in transaction: any StoreTransaction) throws
 
     /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: hand work on from
     /// it, never block in it. (On a store that is closed already it runs before `submit` returns.)
     ///
-    /// - Parameter result: the version at which it is durable, or why it left nothing.
+    /// - Parameter result: the version at which it is durable, or what it threw, or why the store refused it.
     func ended(_ result: Result<UInt64, any Error>)
 }
 

@@ -63,7 +63,7 @@ public struct RPCRouter: Sendable {
 
 /// One entry of the router, its types forgotten.
 ///
-/// A class: every request holds its own.
+/// A class: every request holds that of its method.
 final class RPCMethod: Sendable {
     typealias Hot = @Sendable (JSONObject, RPCContext, PendingReply) -> Void
     typealias Cold = @Sendable (JSONObject, RPCContext, PendingReply) async -> Void

@@ -36,22 +36,22 @@ package protocol CommitTransaction: StoreTransaction {
     var recorded: [UInt8] { get }
     var note: (any Sendable)? { get }
 
-    /// The closure has returned; whoever kept the transaction and uses it traps.
+    /// The write has returned; whoever kept the transaction and uses it traps.
     func finish()
 }
 
-/// Where a transaction stands: it reads, then it writes, then it is over. A closure that breaks the order is wrong and
+/// Where a transaction stands: it reads, then it writes, then it is over. A write that breaks the order is wrong and
 /// traps.
 package struct TransactionPhase {
     package private(set) var hasWritten = false
-    /// What makes the commit impossible although its closure did not throw.
+    /// What makes the commit impossible although its write did not throw.
     package private(set) var problem: StoreError?
     private var isFinished = false
 
     package init() {}
 
     package func willRead() {
-        precondition(!isFinished, "a transaction was used after its closure had returned")
+        precondition(!isFinished, "a transaction was used after its write had returned")
         precondition(!hasWritten, "a transaction reads first and writes after: a read came after its first write")
     }
 
@@ -63,7 +63,7 @@ package struct TransactionPhase {
     }
 
     package mutating func willWrite() {
-        precondition(!isFinished, "a transaction was used after its closure had returned")
+        precondition(!isFinished, "a transaction was used after its write had returned")
         hasWritten = true
     }
 

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// The one writer of a store: runs submitted closures in order, makes those that wait together durable with one sync,
+/// The one writer of a store: runs submitted writes in order, makes those that wait together durable with one sync,
 /// then publishes, then tells observers, then answers.
 ///
-/// **Order.** There is one queue, and one thread that plans, so closures run in the order they were submitted, each on what
+/// **Order.** There is one queue, and one thread that plans, so writes run in the order they were submitted, each on what
 /// its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
 ///
 /// **Two threads.** A group that is worth it becomes durable on a thread of its own (`SyncThread`), while the next is planned
 /// on it; there is never more than one on its way. Where it must not be overtaken, or is small, the planning thread
 /// carries it to its end itself: a single client waits for no second thread.
 ///
-/// **Durable, then visible, then answered.** What a closure applies is seen by the closures after it only.
+/// **Durable, then visible, then answered.** What a write applies is seen by the writes after it only.
 /// `makeDurable` comes next, then the snapshot is published, then observers and completions run: nobody outside can learn
-/// of a commit that a crash could take back. That holds for closures that wrote nothing, or threw, too: what they answer
+/// of a commit that a crash could take back. That holds for writes that put nothing, or threw, too: what they answer
 /// may rest on what an earlier one wrote, and they are answered behind it.
 ///
 /// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can be
@@ -120,13 +120,13 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         ]
     }
 
-    /// Ends the store as a failed commit would, for a write that did not come from a closure.
+    /// Ends the store as a failed commit would, for something that was not submitted.
     package func fail(_ error: StoreError) {
         verdict.withLock { $0 = $0 ?? error }
         submit(SubmittedWrite({ _ in }, completion: { _ in }))
     }
 
-    /// Takes no more closures; the thread answers those it has, then ends.
+    /// Takes no more writes; the thread answers those it has, then ends.
     package func stop() { queue.close() }
 
     package func waitUntilEnded() { hasEnded.wait() }

@@ -3,7 +3,7 @@
 /// Observers are told part by part, each part followed by its answers; as a rule there is one.
 struct PlannedGroup: Sendable {
     enum Answer: Sendable {
-        /// Or why it left nothing.
+        /// With the version at which it is durable, or why it left nothing.
         case write(any StoreWrite, Result<UInt64, any Error>)
         case snapshot(PendingSnapshot, any StoreSnapshot)
     }

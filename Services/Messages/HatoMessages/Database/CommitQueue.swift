@@ -18,7 +18,7 @@ struct Write: Sendable {
 
 /// Plans, authorises and commits writes, in the order in which they arrive.
 ///
-/// `submit` is called on event loops, in the order of the lines of a connection; the store runs the closures in the
+/// `submit` is called on event loops, in the order of the lines of a connection; the store runs the writes in the
 /// order of submission. Each is planned against what its predecessors left, judged by the rules that were set before
 /// it, and leaves nothing when it is denied. Its answer goes out when it is durable and its events are on their way.
 final class CommitQueue: Sendable {
@@ -150,7 +150,7 @@ final class CommitQueue: Sendable {
     /// What `WritePlanner.resolve` said of a write before its turn.
     typealias Resolution = Result<ResolvedMutation?, any Error>
 
-    /// Part of a closure that writes nothing else. When it throws, nothing has been put.
+    /// In a transaction, before anything else is put. When it throws, nothing has been put.
     ///
     /// - Parameters:
     ///   - planned: the same, made ready beforehand; throws `PlannedWrite.Outdated` when that is of no more use.

@@ -6,7 +6,7 @@ import Synchronization
 
 /// `messages.set`, `.update`, `.push`, `.remove`: handed to the commit queue in the order of their lines.
 ///
-/// A class: every write that waits for its answer holds it.
+/// A class: every push that waits for its answer holds it.
 final class WritingMethods: Sendable {
     private let queue: CommitQueue
     private let sessions: ConnectionSessions

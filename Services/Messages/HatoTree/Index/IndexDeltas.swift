@@ -81,7 +81,7 @@ private struct DefinitionDeltas {
         guard keys.count < definition.depth else {
             let collection = codec.prefix(of: definition.id, collection: keys)
             for child in children {
-                let value = SortValue(child.node.node(at: targetPath))
+                let value = SortValue(child.node.node(at: definition.targetKeys[...]))
                 visit(IndexKeyCodec.row(collection, SortPlace(value, child.key)))
             }
             return
@@ -90,8 +90,6 @@ private struct DefinitionDeltas {
             forEachRow(in: child.node, at: keys + [child.key], visit)
         }
     }
-
-    private var targetPath: TreePath { TreePath(uncheckedKeys: definition.targetKeys) }
 
     // MARK: One child
 

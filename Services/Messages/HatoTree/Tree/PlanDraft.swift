@@ -67,7 +67,9 @@ struct PlanDraft {
         }
         let vanished = try removeVanished()
         noteWrites()
-        if targets.indices.contains(where: { targets[$0].path.isPriority }) { try setPriorities(targets, vanished: vanished) }
+        if targets.indices.contains(where: { targets[$0].path.isPriority }) {
+            try setPriorities(targets, vanished: vanished)
+        }
         try noteRoot(vanished: vanished)
         if targets.count > 1 { sortChanges(like: targets) }
     }
@@ -363,7 +365,8 @@ struct PlanDraft {
     /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of
     /// those nodes.
     private mutating func removeVanished() throws -> Set<[UInt8]> {
-        guard changes.indices.contains(where: { changes[$0].isRemoval && changes[$0].path.depth > 0 }) else { return [] }
+        let removes = changes.indices.contains { changes[$0].isRemoval && changes[$0].path.depth > 0 }
+        guard removes else { return [] }
         let survey = try RemovalSurvey(changes, reader: reader, codec: codec)
         for index in changes.indices where changes[index].isRemoval {
             changes[index].existsDepth = survey.remainingDepth(above: changes[index].path)

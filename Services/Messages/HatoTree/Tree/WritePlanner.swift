@@ -252,7 +252,7 @@ extension WritePlanner {
         guard let memory else { return }
         for change in ahead.plan.changes where !change.path.isPriority {
             memory.noteWrite(
-                at: PlacedPath(change.path, codec), isRemoval: change.after?.isEmpty == true,
+                at: PlacedPath(change.path, codec), isRemoval: change.isRemoval,
                 existsDepth: change.existsDepth)
         }
     }

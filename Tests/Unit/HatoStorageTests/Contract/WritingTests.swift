@@ -145,6 +145,53 @@ struct WritingTests {
         }
     }
 
+    /// A write that tells what is done with it.
+    private final class ToldWrite: StoreWrite {
+        private let key: String
+        private let isRefused: Bool
+        private let steps: Collected<String>
+
+        init(_ key: String, isRefused: Bool = false, _ steps: Collected<String>) {
+            self.key = key
+            self.isRefused = isRefused
+            self.steps = steps
+        }
+
+        func write(in transaction: any StoreTransaction) throws {
+            steps.append("wrote \(key)")
+            transaction.put(key, "1")
+            if isRefused { throw Refused() }
+        }
+
+        func ended(_ result: Result<UInt64, any Error>) {
+            switch result {
+            case .success(let version): steps.append("ended \(key) at \(version)")
+            case .failure(let error): steps.append("ended \(key): \(error is Refused ? "refused" : "closed")")
+            }
+        }
+    }
+
+    @Test(arguments: StoreWorld.allCases)
+    func aWriteRunsOnceAndEndsOnce(world: StoreWorld) async throws {
+        try await world.withStore { store, _ in
+            let steps = Collected<String>()
+            let gate = try await Gate(holding: store)
+            store.submit(ToldWrite("a", steps))
+            store.submit(ToldWrite("b", isRefused: true, steps))
+            store.submit(ToldWrite("c", steps))
+            gate.open()
+            _ = try await steps.first(6)
+            #expect(try store.snapshot().rows() == ["a=1", "c=1"])
+            store.close()
+            store.submit(ToldWrite("d", steps))
+            #expect(steps.all.filter { $0.hasPrefix("wrote") } == ["wrote a", "wrote b", "wrote c"])
+            #expect(
+                steps.all.filter { $0.hasPrefix("ended") } == [
+                    "ended a at 1", "ended b: refused", "ended c at 2", "ended d: closed",
+                ])
+        }
+    }
+
     @Test(arguments: StoreWorld.allCases)
     func aClosureThatWritesNothingGetsTheVersionOfWhatItRead(world: StoreWorld) async throws {
         try await world.withStore { store, _ in

@@ -8,6 +8,24 @@ struct ChangeRecordTests {
         ChangeRecord(version: 1 << 40, time: 1_700_000_000_000, uid: uid, database: "default", changes: changes)
     }
 
+    @Test func whatFewChangesHaveStaysApart() throws {
+        let plain = PathChange(path: try TreePath("/a"), before: nil, after: nil, depths: (1, 1))
+        let (one, two) = (NodeSkeleton(tree: .leaf(.number(1))), NodeSkeleton(tree: .leaf(.number(2))))
+        var change = plain
+        change.beforeSkeleton = one
+        change.afterSkeleton = two
+        change.standing = .leaf(.bool(true))
+        let copy = change
+        #expect(change.beforeSkeleton == one && change.afterSkeleton == two && change.standing == .leaf(.bool(true)))
+        change.afterSkeleton = one
+        #expect(copy.afterSkeleton == two && change != copy)
+        change.afterSkeleton = two
+        // Made anew, and yet the same.
+        #expect(change == copy && change.hashValue == copy.hashValue)
+        (change.beforeSkeleton, change.afterSkeleton, change.standing) = (nil, nil, nil)
+        #expect(change == plain && change.hashValue == plain.hashValue)
+    }
+
     @Test func recordIsReadBack() throws {
         let node = try TreeNode(json: [
             "a": [".value": true, ".priority": "p"], "b": ["c": -1.5, "d": "é😀", ".priority": 3], "1": false,

@@ -170,7 +170,7 @@ struct ParentMemoryTests {
         let child = try room.child(TreeKey(pushed))
         return [
             room, child, try child.child(TreeKey("t")), try room.child(TreeKey("z")),
-            try room.child(longKey(pushed, &random)),
+            try room.child(longKey(pushed, &random)), try room.child(TreeKey(random.pick(numbers))),
         ]
     }
 
@@ -178,6 +178,9 @@ struct ParentMemoryTests {
     private static func longKey(_ pushed: PushKey, _ random: inout SeededRandom) throws -> TreeKey {
         try TreeKey("\(pushed)-long-\(random.pick([1, 2]))")
     }
+
+    /// Their rows have zeros in them, and not all the same length.
+    private static let numbers = ["0", "-0", "00", "7", "07", "256"]
 
     private static let rooms = ["/r/1", "/r/2", "/r/3", "/r", "/s", "/r/1/-zzzzzzz------------", "/t/u/v", "/"]
 
@@ -190,7 +193,9 @@ struct ParentMemoryTests {
         case 1: return .set(5, at: room)
         case 2: return .remove(at: room)
         case 3: return .set([pushed.text: 1, "a": 2], at: room)
-        case 4: return .set(1, at: try room.child(random.pick([TreeKey("z"), longKey(pushed, &random)])))
+        case 4:
+            let keys = [try TreeKey("z"), try longKey(pushed, &random), try TreeKey(random.pick(numbers))]
+            return .set(1, at: try room.child(random.pick(keys)))
         case 5: return .remove(at: try room.child(TreeKey("z")))
         case 6: return .remove(at: room.parent ?? .root)
         case 7: return .set(7, at: room.parent ?? .root)
