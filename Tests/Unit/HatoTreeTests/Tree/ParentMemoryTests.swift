@@ -111,6 +111,25 @@ struct ParentMemoryTests {
         #expect(try reads(pushing: 1_000, into: "r3") > 0)
     }
 
+    @Test func parentThatBecameYoungAgainIsForgottenWithItsLastChild() throws {
+        let tree = MemoryTree()
+        let planner = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 8))
+        func push(_ time: Int64, into room: String) throws -> Int? {
+            let push = Mutation.push("x", at: try TreePath("/rooms/\(room)"), key: key(time))
+            let plan = try planner.plan(push, reading: tree.rows, at: time)
+            plan.rows.apply(to: tree.rows)
+            return plan.changes.first?.existedDepth
+        }
+        // Four are a generation: with the fifth, the others grow old.
+        for room in ["a", "b", "c", "d", "e"] { for time: Int64 in 1...2 { _ = try push(time, into: room) } }
+        #expect(try push(3, into: "a") == 2)
+        for time: Int64 in 1...3 {
+            let removal = Mutation.remove(at: try TreePath("/rooms/a/\(key(time))"))
+            try planner.plan(removal, reading: tree.rows, at: 4).rows.apply(to: tree.rows)
+        }
+        #expect(try push(5, into: "a") == 1)
+    }
+
     /// How many parents, children of each and children of all: generations turn over and floors rise all the time, but
     /// for the one memory that is never full.
     private static let limits = [(5, 4, 1_000), (2, 1, 1), (4, 256, 6), (6, 3, 5), (100, 256, 1_000), (0, 0, 0)]
@@ -123,9 +142,11 @@ struct ParentMemoryTests {
         let memory = ParentMemory(
             parentsMax: parentsMax, childrenMax: childrenMax, allChildrenMax: allChildrenMax)
         let remembering = WritePlanner(codec: tree.codec, memory: memory)
+        var removals: [Mutation] = []
         var freeCount = 0
-        for time: Int64 in 1...8000 {
-            let mutation = try Self.mutation(time, &random)
+        for time: Int64 in 1...4000 {
+            if removals.isEmpty, random.chance(1, in: 20) { removals = try Self.emptying(tree, &random) }
+            let mutation = try removals.popLast() ?? Self.mutation(time, &random)
             let (known, read) = (CountingReader(tree.rows), CountingReader(tree.rows))
             let found = Result { try remembering.plan(mutation, reading: known, at: time) }
             let wanted = Result { try tree.planner.plan(mutation, reading: read, at: time) }
@@ -146,6 +167,14 @@ struct ParentMemoryTests {
             }
         }
         #expect(freeCount > 100)
+    }
+
+    /// Removes all children of a room, not the room: at once or one by one.
+    private static func emptying(_ tree: MemoryTree, _ random: inout SeededRandom) throws -> [Mutation] {
+        let room = try TreePath(random.pick(rooms))
+        let children = try tree.nodes.node(at: room).children.map { Array($0) } ?? []
+        if random.chance(1, in: 2) { return try children.map { .remove(at: try room.child($0.key)) } }
+        return [.update(JSONObject(uniqueMembers: children.map { .init($0.key.text, .null) }), at: room)]
     }
 
     /// Whether what a memory says of a place is so.
@@ -178,9 +207,6 @@ struct ParentMemoryTests {
     private static func longKey(_ pushed: PushKey, _ random: inout SeededRandom) throws -> TreeKey {
         try TreeKey("\(pushed)-long-\(random.pick([1, 2]))")
     }
-
-    /// Their rows have zeros in them, and not all the same length.
-    private static let numbers = ["0", "-0", "00", "7", "07", "256"]
 
     private static let rooms = ["/r/1", "/r/2", "/r/3", "/r", "/s", "/r/1/-zzzzzzz------------", "/t/u/v", "/"]
 
