@@ -25,6 +25,9 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
 
     /// A read near a tombstone steps over at most this many covered rows: some 2 ms. Fewer are not worth a file.
     private static let freshRowsMax: UInt64 = 16_384
+    /// The same of rows that were removed one by one: what steps over them is mostly a reader, and writing them out drops
+    /// the rows that they removed, not them.
+    private static let freshRemovalsMax: UInt64 = 32_768
 
     init(_ database: RocksDatabase, in folder: StoreFolder) {
         self.database = database
@@ -135,6 +138,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if writes.deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
         writes.deletesRange = false
         if owesRotation, try database.rotateRows() { owesRotation = false }
+        // With the next group, which then is not overtaken.
+        if database.freshRemovals > Self.freshRemovalsMax { owesRotation = true }
     }
 
     // MARK: Groups

@@ -150,6 +150,9 @@ final class RocksDatabase: @unchecked Sendable {
     /// Rows and tombstones in the memtable that is written to.
     var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
 
+    /// Of single rows, in the memtable that is written to.
+    var freshRemovals: UInt64 { property("rocksdb.num-deletes-active-mem-table", of: rows) }
+
     func syncLog() throws(StoreError) {
         try usingLog { () throws(StoreError) in
             try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }

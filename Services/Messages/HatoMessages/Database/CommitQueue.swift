@@ -232,9 +232,9 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
     }
 
     func ended(_ result: Result<UInt64, any Error>) {
-        let result = result.map { version in
-            // It has one: it succeeded.
-            Committed(outcome: outcome ?? WriteOutcome(), version: version)
+        let result = result.flatMap { version -> Result<Committed<WriteOutcome>, any Error> in
+            guard let outcome else { return .failure(StoreError.closed(cause: nil)) }
+            return .success(Committed(outcome: outcome, version: version))
         }
         queue.ended(result, of: arrival, answer: answer)
     }

@@ -19,9 +19,11 @@ public struct PlanBasis: Sendable {
     private var vanished: Set<TreePath> = []
     /// … and the first that does not.
     private var remaining: Set<TreePath> = []
+    /// The nodes whose rows the plan replaces as it found them.
+    let unpacked: [TreePath]
 
-    /// - Parameter unpacked: the nodes whose rows the plan replaces as it found them.
     init(_ targets: [TreePath], _ changes: [PathChange], unpacked: some Sequence<TreePath>) {
+        self.unpacked = Array(unpacked)
         places.formUnion(unpacked)
         for target in targets {
             let node = target.node

@@ -126,8 +126,12 @@ extension ParentMemory {
         /// If the parent is known.
         mutating func insertChild(above place: PlacedPath, at depth: Int) {
             if young.insertChild(above: place, at: depth, max: limits.children) { return }
-            guard var children = old.remove(above: place, at: depth) else { return }
-            _ = children.insert(ChildKey(place.component(depth)), max: limits.children)
+            let key = ChildKey(place.component(depth))
+            // What it cannot tell of does not keep it.
+            guard let known = old.newestChildren(above: place, at: depth), known.floor < key,
+                var children = old.remove(above: place, at: depth)
+            else { return }
+            _ = children.insert(key, max: limits.children)
             remember(children, above: place, at: depth)
         }
 
@@ -215,14 +219,14 @@ private struct Generation {
 
     /// At least half of those that are known one by one.
     mutating func forgetOlderChildren() {
-        var count = 0
-        children = children.mapValues { newest in
-            var newest = newest
-            newest.forgetOlderHalf()
-            count += newest.keys.count
-            return newest
+        childCount = 0
+        // In place: a copy of all parents would hold up the writer.
+        var index = children.startIndex
+        while index != children.endIndex {
+            children.values[index].forgetOlderHalf()
+            childCount += children.values[index].keys.count
+            children.formIndex(after: &index)
         }
-        childCount = count
     }
 }
 
@@ -230,7 +234,7 @@ private struct Generation {
 private struct NewestChildren {
     /// In rising order, as rows have them.
     private(set) var keys: [ChildKey] = []
-    private var floor: ChildKey
+    private(set) var floor: ChildKey
 
     /// - Parameter floor: a key with no child behind it.
     init(behind floor: ChildKey) { self.floor = floor }

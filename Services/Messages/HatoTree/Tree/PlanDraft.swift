@@ -45,6 +45,7 @@ struct PlanDraft {
         self.reader = TreeRows(reader, codec: codec)
         self.codec = codec
         self.memory = memory
+        rows.reserve(operations: 4, bytes: Self.rowBytesExpected)
     }
 
     func plan(at time: Int64) -> WritePlan {
@@ -55,7 +56,6 @@ struct PlanDraft {
     private static let rowBytesExpected = 512
 
     mutating func write(_ targets: [WriteTarget]) throws {
-        rows.reserve(operations: 4, bytes: Self.rowBytesExpected)
         for index in targets.indices where !targets[index].path.isPriority {
             let target = targets[index]
             let place = PlacedPath(target.path, codec)

@@ -76,6 +76,13 @@ public struct RowBatch: Sendable {
         return true
     }
 
+    /// Visits the keys of the rows that are put.
+    func forEachPut(_ visit: (Span<UInt8>) -> Void) {
+        for operation in operations where operation.kind == .put {
+            visit(bytes.span.extracting(operation.start..<operation.middle))
+        }
+    }
+
     mutating func delete(_ key: some Collection<UInt8>) {
         let start = bytes.count
         bytes.append(contentsOf: key)

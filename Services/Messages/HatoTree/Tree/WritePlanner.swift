@@ -18,6 +18,8 @@ public struct WritePlanner: Sendable {
     private let memory: ParentMemory?
     private let etags = EtagMemory()
     private let data = DataMemory()
+    /// Nil as the memory is.
+    var emptyRanges: EmptyRanges?
 
     /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the
     ///   reader alone.
@@ -25,6 +27,12 @@ public struct WritePlanner: Sendable {
         self.codec = codec
         self.indexes = indexes
         self.memory = memory
+        emptyRanges = memory == nil ? nil : EmptyRanges()
+    }
+
+    /// In the turn of a write.
+    private func inTurn(_ reader: any TreeReader) -> any TreeReader {
+        emptyRanges.map { EmptyRangesReader(reader, $0) } ?? reader
     }
 
     /// Says which nodes a mutation puts where: values normalised, server values resolved. This is what rules judge.
@@ -60,7 +68,7 @@ public struct WritePlanner: Sendable {
         if resolved.isConditional {
             try check(resolved.mutation, history) { try storedEtag(resolved.mutation, reader) }
         }
-        var draft = PlanDraft(reader: reader, codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
+        var draft = PlanDraft(reader: inTurn(reader), codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
         if case .push(let value, _, isClientKey: true) = resolved.mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
             guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
@@ -68,6 +76,8 @@ public struct WritePlanner: Sendable {
             try draft.write(targets)
         }
         try appendIndexRows(&draft)
+        // Last: what is looked at before is not there yet, and would be remembered as empty.
+        if let emptyRanges { draft.rows.forEachPut { emptyRanges.forget($0) } }
         etags.forget(draft.changes)
         data.forget(draft.changes)
         return plan(draft, resolved)
@@ -87,7 +97,7 @@ public struct WritePlanner: Sendable {
 
     /// What rules may ask in the turn of a write, before it is planned: looked up once, until a write changes it.
     public func storedData(reading reader: any TreeReader) -> StoredData {
-        StoredData(reader, codec: codec, memory: memory == nil ? nil : data, parents: memory)
+        StoredData(inTurn(reader), codec: codec, memory: memory == nil ? nil : data, parents: memory)
     }
 
     /// Both steps.
@@ -249,6 +259,12 @@ extension WritePlanner {
     public func adopt(_ ahead: AheadPlan) {
         etags.forget(ahead.plan.changes)
         data.forget(ahead.plan.changes)
+        if let emptyRanges {
+            for path in ahead.basis.unpacked + ahead.plan.changes.map(\.path.node) {
+                let key = codec.key(of: path)
+                emptyRanges.forget(from: key, to: TreeKeyCodec.upperBound(of: key))
+            }
+        }
         guard let memory else { return }
         for change in ahead.plan.changes where !change.path.isPriority {
             memory.noteWrite(

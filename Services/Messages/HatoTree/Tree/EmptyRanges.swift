@@ -1,0 +1,240 @@
+import HatoModel
+import Synchronization
+
+/// Remembers stretches of the tree's rows where nothing stands, so that what was found out slowly is not found out again.
+///
+/// Where nodes come and go (who is typing, who is online, a queue), a store keeps a trace of every removal until it has
+/// compacted its files, and who looks for the row before a place steps over all of them: without this memory each write
+/// would take longer than the one before it.
+///
+/// A stretch is remembered when reading past it took long, or when it touches one that is remembered: so a removal inside
+/// one, which leaves a hole, is made good by the next look. It stays right for the reason that `ParentMemory` does: every
+/// write of the database is planned with it, in the order of application; only what was read is remembered, and what is
+/// planned can but make it forget.
+///
+/// What is remembered is bounded: of too many stretches, the half that was of no use for longest is forgotten.
+final class EmptyRanges: Sendable {
+    /// Some 300 bytes each.
+    private static let countMax = 1_024
+    /// Some times what a look takes where nothing was removed.
+    private static let slowLook = Duration.microseconds(50)
+    /// Longer keys are not remembered.
+    private static let keyBytesMax = 1_024
+
+    /// Rows from `lower` (included) to `upper` (excluded).
+    struct Stretch {
+        var lower: [UInt8]
+        var upper: [UInt8]
+        fileprivate var lastUse = 0
+    }
+
+    fileprivate struct State {
+        /// In rising order; no two of them touch.
+        var stretches: [Stretch] = []
+        var uses = 0
+    }
+
+    private let slowLook: Duration
+    private let countMax: Int
+    private let state = Mutex(State())
+
+    init(slowLook: Duration = EmptyRanges.slowLook, countMax: Int = EmptyRanges.countMax) {
+        self.slowLook = slowLook
+        self.countMax = countMax
+    }
+
+    /// The last one that begins before a key.
+    func last(beginningBefore key: [UInt8]) -> Stretch? {
+        state.withLock { state in
+            let index = Self.firstIndex(in: state.stretches) { !$0.lower.lexicographicallyPrecedes(key) } - 1
+            return index < 0 ? nil : state.use(index)
+        }
+    }
+
+    /// The first one that ends behind a key.
+    func first(endingBehind key: [UInt8]) -> Stretch? {
+        state.withLock { state in
+            let index = Self.firstIndex(in: state.stretches) { key.lexicographicallyPrecedes($0.upper) }
+            return index == state.stretches.count ? nil : state.use(index)
+        }
+    }
+
+    /// Takes down that nothing stands from `lower` to `upper`, as a look found that took so long.
+    func note(from lower: [UInt8], to upper: [UInt8], after duration: Duration) {
+        guard lower.lexicographicallyPrecedes(upper), max(lower.count, upper.count) <= Self.keyBytesMax else { return }
+        state.withLock { state in
+            let touching = Self.touching(lower, upper, state.stretches)
+            guard duration >= slowLook || !touching.isEmpty else { return }
+            var stretch = Stretch(lower: lower, upper: upper)
+            for known in state.stretches[touching] {
+                if known.lower.lexicographicallyPrecedes(stretch.lower) { stretch.lower = known.lower }
+                if stretch.upper.lexicographicallyPrecedes(known.upper) { stretch.upper = known.upper }
+            }
+            state.stretches.replaceSubrange(touching, with: CollectionOfOne(stretch))
+            _ = state.use(touching.lowerBound)
+            state.bound(to: countMax)
+        }
+    }
+
+    /// A row will stand at a key.
+    func forget(_ key: Span<UInt8>) {
+        state.withLock { state in
+            if state.stretches.isEmpty { return }
+            let key = key.withUnsafeBufferPointer { Array($0) }
+            state.cut(from: key, to: key + [0])
+        }
+    }
+
+    /// Rows will stand from `lower` to `upper` (nil: to the end).
+    func forget(from lower: [UInt8], to upper: [UInt8]?) {
+        state.withLock { state in
+            if state.stretches.isEmpty { return }
+            guard let upper else { return state.stretches = [] }
+            state.cut(from: lower, to: upper)
+        }
+    }
+
+    // MARK: Searching
+
+    /// Those that lie in a range or end or begin at one of its ends.
+    fileprivate static func touching(_ lower: [UInt8], _ upper: [UInt8], _ stretches: [Stretch]) -> Range<Int> {
+        let first = firstIndex(in: stretches) { !$0.upper.lexicographicallyPrecedes(lower) }
+        let end = firstIndex(in: stretches) { upper.lexicographicallyPrecedes($0.lower) }
+        return first..<max(first, end)
+    }
+
+    /// The first that is `beyond`, as all behind it are.
+    private static func firstIndex(in stretches: [Stretch], _ beyond: (Stretch) -> Bool) -> Int {
+        var (low, high) = (0, stretches.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if beyond(stretches[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
+
+extension EmptyRanges.State {
+    fileprivate mutating func use(_ index: Int) -> EmptyRanges.Stretch {
+        uses += 1
+        stretches[index].lastUse = uses
+        return stretches[index]
+    }
+
+    fileprivate mutating func cut(from lower: [UInt8], to upper: [UInt8]) {
+        let cut = EmptyRanges.touching(lower, upper, stretches)
+        var rest: [EmptyRanges.Stretch] = []
+        for stretch in stretches[cut] {
+            var (left, right) = (stretch, stretch)
+            if lower.lexicographicallyPrecedes(left.upper) { left.upper = lower }
+            if right.lower.lexicographicallyPrecedes(upper) { right.lower = upper }
+            rest += [left, right].filter { $0.lower.lexicographicallyPrecedes($0.upper) }
+        }
+        stretches.replaceSubrange(cut, with: rest)
+    }
+
+    fileprivate mutating func bound(to countMax: Int) {
+        guard stretches.count > countMax else { return }
+        let uses = stretches.map(\.lastUse).sorted()
+        let oldest = uses[uses.count / 2]
+        stretches.removeAll { $0.lastUse < oldest }
+    }
+}
+
+/// Rows as the planner reads them in the turn of a write: past the stretches that are known to be empty.
+final class EmptyRangesReader: TreeReader {
+    private let stored: any TreeReader
+    private let ranges: EmptyRanges
+
+    init(_ stored: any TreeReader, _ ranges: EmptyRanges) {
+        self.stored = stored
+        self.ranges = ranges
+    }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try stored.get(key) }
+
+    func scan(
+        lower: [UInt8], upper: [UInt8]?, reverse: Bool,
+        _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        guard let upper else { return try stored.scan(lower: lower, upper: nil, reverse: reverse, visit) }
+        var (start, end) = (lower, upper)
+        while start.lexicographicallyPrecedes(end) {
+            if reverse {
+                guard try scanBackwards(start, &end, visit) else { return }
+            } else {
+                guard try scanForwards(&start, end, visit) else { return }
+            }
+        }
+    }
+
+    /// Down to the next stretch, and over it; false when that was all.
+    private func scanBackwards(
+        _ lower: [UInt8], _ upper: inout [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws -> Bool {
+        let empty = ranges.last(beginningBefore: upper)
+        let end = empty.map { $0.upper.lexicographicallyPrecedes(lower) ? lower : $0.upper } ?? lower
+        if end.lexicographicallyPrecedes(upper) {
+            switch try look(end, upper, reverse: true, visit) {
+            case .stop: return false
+            case .next: break
+            case .seek(let target):
+                let behind = target + [0]
+                if let empty, behind.lexicographicallyPrecedes(empty.lower) {
+                    upper = behind
+                    return true
+                }
+            }
+        }
+        guard let empty else { return false }
+        upper = empty.lower
+        return true
+    }
+
+    private func scanForwards(
+        _ lower: inout [UInt8], _ upper: [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws -> Bool {
+        let empty = ranges.first(endingBehind: lower)
+        let end = empty.map { upper.lexicographicallyPrecedes($0.lower) ? upper : $0.lower } ?? upper
+        if lower.lexicographicallyPrecedes(end) {
+            switch try look(lower, end, reverse: false, visit) {
+            case .stop: return false
+            case .next: break
+            case .seek(let target):
+                if let empty, empty.upper.lexicographicallyPrecedes(target) {
+                    lower = target
+                    return true
+                }
+            }
+        }
+        guard let empty else { return false }
+        lower = empty.upper
+        return true
+    }
+
+    /// Visits rows, and takes down what is empty before the first of them. Returns what was wanted last.
+    private func look(
+        _ lower: [UInt8], _ upper: [UInt8], reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws -> TreeScanStep {
+        var first: [UInt8]?
+        var step = TreeScanStep.next
+        let began = ContinuousClock.now
+        var duration = Duration.zero
+        try stored.scan(lower: lower, upper: upper, reverse: reverse) { row, value in
+            if first == nil {
+                duration = ContinuousClock.now - began
+                first = row.withUnsafeBufferPointer { Array($0) }
+            }
+            step = try visit(row, value)
+            return step
+        }
+        if let first {
+            let (from, to) = reverse ? (first + [0], upper) : (lower, first)
+            ranges.note(from: from, to: to, after: duration)
+        } else {
+            ranges.note(from: lower, to: upper, after: ContinuousClock.now - began)
+        }
+        return step
+    }
+}

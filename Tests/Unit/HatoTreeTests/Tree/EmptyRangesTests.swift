@@ -1,0 +1,137 @@
+import HatoModel
+import HatoTesting
+import Testing
+
+@testable import HatoTree
+
+struct EmptyRangesTests {
+    @Test(arguments: [true, false] as [Bool])
+    func nodesThatComeAndGoAreNotSteppedOverAgainAndAgain(remembers: Bool) throws {
+        let rows = RowsWithTraces()
+        let codec = TreeKeyCodec(prefix: [7, 7])
+        var planner = WritePlanner(codec: codec, memory: ParentMemory())
+        planner.emptyRanges = remembers ? EmptyRanges(slowLook: .zero) : nil
+        func apply(_ mutation: Mutation) throws {
+            try planner.plan(mutation, reading: rows, at: 1).rows.apply(to: rows)
+        }
+        try apply(.set(["aa": ["live": 1], "zz": ["live": 1]], at: .root))
+        for round in 0..<40 {
+            for room in 0..<25 {
+                let place = try TreePath("/typing/c\(room)/u\(round % 7)")
+                try apply(.set(true, at: place))
+                try apply(.remove(at: place))
+            }
+        }
+        // Of 2,000 writes.
+        if remembers { #expect(rows.steps < 20_000) } else { #expect(rows.steps > 200_000) }
+    }
+
+    @Test func plansAheadMakeItForgetWhatTheyFill() throws {
+        let tree = MemoryTree()
+        var planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
+        planner.emptyRanges = EmptyRanges(slowLook: .zero)
+        func apply(_ mutation: Mutation) throws -> WritePlan {
+            let plan = try planner.plan(mutation, reading: tree.rows, at: 1)
+            plan.rows.apply(to: tree.rows)
+            return plan
+        }
+        _ = try apply(.set(["a": 1, "z": 1], at: .root))
+        // It learns that nothing is between them.
+        _ = try apply(.remove(at: try TreePath("/m/n/o")))
+        let resolved = try planner.resolve(.set(["p": 1], at: try TreePath("/m/n")), reading: tree.rows, at: 1)
+        let ahead = try #require(try planner.planAhead(resolved, reading: tree.rows))
+        planner.adopt(ahead)
+        ahead.plan.rows.apply(to: tree.rows)
+        #expect(try apply(.remove(at: try TreePath("/m/n/p"))).changes.first?.existedDepth == 3)
+    }
+
+    /// Scans with seeks, puts and removals in any order: what is read past is read as it is.
+    @Test func readsAsTheRowsThemselves() throws {
+        var random = SeededRandom(seed: 20_261_122)
+        for countMax in [1, 3, 1_024] {
+            let (rows, ranges) = (MemoryRows(), EmptyRanges(slowLook: .zero, countMax: countMax))
+            let reader = EmptyRangesReader(rows, ranges)
+            for _ in 0..<6_000 {
+                let key = Self.key(&random)
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0, 1:
+                    ranges.forget(key.span)
+                    rows.put(key.span, key.span)
+                case 2...4: rows.delete(key.span)
+                case 5:
+                    let upper = TreeKeyCodec.upperBound(of: key)
+                    ranges.forget(from: key, to: upper)
+                    let below = key + [5]
+                    rows.put(below.span, key.span)
+                default:
+                    let (lower, upper) = (key, random.chance(1, in: 8) ? nil : Self.key(&random))
+                    let reverse = random.chance(1, in: 2)
+                    let seeks = (0..<4).map { _ in random.chance(1, in: 3) ? Self.key(&random) : nil }
+                    let found = try Self.visited(reader, (lower, upper), reverse, seeks)
+                    #expect(try found == Self.visited(rows, (lower, upper), reverse, seeks))
+                }
+            }
+        }
+    }
+
+    private static func key(_ random: inout SeededRandom) -> [UInt8] {
+        (0..<Int.random(in: 1...3, using: &random)).map { _ in UInt8.random(in: 0...5, using: &random) }
+    }
+
+    /// Seeks where a row is visited for which one is given, if it leads ahead.
+    private static func visited(
+        _ reader: any TreeReader, _ range: (lower: [UInt8], upper: [UInt8]?), _ reverse: Bool, _ seeks: [[UInt8]?]
+    ) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        try reader.scan(lower: range.lower, upper: range.upper, reverse: reverse) { row, _ in
+            let key = row.withUnsafeBufferPointer { Array($0) }
+            keys.append(key)
+            if keys.count > seeks.count { return .stop }
+            guard let target = seeks[keys.count - 1] else { return .next }
+            let isAhead = reverse ? target.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(target)
+            return isAhead ? .seek(target) : .next
+        }
+        return keys
+    }
+}
+
+/// Rows in memory that count how many removed keys are stepped over, as a store does until it has compacted its files.
+private final class RowsWithTraces: TreeReader, RowTarget {
+    private let rows = MemoryRows()
+    private let traces = MemoryRows()
+    private(set) var steps = 0
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try rows.get(key) }
+
+    func scan(
+        lower: [UInt8], upper: [UInt8]?, reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        var (from, to) = (lower, upper)
+        var isFirst = true
+        try rows.scan(lower: lower, upper: upper, reverse: reverse) { row, value in
+            if isFirst {
+                let key = row.withUnsafeBufferPointer { Array($0) }
+                if reverse { from = key } else { to = key }
+                isFirst = false
+            }
+            return try visit(row, value)
+        }
+        try traces.scan(lower: from, upper: to, reverse: false) { _, _ in
+            steps += 1
+            return .next
+        }
+    }
+
+    func put(_ key: Span<UInt8>, _ value: Span<UInt8>) {
+        traces.delete(key)
+        rows.put(key, value)
+    }
+
+    func delete(_ key: Span<UInt8>) {
+        rows.delete(key)
+        traces.put(key, key)
+    }
+
+    func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>) { rows.deleteRange(lower, upper) }
+}
