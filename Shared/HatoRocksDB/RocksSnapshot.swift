@@ -31,6 +31,14 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
 
     var uncached: any StoreSnapshot { UncachedRocksSnapshot(self) }
 
+    /// Of the files as they are now.
+    func approximateBytes(of range: KeyRange) throws -> UInt64 {
+        guard !range.isEmpty else { return 0 }
+        return try database.whileOpen { () throws(StoreError) in
+            try database.fileBytes(of: range, in: database.rows)
+        }
+    }
+
     fileprivate func scanUncached(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
@@ -73,4 +81,6 @@ private final class UncachedRocksSnapshot: StoreSnapshot {
     ) throws {
         try snapshot.scanUncached(range, reverse: reverse, visit)
     }
+
+    func approximateBytes(of range: KeyRange) throws -> UInt64 { try snapshot.approximateBytes(of: range) }
 }

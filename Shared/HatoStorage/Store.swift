@@ -122,10 +122,27 @@ public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
 
     /// The same for who reads much and only once: what it scans does not stay in memory in the place of what others need.
     var uncached: any StoreSnapshot { get }
+
+    /// About how many bytes the rows of a range take where they lie, told without reading them: what was written last
+    /// may be missing from it.
+    func approximateBytes(of range: KeyRange) throws -> UInt64
 }
 
 extension StoreSnapshot {
     public var uncached: any StoreSnapshot { self }
+    public func approximateBytes(of range: KeyRange) throws -> UInt64 { try bytes(of: range) }
+}
+
+extension StoreReading {
+    /// What the keys and values of a range add up to; reads all of them.
+    public func bytes(of range: KeyRange) throws -> UInt64 {
+        var sum: UInt64 = 0
+        try scan(range, reverse: false) { key, value in
+            sum += UInt64(key.count + value.count)
+            return .next
+        }
+        return sum
+    }
 }
 
 public protocol StoreTransaction: StoreReading, StoreWriting {

@@ -65,9 +65,9 @@ extension Messages {
             /// The child path, or `.value`.
             public var on: String
             public var state: State
-            /// Rows of the index; while it is building, those written so far.
+            /// Rows of the index; while it is building, of the children that were there before it, those it has by now.
             public var entries: UInt64
-            /// 0 to 1.
+            /// 0 to 1: the part of the data that the build has been through, by its size, about.
             public var progress: Double
 
             public init(pattern: String, on: String, state: State, entries: UInt64, progress: Double) {

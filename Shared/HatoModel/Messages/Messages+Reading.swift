@@ -2,7 +2,8 @@ extension Messages {
     /// Reads a node, or what a query selects among its children.
     public struct Get: RPCRequest {
         public static let method = "messages.get"
-        public static let summary = "Reads a node, or the children of a node that a query selects"
+        public static let summary =
+            "Reads a node, or the children of a node that a query selects; an empty query stands for the node itself"
         public static let access = Access.rules
         public static let effect = Effect.read
 

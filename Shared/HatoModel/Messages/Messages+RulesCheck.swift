@@ -9,7 +9,7 @@ extension Messages.Rules {
         public var database: DatabaseName?
         public var operation: Operation
         public var path: TreePath
-        /// What `set`, `update` and `push` would write; absent: null. The other operations have none.
+        /// What `set`, `update` and `push` would write, which must have one; null is one. The other operations have none.
         public var value: JSONValue?
         /// Of a `get` or `listen`; the other operations have none.
         public var query: TreeQuery?

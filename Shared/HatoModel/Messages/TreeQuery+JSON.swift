@@ -192,7 +192,7 @@ extension SortValue {
 extension TreeQuery {
     /// The query as written, in one form for equal queries.
     public var json: JSONValue {
-        if self == TreeQuery() { return .object([:]) }
+        if isDefault { return .object([:]) }
         var object: JSONObject = ["orderBy": .string(order.text)]
         if let start, let end, let equal = equal(start, end) {
             object["equalTo"] = equal

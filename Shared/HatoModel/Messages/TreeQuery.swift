@@ -9,17 +9,20 @@ public struct TreeQuery: Sendable, Hashable {
     /// Nil: to the highest child.
     public var end: Cut?
     public var limit: Limit?
+    private let namesOrder: Bool
 
-    public init(order: Order = .priority, start: Cut? = nil, end: Cut? = nil, limit: Limit? = nil) {
-        self.order = order
+    /// - Parameter order: nil: none is named, which is that of priorities.
+    public init(order: Order? = nil, start: Cut? = nil, end: Cut? = nil, limit: Limit? = nil) {
+        self.order = order ?? .priority
+        namesOrder = order != nil
         self.start = start
         self.end = end
         self.limit = limit
     }
 
-    /// Whether it selects all children in the order of priorities, as a plain read does (spec §4.3): then it stands for
-    /// the node itself, whatever that is.
-    public var isDefault: Bool { self == TreeQuery() }
+    /// Whether it says nothing, as a plain read does (spec §4.3: `{}`): then it stands for the node itself, whatever that
+    /// is. Who names an order asks for children, also where it is that of priorities (§4.1).
+    public var isDefault: Bool { !namesOrder && selectsEverything }
 
     /// By what children are ordered; ties are settled by key order.
     public enum Order: Sendable, Hashable {
@@ -78,6 +81,19 @@ public struct TreeQuery: Sendable, Hashable {
 
     /// Whether every child is selected, so that only the order remains.
     public var selectsEverything: Bool { start == nil && end == nil && limit == nil }
+
+    public static func == (left: TreeQuery, right: TreeQuery) -> Bool {
+        left.order == right.order && left.start == right.start && left.end == right.end && left.limit == right.limit
+            && left.isDefault == right.isDefault
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(order)
+        hasher.combine(start)
+        hasher.combine(end)
+        hasher.combine(limit)
+        hasher.combine(isDefault)
+    }
 }
 
 extension TreeQuery {

@@ -5,7 +5,9 @@ public enum Session {
     /// Sets the identity of the connection for all calls without `auth` that come after.
     public struct Authenticate: RPCRequest {
         public static let method = "session.authenticate"
-        public static let summary = "Sets the identity of the connection for calls that carry no auth"
+        public static let summary =
+            "Sets the identity of the connection for calls that carry no auth; lines over 64 KiB "
+            + "(unauthenticated-line-bytes-max) are taken only once the connection has shown one"
         public static let access = Access.anyone
         public static let effect = Effect.write
         public static let parameterNotes = [

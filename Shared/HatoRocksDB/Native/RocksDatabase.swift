@@ -415,14 +415,20 @@ final class RocksDatabase: @unchecked Sendable {
         }
     }
 
+    /// About what a range takes in the files; what is only in memory is not part of it.
+    func fileBytes(of range: KeyRange, in family: OpaquePointer) throws(StoreError) -> UInt64 {
+        let (lower, upper) = (range.lower, range.upper ?? Self.endOfKeys)
+        var size: UInt64 = 0
+        try checked("estimate what the database takes", folder) {
+            hato_approximate_size(handle, family, lower, lower.count, upper, upper.count, &size, $0)
+        }
+        return size
+    }
+
     /// Bytes of the records after `version` up to `newest`: what their files take on disk, and their share of what is
     /// still in memory.
     func commitBytes(after version: UInt64, through newest: UInt64) -> UInt64 {
-        let (lower, upper) = ((version + 1).bigEndianBytes, Self.endOfKeys)
-        var size: UInt64 = 0
-        _ = try? checked("estimate what the database takes", folder) {
-            hato_approximate_size(handle, commits, lower, lower.count, upper, upper.count, &size, $0)
-        }
+        let size = (try? fileBytes(of: KeyRange(lower: (version + 1).bigEndianBytes, upper: nil), in: commits)) ?? 0
         // Memory holds the newest records, and lets go of none before it writes all of them out. They count as equals.
         let entries =
             property("rocksdb.num-entries-active-mem-table", of: commits)

@@ -99,6 +99,24 @@ import Testing
         }
     }
 
+    @Test func orderOfPrioritiesAloneIsAQuery() async throws {
+        try await RunningMessages.with { running in
+            let client = running.user("a")
+            let query = TreeQuery(order: .priority)
+            _ = try await client.call(Messages.Set(path: "/n", value: [".value": 5, ".priority": 1]))
+            let ofLeaf = try await client.call(Messages.Get(path: "/n", query: query))
+            #expect(ofLeaf.value == [:] && ofLeaf.keys == [])
+            var events = EventReader(try await client.subscribe(Messages.Listen(path: "/n", query: query)))
+            #expect(try await events.next() == [.put("/", nil)])
+            let node: JSONValue = [".priority": 1, "a": [".value": 1, ".priority": 2], "b": 2]
+            _ = try await client.call(Messages.Set(path: "/n", value: node))
+            #expect(try await events.next() == [.put("/", ["b": 2, "a": [".value": 1, ".priority": 2]])])
+            let children = try await client.call(Messages.Get(path: "/n", query: query, form: .export))
+            #expect(children.value["a"] == [".value": 1, ".priority": 2] && children.value[".priority"] == nil)
+            #expect(children.keys == ["b", "a"])
+        }
+    }
+
     @Test func deeperListenersAreToldFirst() async throws {
         try await RunningMessages.with { running in
             let line = try await RawLines.connect(running)

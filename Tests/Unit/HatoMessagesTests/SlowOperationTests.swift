@@ -106,6 +106,25 @@ import Testing
         }
     }
 
+    /// What a listener is shown is read elsewhere, for all who listen there.
+    @Test(arguments: [nil, TreeQuery(order: .child("/age")), TreeQuery(order: .key, limit: .last(40))])
+    func slowListenSaysHowManyRowsWereReadForIt(query: TreeQuery?) async throws {
+        try await Self.with { running, clock, lines in
+            let client = running.administrator
+            var messages = JSONObject()
+            for number in 100..<150 { messages.append("m\(number)", ["age": .number(Double(number))]) }
+            _ = try await client.call(Messages.Set(path: "/chats/c1/messages", value: .object(messages)))
+            clock.jump(by: .seconds(2), atRead: 3)
+            let listen = Messages.Listen(path: "/chats/c1/messages", query: query)
+            let subscription = try await client.subscribe(listen)
+            defer { withExtendedLifetime(subscription) {} }
+            let line = try await lines.next()
+            #expect(line["method"] == "messages.listen" && line["reason"] == "reading rows")
+            #expect(try #require(Int(line["rowsRead"] ?? "")) >= 40)
+            await client.close()
+        }
+    }
+
     @Test func quickOnesAreNotLoggedAndNoneWhenItIsOff() async throws {
         try await Self.with { running, clock, lines in
             let client = running.administrator

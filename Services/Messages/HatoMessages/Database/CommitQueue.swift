@@ -162,7 +162,7 @@ final class CommitQueue: Sendable {
         let database = try catalogue.forWriting(write.database)
         let reader: StoreTreeReader =
             if let watch = write.watch {
-                StoreTreeReader(CountedReading(reading: transaction, watch: watch))
+                StoreTreeReader(CountedReading(reading: transaction, counter: watch.rows))
             } else {
                 StoreTreeReader(transaction)
             }

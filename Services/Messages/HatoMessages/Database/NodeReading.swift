@@ -85,11 +85,23 @@ extension Messages.Get {
                 "Only a whole node has an etag, not what a query selects, e.g. {\"path\": \"/chats/c1\", \"etag\": true}"
             )
         }
-        if path.isPriority {
-            throw .invalidArgument(
-                "path", reason: "invalid_path",
-                "A priority has no children to query; ask for its node, e.g. \(TreePath(uncheckedKeys: path.keys).text)"
-            )
+        try path.requireChildren()
+    }
+}
+
+extension TreePath {
+    /// Refuses the place of a query that can have no children.
+    func requireChildren() throws(RPCError) {
+        guard isPriority else { return }
+        throw .invalidArgument(
+            "path", reason: "invalid_path",
+            "A priority has no children to query; ask for its node, e.g. \(node.text)")
+    }
+
+    /// Refuses the place of a listener that is no node.
+    func requireListenable() throws(RPCError) {
+        do { try requireNode() } catch {
+            throw .invalidArgument("path", reason: error.reason, error.message)
         }
     }
 }

@@ -16,7 +16,7 @@ struct ReadView: Sendable {
     func watched(by watch: OperationWatch?) -> ReadView {
         guard let watch else { return self }
         return ReadView(
-            snapshot: CountedSnapshot(snapshot, watch), databases: databases, lasting: snapshot, watch: watch)
+            snapshot: CountedSnapshot(snapshot, watch.rows), databases: databases, lasting: snapshot, watch: watch)
     }
 
     /// Says what is read, for who asks how long it takes.

@@ -183,7 +183,8 @@ struct RulesJudge {
 }
 
 extension Messages.Rules.Check {
-    /// Refuses what the operation does not have: who sends it takes the answer for one about it.
+    /// Refuses what the operation does not have, or lacks: who sends it takes the answer for one about the operation,
+    /// which would be refused itself.
     fileprivate func checkCombination() throws(RPCError) {
         let (takesValue, takesQuery) =
             switch operation {
@@ -197,6 +198,11 @@ extension Messages.Rules.Check {
                 "The operation \(operation.rawValue) has no value; set, update and push have one, "
                     + "e.g. {\"operation\": \"set\", \"path\": \"/chats/c1/title\", \"value\": \"磯野家\"}")
         }
+        if takesValue, value == nil {
+            throw .invalidParams("value", "'value' is missing", reason: "missing_parameter")
+        }
+        if operation == .listen { try path.requireListenable() }
+        if takesQuery, query != nil { try path.requireChildren() }
         if !takesQuery, query != nil {
             throw .invalidArgument(
                 "query", reason: "not_of_operation",

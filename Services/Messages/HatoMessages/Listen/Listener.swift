@@ -32,6 +32,8 @@ final class Listener {
     var missed: MissedChanges
     /// Of the request that opens it, until its first event is on its way.
     var answer: Answer?
+    /// Of that request: told how many rows were read for it. Nil when nobody asks how long it takes.
+    var watch: OperationWatch?
     /// Whether something was read for it that its first event tells, sent or not.
     var hasNews = false
     /// The version it listens again from; no event of it is older.

@@ -28,6 +28,7 @@ extension ListenerRegistry {
             let right = try right(to: key, in: database, for: opening.caller, explains: opening.explains)
             let listener = Listener(id: nextID(), opening, topic: topic(key, database, at: view.snapshot.version))
             listener.answer = answer
+            listener.watch = view.watch
             listeners[listener.id] = listener
             give(right, to: listener)
             if listener.gathers { gathering[opening.connection.id, default: []].insert(listener.id) }
@@ -152,6 +153,7 @@ extension ListenerRegistry {
         case .unread where listener.gathers, .working where listener.gathers: break
         case .unread:
             topic.park(.load(listener.ticket, wanted))
+            topic.windowRows = listener.watch.map { _ in RowCounter() }
             return readAnew(topic, .window, after: current.version)
         case .working: return topic.park(.load(listener.ticket, wanted))
         }
@@ -168,13 +170,15 @@ extension ListenerRegistry {
             reading.listeners.append(listener.ticket)
             return
         }
-        let reading = TopicReading(id: nextID(), version: current.version)
+        let rows = listener.watch.map { _ in RowCounter() }
+        let reading = TopicReading(id: nextID(), version: current.version, rows: rows)
         reading.listeners.append(listener.ticket)
         topic.readings[wanted] = reading
         topic.openReadings[reading.id] = reading
         topic.loadBegan()
+        let snapshot: any StoreSnapshot = if let rows { CountedSnapshot(current, rows) } else { current }
         let job = ListenerReading(
-            limits: parts.limits, key: topic.key, database: topic.database, snapshot: current, wanted: wanted,
+            limits: parts.limits, key: topic.key, database: topic.database, snapshot: snapshot, wanted: wanted,
             window: window)
         let (line, topicID, id) = (line, topic.id, reading.id)
         parts.store.submitRead {
@@ -188,6 +192,7 @@ extension ListenerRegistry {
         if topic.readings[wanted] === reading { topic.readings[wanted] = nil }
         for ticket in reading.listeners {
             guard let listener = holder(of: ticket), case .loading = listener.state else { continue }
+            listener.watch?.rows.count += reading.rows?.count ?? 0
             switch loaded {
             // Events first: the connection holds them until the answer leaves, and lets them leave right behind it, before
             // answers to later requests that are ready and wait their turn.
@@ -254,6 +259,7 @@ extension ListenerRegistry {
     private func opened(_ listener: Listener, at version: UInt64) {
         guard let answer = listener.answer else { return }
         listener.answer = nil
+        listener.watch = nil
         var result = Messages.Listen.Result(
             subscription: listener.opening.subscription, version: version, epoch: parts.store.epoch.description)
         if !listener.hasNews { result.unchanged = true }

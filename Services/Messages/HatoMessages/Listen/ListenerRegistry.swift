@@ -159,7 +159,8 @@ final class ListenerRegistry {
 
     /// Reads the window, or everything, as of the newest group.
     func readAnew(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after told: UInt64) {
-        guard let update = update(topic, wanted, nil) else { return }
+        guard var update = update(topic, wanted, nil) else { return }
+        if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
         work(topic, update, after: told)
     }
 
@@ -200,10 +201,14 @@ final class ListenerRegistry {
 
     /// The live listeners of a topic have been told everything: who waited for that goes on.
     private func settled(_ topic: Topic) {
+        let rows = topic.windowRows?.count ?? 0
+        topic.windowRows = nil
         for step in topic.takeParked() {
             switch step {
             case .load(let ticket, let wanted):
-                if let listener = holder(of: ticket) { load(listener, wanted) }
+                guard let listener = holder(of: ticket) else { continue }
+                listener.watch?.rows.count += rows
+                load(listener, wanted)
             case .join(let ticket, let version):
                 if let listener = holder(of: ticket) { join(listener, from: version) }
                 topic.loadEnded()

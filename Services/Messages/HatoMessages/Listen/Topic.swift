@@ -57,6 +57,8 @@ final class Topic {
     private var pendingChanges = 0
     private var pendingBytes = 0
     private var parked: [Parked] = []
+    /// Rows of the window that those who are parked wait for.
+    var windowRows: RowCounter?
     /// Connections whose answers wait for this topic.
     var waitingConnections: Set<UInt64> = []
     /// Readings under way, by what they read.
@@ -200,10 +202,13 @@ final class TopicReading {
     let id: UInt64
     /// Of the snapshot that is read.
     let version: UInt64
+    /// Nil when nobody asks how many rows it reads.
+    let rows: RowCounter?
     var listeners: [Listener.Ticket] = []
 
-    init(id: UInt64, version: UInt64) {
+    init(id: UInt64, version: UInt64, rows: RowCounter?) {
         self.id = id
         self.version = version
+        self.rows = rows
     }
 }

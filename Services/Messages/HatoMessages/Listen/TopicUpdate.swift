@@ -18,7 +18,7 @@ struct TopicUpdate: Sendable {
     /// As of the snapshot.
     let database: Database
     /// The state after the commits.
-    let snapshot: any StoreSnapshot
+    var snapshot: any StoreSnapshot
     let bytesMax: Int
     let wanted: Wanted
     /// Of a query: before `work` as of the state before the commits, then as of the snapshot.

@@ -35,13 +35,13 @@ struct ListeningMethods: Sendable {
         let timing = slow.watch(context.method, database: request.database, path: request.path)
         reads.onPublisher(context, reply) { registry, view in
             timing?.began = slow.now
-            do { try request.path.requireNode() } catch let error as ArgumentError {
-                throw RPCError.invalidArgument("path", reason: error.reason, error.message)
-            }
+            try request.path.requireListenable()
             let subscription = context.openSubscription()
             let opening = Listener.Opening(
                 connection: context.connection, subscription: subscription, caller: context.caller,
                 coalesceMs: coalesceMs, explains: context.isByAdministrator, endWatch: watch(context, subscription))
+            var view = view
+            view.watch = timing
             registry.open(opening, request, at: view) { result in
                 switch result {
                 case .success(let result): reply.succeed(result)

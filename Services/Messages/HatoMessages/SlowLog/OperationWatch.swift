@@ -35,7 +35,7 @@ final class OperationWatch: @unchecked Sendable {
     var preparation = Duration.zero
     var rules = Duration.zero
     var sync = Duration.zero
-    var rowsRead = 0
+    let rows = RowCounter()
     /// Of an answer whose size is known.
     var answerBytes = 0
 
@@ -68,13 +68,20 @@ final class OperationWatch: @unchecked Sendable {
     }
 }
 
-/// Counts the rows that an operation reads.
+/// How many rows were read.
+///
+/// `@unchecked Sendable`: it goes from thread to thread with what reads, and is never used by two at a time.
+final class RowCounter: @unchecked Sendable {
+    var count = 0
+}
+
+/// Counts the rows that are read through it.
 struct CountedReading: StoreReading {
     let reading: any StoreReading
-    let watch: OperationWatch
+    let counter: RowCounter
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
-        watch.rowsRead += 1
+        counter.count += 1
         return try reading.get(key)
     }
 
@@ -82,7 +89,7 @@ struct CountedReading: StoreReading {
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
         var rows = 0
-        defer { watch.rowsRead += rows }
+        defer { counter.count += rows }
         try reading.scan(range, reverse: reverse) { key, value in
             rows += 1
             return try visit(key, value)
@@ -93,22 +100,25 @@ struct CountedReading: StoreReading {
 /// A snapshot whose readers are counted; for one operation.
 final class CountedSnapshot: StoreSnapshot {
     private let snapshot: any StoreSnapshot
-    private let watch: OperationWatch
+    private let counter: RowCounter
 
     var version: UInt64 { snapshot.version }
+    var uncached: any StoreSnapshot { CountedSnapshot(snapshot.uncached, counter) }
 
-    init(_ snapshot: any StoreSnapshot, _ watch: OperationWatch) {
+    init(_ snapshot: any StoreSnapshot, _ counter: RowCounter) {
         self.snapshot = snapshot
-        self.watch = watch
+        self.counter = counter
     }
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
-        try CountedReading(reading: snapshot, watch: watch).get(key)
+        try CountedReading(reading: snapshot, counter: counter).get(key)
     }
 
     func scan(
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep
     ) throws {
-        try CountedReading(reading: snapshot, watch: watch).scan(range, reverse: reverse, visit)
+        try CountedReading(reading: snapshot, counter: counter).scan(range, reverse: reverse, visit)
     }
+
+    func approximateBytes(of range: KeyRange) throws -> UInt64 { try snapshot.approximateBytes(of: range) }
 }

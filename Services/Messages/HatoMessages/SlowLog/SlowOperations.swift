@@ -50,7 +50,7 @@ final class SlowOperations: Sendable {
         let reason = phases.max { $0.time < $1.time }
         var metadata: Logger.Metadata = [
             "method": "\(watch.method)", "reason": "\(reason?.phase.rawValue ?? "")",
-            "milliseconds": "\((end - watch.start).wholeMilliseconds)", "rowsRead": "\(watch.rowsRead)",
+            "milliseconds": "\((end - watch.start).wholeMilliseconds)", "rowsRead": "\(watch.rows.count)",
         ]
         if let reason { metadata["reasonMilliseconds"] = "\(reason.time.wholeMilliseconds)" }
         if watch.database != .default { metadata["database"] = "\(watch.database)" }

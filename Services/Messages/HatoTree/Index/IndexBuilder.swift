@@ -31,7 +31,7 @@ public struct IndexBuilder {
         var places = 0
         try reader.scan(lower: cursor?.row ?? base, upper: upper, reverse: false) { row, _ in
             guard page.children < childrenMax, places < placesMax else {
-                page.cursor = IndexCursor(row: try start(of: row))
+                page.cursor = IndexCursor(row: try start(of: row), children: (cursor?.children ?? 0) + page.children)
                 return .stop
             }
             places += 1

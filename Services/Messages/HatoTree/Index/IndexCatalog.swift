@@ -66,7 +66,13 @@ public struct IndexCatalog: Sendable, Hashable {
 /// How far a build has come: where the rows of the next child begin.
 public struct IndexCursor: Sendable, Hashable {
     public var row: [UInt8]
-    public init(row: [UInt8]) { self.row = row }
+    /// How many children the build has given their rows.
+    public var children: Int
+
+    public init(row: [UInt8], children: Int = 0) {
+        self.row = row
+        self.children = children
+    }
 }
 
 extension IndexCatalog {
@@ -80,6 +86,7 @@ extension IndexCatalog {
             ]
             if case .building(let cursor) = index.state {
                 object["building"] = .array((cursor?.row ?? []).map { .number(Double($0)) })
+                object["children"] = .number(Double(cursor?.children ?? 0))
             }
             return .object(object)
         }
@@ -102,7 +109,9 @@ extension IndexCatalog {
             if let bytes = element["building"]?.array {
                 let row = bytes.compactMap { $0.number.flatMap(UInt8.init(exactly:)) }
                 guard row.count == bytes.count else { return nil }
-                state = .building(after: row.isEmpty ? nil : IndexCursor(row: row))
+                // A build that an earlier version began did not count them.
+                let children = element["children"]?.number.flatMap(Int.init(exactly:)) ?? 0
+                state = .building(after: row.isEmpty ? nil : IndexCursor(row: row, children: children))
             }
             indexes.append(Index(definition: IndexDefinition(id: id, segments: known, target: target), state: state))
         }

@@ -3,7 +3,8 @@ import Testing
 
 @Suite struct TreeQueryTests {
     @Test(arguments: [
-        #"{}"#, #"{"orderBy":"date","limitToLast":1}"#, #"{"orderBy":"$key","equalTo":"k"}"#,
+        #"{}"#, #"{"orderBy":"$priority"}"#, #"{"orderBy":"date","limitToLast":1}"#,
+        #"{"orderBy":"$key","equalTo":"k"}"#,
         #"{"orderBy":"$value","equalTo":null}"#, #"{"orderBy":"a/b","startAt":{"value":"x","key":"k"},"endBefore":5}"#,
         #"{"orderBy":"$priority","startAfter":{"value":1,"key":"k"},"endAt":"z","limitToFirst":3}"#,
         #"{"orderBy":"$key","startAfter":"a","endAt":"[MAX_NAME]"}"#,
@@ -21,7 +22,18 @@ import Testing
             try TreeQuery(["orderBy": "a", "startAt": ["value": 1, "key": "[MIN_NAME]"], "endAt": ["value": 1]])
                 == equal)
         #expect(try TreeQuery(["orderBy": "a", "equalTo": "1"]) != equal)
-        #expect(try TreeQuery(["orderBy": "$priority"]) == TreeQuery())
+        #expect(TreeQuery(limit: .first(1)) == TreeQuery(order: .priority, limit: .first(1)))
+    }
+
+    /// Who names an order asks for children; of a leaf there are none.
+    @Test func onlyAQueryThatSaysNothingIsTheNodeItself() throws {
+        let byPriority = try TreeQuery(["orderBy": "$priority"])
+        #expect(TreeQuery().isDefault && !byPriority.isDefault && byPriority != TreeQuery())
+        #expect(try TreeQuery([:]).isDefault && TreeQuery(["orderBy": nil, "limitToFirst": nil]).isDefault)
+        #expect(!TreeQuery(limit: .last(1)).isDefault)
+        var limited = TreeQuery()
+        limited.limit = .last(1)
+        #expect(!limited.isDefault)
     }
 
     @Test func queryOfALeafOrNothingIsEmpty() throws {

@@ -183,7 +183,7 @@ import Testing
         var page = IndexPage(index: 1)
         catalog.pageApplied(page)
         page = IndexPage(index: 2)
-        page.cursor = IndexCursor(row: [0, 255, 7])
+        page.cursor = IndexCursor(row: [0, 255, 7], children: 12)
         catalog.pageApplied(page)
         let read = try #require(IndexCatalog(json: catalog.json))
         #expect(read == catalog)
