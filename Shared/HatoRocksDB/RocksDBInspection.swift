@@ -3,7 +3,7 @@ public import HatoStorage
 /// A store's folder opened to be looked at, while nobody has it open: nothing is written to it, whatever is wrong.
 ///
 /// RocksDB replays its log into memory, and checks the sum of every block that is read; nothing is in a cache yet, so
-/// reading every row reads every block that could ever be served.
+/// what is read comes from the disk. `findDamage` reads every block, the others those that can be served.
 public final class RocksDBInspection: StoreInspection {
     public let version: UInt64
     public let problems: [StoreError]
@@ -36,7 +36,7 @@ public final class RocksDBInspection: StoreInspection {
         version = try database.newestCommit() ?? 0
         compacted = try database.forgottenCommits()
         snapshot = RocksSnapshot(version: version, of: database)
-        var problems = Self.problems(folder, version, compacted) + database.problemsAboutStore()
+        var problems = Self.problems(folder, version, compacted)
         if let service, let owner = try BackupFolder.service(of: folder), owner != service {
             problems.append(.corrupted("the file \(folder)/service says that this is a store of \(owner)"))
         }
@@ -64,6 +64,12 @@ public final class RocksDBInspection: StoreInspection {
         let commits = try snapshot.commits(after: version, limit: limit, bytesMax: limits.commitsBytesMax)
         guard let commits else { throw .corrupted("a record of the commits after \(version) is missing") }
         return commits
+    }
+
+    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] {
+        try database.whileOpen { () throws(StoreError) in
+            try database.damagedTables { () throws(StoreError) in step() }
+        }
     }
 
     public func get(_ key: Span<UInt8>) throws -> [UInt8]? { try snapshot.get(key) }

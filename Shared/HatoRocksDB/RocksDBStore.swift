@@ -12,14 +12,14 @@ import Synchronization
 /// first, so rows never get ahead of their commits on disk either.
 public final class RocksDBStore: Store {
     public let epoch: StoreEpoch
-    private let database: RocksDatabase
+    let database: RocksDatabase
     private let writer: GroupCommit<RocksWriter>
     private let readers: ReaderPool
     private let limits: StoreLimits
     private let prepared: PreparedFiles
     private let memory: RocksDBMemory
     /// The folder of copies that are being made.
-    private let copying: String
+    let copying: String
     private let lastCopy = Atomic<UInt64>(0)
     /// Records up to here are forgotten. Written with `compaction` held.
     private let compacted: Atomic<UInt64>
@@ -265,12 +265,15 @@ public final class RocksDBStore: Store {
     /// another one, and slow, while prepared rows wait for whoever copies the database.
     private func copyDatabase(to path: String) throws(StoreError) {
         try Files.createFolder(copying)
-        let draft = "\(copying)/\(lastCopy.wrappingAdd(1, ordering: .relaxed).newValue)"
+        let draft = newCopy()
         defer { Files.removeFolder(draft) }
         try database.writeOut()
         try database.link(to: draft)
         try Files.moveFolder(draft, to: path)
     }
+
+    /// Where in `copying` the next copy may be made.
+    func newCopy() -> String { "\(copying)/\(lastCopy.wrappingAdd(1, ordering: .relaxed).newValue)" }
 
     /// Makes one state of the copy in `folder` and tells its version. What others write while RocksDB copies stands in
     /// logs, and how far they go is known only to who reads them. Opening the copy once puts all of it into tables,

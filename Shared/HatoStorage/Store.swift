@@ -76,6 +76,13 @@ public protocol Store: AnyObject, Sendable {
     @discardableResult
     func backup(to folder: String) throws(StoreError) -> UInt64
 
+    /// Reads all that the store's files hold, also what is hidden or deleted and will only be read when its file is
+    /// rewritten, and compares it with its checksums. Returns what is not as it was written; the text names the file.
+    /// Blocks as long as that takes, holds up no write, and leaves caches as they are. Throws what keeps it from reading on.
+    ///
+    /// - Parameter step: is called for every row that is met, on the calling thread.
+    func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError]
+
     /// Figures for metrics and `stats`: sizes and counts by name, e.g. `rocksdb.memtable_bytes`.
     var statistics: [String: Double] { get }
 
@@ -98,6 +105,9 @@ public protocol StoreWrite: AnyObject, Sendable {
 }
 
 extension Store {
+    /// Without files there is no damage.
+    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] { [] }
+
     /// The same with closures: `body` writes, `completion` is told what it returned.
     public func submit<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,

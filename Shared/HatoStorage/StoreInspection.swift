@@ -9,6 +9,9 @@ public protocol StoreInspection: StoreReading {
     /// The oldest version whose record is kept; nil when none is.
     var oldestCommit: UInt64? { get }
 
+    /// As `Store.findDamage`.
+    func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError]
+
     /// As `Store.commits`.
     func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit]
 }
@@ -27,6 +30,8 @@ public struct OpenStoreInspection: StoreInspection {
     /// A store with any does not open.
     public var problems: [StoreError] { [] }
     public var oldestCommit: UInt64? { store.keptCommits.oldest }
+
+    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] { try store.findDamage(step) }
 
     public func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
         try store.commits(after: version, limit: limit)

@@ -11,7 +11,7 @@ import Synchronization
 /// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
-/// - `copying/`: the database as links while a backup is taken.
+/// - `copying/`: the database as links while a backup is taken or its tables are checked.
 final class StoreFolder: Sendable {
     static let format = 2
 

@@ -22,9 +22,9 @@ final class RocksDatabase: @unchecked Sendable {
     static let endOfKeys = [UInt8](repeating: 0xFF, count: StoreLimits.keyBytesMax + 1)
 
     /// Where it lies; errors name it.
-    private let folder: String
-    private let handle: OpaquePointer
-    private let about: OpaquePointer
+    let folder: String
+    let handle: OpaquePointer
+    let about: OpaquePointer
     let rows: OpaquePointer
     let commits: OpaquePointer
     private let unsynced: OpaquePointer
@@ -52,6 +52,12 @@ final class RocksDatabase: @unchecked Sendable {
         database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
         rowOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 2, writeBuffersMax: 3)
         commitOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 4, writeBuffersMax: 2)
+        if isReadOnly {
+            // It may be there to be checked; see `damagedTables`.
+            database.stepOverEveryVersion()
+            rowOptions.stepOverEveryVersion()
+            commitOptions.stepOverEveryVersion()
+        }
         let options: [OpaquePointer?] = [database.handle, rowOptions.handle, commitOptions.handle]
         var handles: [OpaquePointer?] = [nil, nil, nil]
         // A static string ends in a zero and never goes away.
@@ -305,15 +311,6 @@ final class RocksDatabase: @unchecked Sendable {
         try get(Array(name.utf8).span, newestOf: about)
     }
 
-    /// What of it cannot be read. Every block is: a store whose epoch is damaged cannot be opened.
-    func problemsAboutStore() -> [StoreError] {
-        let iterator = NativeIterator(handle, newest, about)
-        iterator.seekToFirst()
-        while iterator.isAtRow { iterator.next() }
-        do throws(StoreError) { try iterator.checkEnd(in: folder) } catch { return [error] }
-        return []
-    }
-
     /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being
     /// dropped.
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
@@ -444,14 +441,18 @@ final class RocksDatabase: @unchecked Sendable {
     /// disk: its tables are links, the log is copied. Write out what is in memory before (`writeOut`): then there is
     /// little to copy, and whoever puts prepared rows in their place hardly waits.
     func link(to folder: String) throws(StoreError) {
-        try whileNotCopied { () throws(StoreError) in
-            let checkpoint = try checked("copy the database", self.folder) {
-                rocksdb_checkpoint_object_create(handle, $0)
-            }
-            defer { rocksdb_checkpoint_object_destroy(checkpoint) }
-            // However long the log is: writing it out may have to wait for a compaction.
-            try checked("copy the database", self.folder) { rocksdb_checkpoint_create(checkpoint, folder, .max, $0) }
+        try whileNotCopied { () throws(StoreError) in try linkAnyState(to: folder) }
+    }
+
+    /// The same while prepared rows are put in their place: the copy may have their commit and not them. For who looks at
+    /// the tables only; nobody waits for it.
+    func linkAnyState(to folder: String) throws(StoreError) {
+        let checkpoint = try checked("copy the database", self.folder) {
+            rocksdb_checkpoint_object_create(handle, $0)
         }
+        defer { rocksdb_checkpoint_object_destroy(checkpoint) }
+        // However long the log is: writing it out may have to wait for a compaction.
+        try checked("copy the database", self.folder) { rocksdb_checkpoint_create(checkpoint, folder, .max, $0) }
     }
 
     /// Writes out what is only in memory and in the log.

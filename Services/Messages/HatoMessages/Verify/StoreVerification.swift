@@ -4,10 +4,11 @@ import HatoTree
 
 /// Checks all that this service keeps in a store: `messages.verify`, and `hato-messages verify` where no service runs.
 ///
-/// Every row is read, so every block that the store could ever serve, and what is read is compared: rows of trees by
-/// themselves (`TreeCheck`), indexes with their trees both ways (`IndexCheck`), rows with the databases they belong to,
-/// and the kept records of commits with each other: their versions have no gap. What cannot be read ends the part it
-/// is met in and is a finding; the other parts go on.
+/// First the files: all that is in them is compared with its checksums, also what nothing can read any more, for the
+/// store ends when it meets damage there as it rewrites a file. Then every row is read, and what is read is compared:
+/// rows of trees by themselves (`TreeCheck`), indexes with their trees both ways (`IndexCheck`), rows with the databases
+/// they belong to, and the kept records of commits with each other: their versions have no gap. What cannot be read ends
+/// the part it is met in and is a finding; the other parts go on.
 public final class StoreVerification {
     public typealias Finding = Messages.Verify.Finding
 
@@ -42,6 +43,9 @@ public final class StoreVerification {
     /// Blocks as long as it takes. Throws only `StoreError.closed`, when the store goes away meanwhile.
     public func run() throws(StoreError) -> Messages.Verify.Result {
         for problem in store.problems { add(Finding(.storage, "\(problem)")) }
+        try part("the files of the store") {
+            for damage in try self.store.findDamage(self.advance) { self.add(Finding(.storage, "\(damage)")) }
+        }
         var databases: [Database] = []
         try part("the list of databases") { databases = try self.readDatabases() }
         for database in databases { try check(database) }

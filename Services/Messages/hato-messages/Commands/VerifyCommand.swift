@@ -49,7 +49,9 @@ struct VerifyCommand: AsyncParsableCommand {
             }
             let read = figure("verify_rows")
             guard read > 0 else { continue }
-            let bar = rows ?? RowCount(output, total: figure("store_rows") + figure("store_kept_changes"))
+            // Once in the files, once as what they mean.
+            let total = 2 * (figure("store_rows") + figure("store_kept_changes"))
+            let bar = rows ?? RowCount(output, total: total)
             bar.show(read)
             rows = bar
         }
