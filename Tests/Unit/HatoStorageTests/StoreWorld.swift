@@ -81,7 +81,7 @@ func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
 extension StoreReading {
     func text(_ key: String) throws -> String? {
-        try get(bytes(key)).map { String(decoding: $0, as: UTF8.self) }
+        try get(HatoStorageTests.bytes(key)).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Every row of the range as `key=value`.
@@ -100,7 +100,7 @@ func string(_ bytes: Span<UInt8>) -> String {
 }
 
 extension StoreTransaction {
-    func put(_ key: String, _ value: String) { put(bytes(key), bytes(value)) }
+    func put(_ key: String, _ value: String) { put(HatoStorageTests.bytes(key), HatoStorageTests.bytes(value)) }
 }
 
 extension Store {
@@ -108,7 +108,7 @@ extension Store {
     func put(_ rows: [String: String], record: String? = nil) async throws -> UInt64 {
         try await write { transaction in
             for (key, value) in rows { transaction.put(key, value) }
-            if let record { transaction.record(bytes(record)) }
+            if let record { transaction.record(HatoStorageTests.bytes(record)) }
         }.version
     }
 }
