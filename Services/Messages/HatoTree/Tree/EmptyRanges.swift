@@ -17,7 +17,7 @@ final class EmptyRanges: Sendable {
     /// Some 300 bytes each.
     private static let countMax = 1_024
     /// Some times what a look takes where nothing was removed.
-    private static let slowLook = Duration.microseconds(50)
+    private static let slowLook = Duration.microseconds(200)
     /// Longer keys are not remembered.
     private static let keyBytesMax = 1_024
 
@@ -26,6 +26,8 @@ final class EmptyRanges: Sendable {
         var lower: [UInt8]
         var upper: [UInt8]
         fileprivate var lastUse = 0
+        /// Whether it begins, or ends, at a row that was put since.
+        fileprivate var isCut = (below: false, above: false)
     }
 
     fileprivate struct State {
@@ -126,9 +128,12 @@ extension EmptyRanges.State {
         var rest: [EmptyRanges.Stretch] = []
         for stretch in stretches[cut] {
             var (left, right) = (stretch, stretch)
-            if lower.lexicographicallyPrecedes(left.upper) { left.upper = lower }
-            if right.lower.lexicographicallyPrecedes(upper) { right.lower = upper }
-            rest += [left, right].filter { $0.lower.lexicographicallyPrecedes($0.upper) }
+            if lower.lexicographicallyPrecedes(left.upper) { (left.upper, left.isCut.above) = (lower, true) }
+            if right.lower.lexicographicallyPrecedes(upper) { (right.lower, right.isCut.below) = (upper, true) }
+            // Between two rows that were put nothing is gained: where keys rise, each push would leave such a piece.
+            rest += [left, right].filter {
+                $0.lower.lexicographicallyPrecedes($0.upper) && !($0.isCut.below && $0.isCut.above)
+            }
         }
         stretches.replaceSubrange(cut, with: rest)
     }
