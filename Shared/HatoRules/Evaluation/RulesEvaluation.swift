@@ -86,9 +86,16 @@ struct RulesEvaluation {
 
     // MARK: Data
 
-    /// `data` or `newData` of the rule.
-    func here(isAfter: Bool) -> RulesPlace {
-        RulesPlace(isAfter: isAfter, keys: depth == keys.count ? keys : Array(keys[..<depth]))
+    /// `data` or `newData` of the rule, or what lies above it by as many `parent()`.
+    func here(isAfter: Bool, above ascents: [RulesSpan] = []) throws(RulesFailure) -> RulesPlace {
+        guard ascents.count <= depth else { throw RulesFailure(reason: .parentOfRoot, span: ascents[depth]) }
+        let end = depth - ascents.count
+        if end == keys.count { return RulesPlace(isAfter: isAfter, keys: keys) }
+        var here: [TreeKey] = []
+        // With room for the way down from there.
+        here.reserveCapacity(end + 4)
+        here.append(contentsOf: keys[..<end])
+        return RulesPlace(isAfter: isAfter, keys: here)
     }
 
     mutating func leaf(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> TreeLeaf? {

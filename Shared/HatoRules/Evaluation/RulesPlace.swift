@@ -36,6 +36,10 @@ struct RulesPlace {
 
     /// Follows a path as `child()` takes it; false when it has `.` or `..` in it.
     mutating func descend(along text: String) -> Bool {
+        if !text.isEmpty, !text.utf8.contains(UInt8(ascii: "/")), text != ".", text != ".." {
+            descend(TreeKey(unchecked: text), isLegal: TreeKey.problem(text) == nil)
+            return true
+        }
         guard let parts = RulesPath(text) else { return false }
         for part in parts.keys { descend(part.key, isLegal: part.isLegal) }
         return true

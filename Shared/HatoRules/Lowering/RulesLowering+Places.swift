@@ -6,8 +6,13 @@ typealias RulesDescent = @Sendable (inout RulesPlace, inout RulesEvaluation) thr
 /// Expressions as snapshots.
 extension RulesLowering {
     func locating(_ expression: RulesExpression) -> RulesLocating {
-        let (base, descents) = unfolded(expression)
-        let start = start(base, onlyGoesDown: !expression.asksForParents)
+        locating(expression, onlyGoesDown: !expression.asksForParents)
+    }
+
+    private func locating(_ expression: RulesExpression, onlyGoesDown: Bool) -> RulesLocating {
+        let way = unfolded(expression)
+        let start = start(way, onlyGoesDown: onlyGoesDown)
+        let descents = way.descents
         switch descents.count {
         case 0: return start
         case 1:
@@ -36,43 +41,62 @@ extension RulesLowering {
         }
     }
 
-    /// `root.child(a).parent()` as `root` and what is done to it.
-    private func unfolded(_ expression: RulesExpression) -> (RulesExpression, [RulesDescent]) {
+    /// `data.parent().child(a)` as `data`, how far up from it, and what is done then.
+    private struct Way {
+        var base: RulesExpression
+        /// The `parent()` that come first.
+        var ascents: [RulesSpan] = []
+        var descents: [RulesDescent] = []
+    }
+
+    private func unfolded(_ expression: RulesExpression) -> Way {
         guard case .call(let target, let arguments) = expression.kind,
             case .member(let object, let name) = target.kind
-        else { return (expression, []) }
-        let (base, descents) = unfolded(object)
-        if name == RulesSnapshotMethod.parent.rawValue { return (base, descents + [ascent(expression.span)]) }
-        guard let argument = arguments.first else { return (expression, []) }
-        return (base, descents + [descent(argument)])
+        else { return Way(base: expression) }
+        var way = unfolded(object)
+        if name == RulesSnapshotMethod.parent.rawValue {
+            if way.descents.isEmpty {
+                way.ascents.append(expression.span)
+            } else {
+                way.descents.append(ascent(expression.span))
+            }
+            return way
+        }
+        guard let argument = arguments.first else { return Way(base: expression) }
+        way.descents.append(descent(argument))
+        return way
     }
 
-    private func start(_ base: RulesExpression, onlyGoesDown: Bool) -> RulesLocating {
-        switch base.kind {
-        case .variable("root"): return { _ in RulesPlace(isAfter: false, keys: []) }
-        case .variable("data"): return { evaluation in evaluation.here(isAfter: false) }
+    private func start(_ way: Way, onlyGoesDown: Bool) -> RulesLocating {
+        let ascents = way.ascents
+        switch way.base.kind {
+        case .variable("root"):
+            return { _ throws(RulesFailure) in
+                if let first = ascents.first { throw RulesFailure(reason: .parentOfRoot, span: first) }
+                return RulesPlace(isAfter: false, keys: [])
+            }
+        case .variable("data"):
+            return { evaluation throws(RulesFailure) in try evaluation.here(isAfter: false, above: ascents) }
         case .conditional(let condition, let first, let second):
             let condition = test(condition)
-            let (first, second) = (place(first, onlyGoesDown), place(second, onlyGoesDown))
+            let branches = [first, second].map { branch in
+                // A branch must be a place in the tree if the whole goes up from it.
+                locating(branch, onlyGoesDown: onlyGoesDown && !branch.asksForParents)
+            }
+            let (first, second, up) = (branches[0], branches[1], ascents.map(ascent))
             return { evaluation throws(RulesFailure) in
-                try condition(&evaluation) ? try first(&evaluation) : try second(&evaluation)
+                var place = try condition(&evaluation) ? try first(&evaluation) : try second(&evaluation)
+                for ascent in up { try ascent(&place, &evaluation) }
+                return place
             }
         default:
-            guard onlyGoesDown else { return { evaluation in evaluation.here(isAfter: true) } }
-            return { evaluation in
-                evaluation.written.map { RulesPlace($0) } ?? evaluation.here(isAfter: true)
+            guard onlyGoesDown else {
+                return { evaluation throws(RulesFailure) in try evaluation.here(isAfter: true, above: ascents) }
             }
-        }
-    }
-
-    /// A branch of a conditional, which must be a place in the tree if the whole goes up from it.
-    private func place(_ branch: RulesExpression, _ onlyGoesDown: Bool) -> RulesLocating {
-        let (base, descents) = unfolded(branch)
-        let start = start(base, onlyGoesDown: onlyGoesDown && !branch.asksForParents)
-        return { evaluation throws(RulesFailure) in
-            var place = try start(&evaluation)
-            for descent in descents { try descent(&place, &evaluation) }
-            return place
+            return { evaluation throws(RulesFailure) in
+                if let written = evaluation.written { return RulesPlace(written) }
+                return try evaluation.here(isAfter: true)
+            }
         }
     }
 

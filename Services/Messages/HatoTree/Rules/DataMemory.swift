@@ -11,94 +11,176 @@ import Synchronization
 ///
 /// What is remembered is bounded: when it is full it begins anew.
 final class DataMemory: Sendable {
-    /// Some 300 bytes each, as a rule.
-    private static let placesMax = 16_384
+    /// Some 200 bytes each, as a rule.
+    private static let placesMax = 65_536
     /// Of longer paths and texts nothing is remembered.
     private static let pathBytesMax = 1_024
     static let textBytesMax = 256
 
     /// What is known of one place; nil: nothing.
-    struct Known: Sendable {
-        let path: TreePath
+    struct Known {
         var leaf: TreeLeaf??
         var exists: Bool?
         var hasChildren: Bool?
         var priority: TreePriority??
 
-        init(_ path: TreePath) { self.path = path }
-
-        fileprivate var isEmpty: Bool { leaf == nil && exists == nil && hasChildren == nil && priority == nil }
+        fileprivate var isEmpty: Bool { exists == nil && leaf == nil && hasChildren == nil && priority == nil }
 
         /// Forgets what a change may have made wrong.
         fileprivate mutating func forget(_ change: PathChange, depth: Int) {
-            if RulesRead.Aspect.value.isTouched(at: depth, by: change) { leaf = nil }
-            if RulesRead.Aspect.existence.isTouched(at: depth, by: change) { exists = nil }
-            if RulesRead.Aspect.children.isTouched(at: depth, by: change) { hasChildren = nil }
-            if RulesRead.Aspect.priority.isTouched(at: depth, by: change) { priority = nil }
+            if leaf != nil, RulesRead.Aspect.value.isTouched(at: depth, by: change) { leaf = nil }
+            if exists != nil, RulesRead.Aspect.existence.isTouched(at: depth, by: change) { exists = nil }
+            if hasChildren != nil, RulesRead.Aspect.children.isTouched(at: depth, by: change) { hasChildren = nil }
+            if priority != nil, RulesRead.Aspect.priority.isTouched(at: depth, by: change) { priority = nil }
         }
     }
 
-    private struct State {
-        var places = PathTrie<Known>()
-        var count = 0
+    private let state = Mutex(KnownPlaces())
+
+    enum Answer<Value> {
+        case known(Value)
+        /// Neither the place nor anything below it is there.
+        case lacking
+        case unknown
     }
 
-    private let state = Mutex(State())
+    func look<Value>(at path: TreePath, _ aspect: KnownAspect<Value>) -> Answer<Value> {
+        state.withLock { state in
+            if state.lacking?.isAtOrAbove(path) == true { return .lacking }
+            return state.place(at: path).flatMap { aspect.read($0.known) }.map { .known($0) } ?? .unknown
+        }
+    }
+
+    func remember<Value>(_ value: Value, at path: TreePath, _ aspect: KnownAspect<Value>) {
+        guard aspect.isKept(value), isShort(path) else { return }
+        state.withLock { state in
+            if state.count >= Self.placesMax { state = KnownPlaces() }
+            aspect.write(&state.make(path).known, value)
+        }
+    }
+
+    /// Nothing is at this place or below it. That is known of one place, until the next plan: a write's own.
+    func rememberLack(of path: TreePath) { state.withLock { $0.lacking = path } }
 
     /// What is too long to remember is asked for each time.
     private func isShort(_ path: TreePath) -> Bool {
         path.keys.reduce(0) { $0 + $1.text.utf8.count } <= Self.pathBytesMax
     }
 
-    func known(at path: TreePath) -> Known? { state.withLock { $0.places.kept(at: path) } }
-
-    /// Asks what is known, or finds it out and remembers it.
-    func value<Value>(
-        at path: TreePath, _ member: any WritableKeyPath<Known, Value?> & Sendable,
-        keeping isKept: (Value) -> Bool = { _ in true }, _ find: () throws -> Value
-    ) rethrows -> Value {
-        if let known = known(at: path)?[keyPath: member] { return known }
-        let found = try find()
-        if isKept(found), isShort(path) { remember(path) { $0[keyPath: member] = found } }
-        return found
-    }
-
-    private func remember(_ path: TreePath, _ set: (inout Known) -> Void) {
-        state.withLock { state in
-            if state.count >= Self.placesMax { state = State() }
-            var isNew = false
-            state.places.change(at: path) { kept in
-                isNew = kept == nil
-                var known = kept ?? Known(path)
-                set(&known)
-                kept = known
-            }
-            if isNew { state.count += 1 }
-        }
-    }
-
     func forget(_ changes: [PathChange]) {
         state.withLock { state in
+            state.lacking = nil
             if state.count == 0 { return }
-            for change in changes { Self.forget(change, &state) }
+            for change in changes { state.forget(change) }
+        }
+    }
+}
+
+/// One of the things that can be known of a place.
+struct KnownAspect<Value: Sendable>: Sendable {
+    /// Of a place where nothing is.
+    let ofNothing: Value
+    let read: @Sendable (DataMemory.Known) -> Value?
+    let write: @Sendable (inout DataMemory.Known, Value) -> Void
+    /// Whether a value is small enough.
+    var isKept: @Sendable (Value) -> Bool = { _ in true }
+}
+
+enum KnownAspects {
+    static let leaf = KnownAspect<TreeLeaf?>(
+        ofNothing: nil, read: { $0.leaf }, write: { $0.leaf = .some($1) }, isKept: { $0?.isShort != false })
+    static let existence = KnownAspect(ofNothing: false, read: { $0.exists }, write: { $0.exists = $1 })
+    static let children = KnownAspect(ofNothing: false, read: { $0.hasChildren }, write: { $0.hasChildren = $1 })
+    static let priority = KnownAspect<TreePriority?>(
+        ofNothing: nil, read: { $0.priority }, write: { $0.priority = .some($1) },
+        isKept: { $0?.leaf.isShort != false })
+}
+
+extension TreeLeaf {
+    fileprivate var isShort: Bool {
+        if case .string(let text) = self { text.utf8.count <= DataMemory.textBytesMax } else { true }
+    }
+}
+
+/// The places of a tree of which something is known, or was. Rules ask for one place after the other beside and below
+/// the place of a write: each walk begins where the last one went the same way.
+private struct KnownPlaces {
+    final class Place {
+        let key: TreeKey
+        var known = DataMemory.Known()
+        var children: [TreeKey: Place] = [:]
+
+        init(_ key: TreeKey) { self.key = key }
+
+        /// Forgets what a change above it may have made wrong of all that is below; how many places went.
+        func forgetBelow(_ change: PathChange, depth: Int) -> Int {
+            var gone = 0
+            for (key, child) in children {
+                child.known.forget(change, depth: depth + 1)
+                gone += child.forgetBelow(change, depth: depth + 1)
+                guard child.known.isEmpty, child.children.isEmpty else { continue }
+                children[key] = nil
+                gone += 1
+            }
+            return gone
         }
     }
 
-    private static func forget(_ change: PathChange, _ state: inout State) {
-        var touched: [(path: TreePath, depth: Int)] = []
-        let depth = change.path.depth
-        state.places.visit(change.path.node) {
-            touched.append(($1.path, $0))
-        } atOrBelow: { isBelow, known in
-            touched.append((known.path, isBelow ? depth + 1 : depth))
+    private(set) var count = 0
+    /// Where nothing is, nor below.
+    var lacking: TreePath?
+    private let root = Place(TreeKey(unchecked: ""))
+    /// The places of the last walk below the root.
+    private var trail: [Place] = []
+
+    /// Nil: nothing is known of it or what is below.
+    mutating func place(at path: TreePath) -> Place? { walk(path) == path.depth ? last(path.depth) : nil }
+
+    private func last(_ depth: Int) -> Place { depth == 0 ? root : trail[depth - 1] }
+
+    mutating func make(_ path: TreePath) -> Place {
+        var depth = walk(path)
+        var place = last(depth)
+        while depth < path.depth {
+            let next = Place(path.keys[depth])
+            place.children[next.key] = next
+            trail.append(next)
+            count += 1
+            depth += 1
+            place = next
         }
-        for (path, depth) in touched {
-            state.places.change(at: path) { kept in
-                kept?.forget(change, depth: depth)
-                guard kept?.isEmpty == true else { return }
-                kept = nil
-                state.count -= 1
-            }
+        return place
+    }
+
+    /// How deep places stand on the way; they are the first ones of the trail.
+    private mutating func walk(_ path: TreePath) -> Int {
+        let keys = path.keys
+        let limit = min(keys.count, trail.count)
+        var depth = 0
+        while depth < limit, trail[depth].key == keys[depth] { depth += 1 }
+        if depth == keys.count { return depth }
+        var place = last(depth)
+        var isCut = depth == trail.count
+        while depth < keys.count, let next = place.children[keys[depth]] {
+            if !isCut { trail.removeSubrange(depth...) }
+            isCut = true
+            trail.append(next)
+            place = next
+            depth += 1
         }
+        return depth
+    }
+
+    mutating func forget(_ change: PathChange) {
+        let path = change.path.node
+        let depth = walk(path)
+        for above in 0...depth { last(above).known.forget(change, depth: above) }
+        guard depth == path.depth else { return }
+        let place = last(depth)
+        if place.children.isEmpty { return }
+        let gone = place.forgetBelow(change, depth: depth)
+        if gone == 0 { return }
+        count -= gone
+        trail.removeSubrange(depth...)
     }
 }

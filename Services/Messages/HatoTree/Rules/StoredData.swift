@@ -20,41 +20,44 @@ public struct StoredData: RulesData {
     }
 
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
-        guard let memory else { return try nodes.leaf(at: path) }
-        if surelyLacks(path) { return nil }
-        return try memory.value(at: path, \.leaf, keeping: { $0?.isShort != false }) { try nodes.leaf(at: path) }
+        try remembering(KnownAspects.leaf, at: path) { try nodes.leaf(at: path) }
     }
 
     public func exists(at path: TreePath) throws -> Bool {
-        guard let memory else { return try hasAnything(at: path) }
-        if surelyLacks(path) { return false }
-        return try memory.value(at: path, \.exists) { try hasAnything(at: path) }
-    }
-
-    /// What is pushed was never there, nor was anything in it: that need not be remembered place by place.
-    private func surelyLacks(_ path: TreePath) -> Bool {
-        parents?.surelyLacks(PlacedPath(path, nodes.codec)) == true
-    }
-
-    private func hasAnything(at path: TreePath) throws -> Bool {
-        // Rules mostly ask for leaves (`members/uid`), and looking one up costs less than beginning a scan.
-        let key = nodes.codec.key(of: path)
-        if try nodes.reader.holds(key.span) { return true }
-        return try hasRow(below: key)
+        try remembering(KnownAspects.existence, at: path) {
+            // Rules mostly ask for leaves (`members/uid`), and looking one up costs less than beginning a scan.
+            let key = nodes.codec.key(of: path)
+            if try nodes.reader.holds(key.span) { return true }
+            return try hasRow(below: key)
+        }
     }
 
     public func hasChildren(at path: TreePath) throws -> Bool {
-        guard let memory else { return try hasRow(below: nodes.codec.key(of: path)) }
-        if surelyLacks(path) { return false }
-        return try memory.value(at: path, \.hasChildren) { try hasRow(below: nodes.codec.key(of: path)) }
+        try remembering(KnownAspects.children, at: path) { try hasRow(below: nodes.codec.key(of: path)) }
     }
 
     public func priority(at path: TreePath) throws -> TreePriority? {
-        guard let memory else { return try nodes.priority(at: path) }
-        if surelyLacks(path) { return nil }
-        return try memory.value(at: path, \.priority, keeping: { $0?.leaf.isShort != false }) {
-            try nodes.priority(at: path)
+        try remembering(KnownAspects.priority, at: path) { try nodes.priority(at: path) }
+    }
+
+    /// Answers from memory, or finds it out and remembers it.
+    private func remembering<Value>(
+        _ aspect: KnownAspect<Value>, at path: TreePath, _ find: () throws -> Value
+    ) rethrows -> Value {
+        guard let memory else { return try find() }
+        switch memory.look(at: path, aspect) {
+        case .known(let value): return value
+        case .lacking: return aspect.ofNothing
+        case .unknown: break
         }
+        // What is pushed was never there, nor was anything in it: that need not be remembered place by place.
+        if let depth = parents?.lackingDepth(of: PlacedPath(path, nodes.codec)) {
+            memory.rememberLack(of: path.prefix(depth))
+            return aspect.ofNothing
+        }
+        let found = try find()
+        memory.remember(found, at: path, aspect)
+        return found
     }
 
     private func hasRow(below key: [UInt8]) throws -> Bool {
@@ -66,11 +69,5 @@ public struct StoredData: RulesData {
             return .stop
         }
         return found
-    }
-}
-
-extension TreeLeaf {
-    fileprivate var isShort: Bool {
-        if case .string(let text) = self { text.utf8.count <= DataMemory.textBytesMax } else { true }
     }
 }

@@ -16,9 +16,9 @@ public struct WrittenData: RulesData {
     }
 
     private struct Target {
-        /// What all rows of it begin with.
+        var path: TreePath
+        /// What all rows of it begin with; empty until it is asked for when there is one target alone, as mostly.
         var key: [UInt8]
-        var depth: Int
         var node: TreeNode
     }
 
@@ -40,8 +40,8 @@ public struct WrittenData: RulesData {
             if target.path.isPriority {
                 priorities.updateValue(target.node.leaf.flatMap(TreePriority.init), forKey: target.path.node)
             } else {
-                nodes.append(
-                    Target(key: codec.key(of: target.path), depth: target.path.depth, node: target.node))
+                let key = targets.count > 1 ? codec.key(of: target.path) : []
+                nodes.append(Target(path: target.path, key: key, node: target.node))
             }
         }
         if nodes.count > 1 { nodes.sort { $0.key.lexicographicallyPrecedes($1.key) } }
@@ -85,6 +85,7 @@ public struct WrittenData: RulesData {
     }
 
     private func lie(of path: TreePath) -> Lie {
+        if targets.count == 1 { return lie(of: path, to: targets[0]) }
         if targets.isEmpty { return .apart }
         let key = codec.key(of: path)
         let index = lowerBound(of: key)
@@ -96,7 +97,13 @@ public struct WrittenData: RulesData {
         // What lies above the place stands right before it: targets do not lie in each other.
         guard index > 0, key.starts(with: targets[index - 1].key) else { return .apart }
         let target = targets[index - 1]
-        return .inside(target.node.node(at: TreePath(uncheckedKeys: Array(path.keys[target.depth...]))))
+        return .inside(target.node.node(at: path.keys[target.path.depth...]))
+    }
+
+    private func lie(of path: TreePath, to target: Target) -> Lie {
+        let shared = target.path.sharedDepth(with: path)
+        if shared == target.path.depth { return .inside(target.node.node(at: path.keys[shared...])) }
+        return shared == path.depth ? .above(0..<1) : .apart
     }
 
     private func lowerBound(of key: [UInt8]) -> Int {
@@ -120,7 +127,7 @@ public struct WrittenData: RulesData {
         var next = range.lowerBound
         try stored.nodes.scan(base) { row, _ in
             while next < range.upperBound {
-                let removed = targets[next].key
+                let removed = targets[next].key.isEmpty ? codec.key(of: targets[next].path) : targets[next].key
                 if row.begins(with: removed.span) {
                     return TreeKeyCodec.upperBound(of: removed).map { .seek($0) } ?? .stop
                 }

@@ -54,14 +54,15 @@ public final class ParentMemory: Sendable {
         }
     }
 
-    /// Whether it is known that nothing is at a place, because the node itself or one above it is not there.
-    func surelyLacks(_ place: PlacedPath) -> Bool {
+    /// The depth of a node at a place or above it of which it is known that it is not there.
+    func lackingDepth(of place: PlacedPath) -> Int? {
         state.withLock { state in
-            for depth in 0..<min(place.path.depth, state.depthCount) {
+            // Mostly it is the last that is new.
+            for depth in (0..<min(place.path.depth, state.depthCount)).reversed() {
                 guard let children = state.newestChildren(above: place, at: depth) else { continue }
-                if children.lack(ChildKey(place.component(depth))) { return true }
+                if children.lack(ChildKey(place.component(depth))) { return depth + 1 }
             }
-            return false
+            return nil
         }
     }
 

@@ -183,7 +183,7 @@ struct ParentMemoryTests {
         isFree: Bool, _ memory: ParentMemory, _ path: TreePath, in tree: MemoryTree
     ) throws -> Bool {
         let isThere = try tree.nodes.exists(at: path)
-        if isThere, memory.surelyLacks(PlacedPath(path, tree.codec)) { return false }
+        if isThere, memory.lackingDepth(of: PlacedPath(path, tree.codec)) != nil { return false }
         guard isFree else { return true }
         // The root may be empty: see `LocatedNode.rootIsThere`.
         guard !isThere, let parent = path.parent, try parent.isRoot || tree.nodes.exists(at: parent) else {
