@@ -138,8 +138,9 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if writes.deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
         writes.deletesRange = false
         if owesRotation, try database.rotateRows() { owesRotation = false }
-        // With the next group, which then is not overtaken.
-        if database.freshRemovals > Self.freshRemovalsMax { owesRotation = true }
+        // With what is written next: the next group, which then is not overtaken, or what was planned of it when somebody
+        // looks at that. Only when it can be done: till then no group would be overtaken.
+        if database.freshRemovals > Self.freshRemovalsMax, database.mayRotateRows { owesRotation = true }
     }
 
     // MARK: Groups

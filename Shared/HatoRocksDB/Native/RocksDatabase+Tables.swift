@@ -2,6 +2,25 @@ import CRocksDB
 import HatoStorage
 
 extension RocksDatabase {
+    /// RocksDB slows writes down from 20 tables of the first level on.
+    private static let freshTablesMax = 16
+
+    /// Whether RocksDB would begin at once to write out the newest rows. Asked for it without waiting for the end, it still
+    /// waits for the beginning as long as one more table would slow writes down, until a compaction has ended; and the
+    /// C interface has no word for `allow_write_stall`.
+    var mayRotateRows: Bool {
+        property("rocksdb.num-immutable-mem-table", of: rows) == 0
+            && property("rocksdb.is-write-stopped", of: rows) == 0
+            && property("rocksdb.actual-delayed-write-rate", of: rows) == 0 && freshTables < Self.freshTablesMax
+    }
+
+    /// Tables of the first level.
+    private var freshTables: Int {
+        guard let text = rocksdb_property_value_cf(handle, rows, "rocksdb.num-files-at-level0") else { return 0 }
+        defer { rocksdb_free(text) }
+        return Int(String(cString: text)) ?? 0
+    }
+
     /// Reads every table to its end and returns what is not as it was written; the text names the file, as a rule: not
     /// always where a table is described. Of each family the first: a walk ends at what it cannot read.
     ///

@@ -143,15 +143,27 @@ final class RocksDatabase: @unchecked Sendable {
     ///
     /// A range tombstone in a newer memtable or file than the rows it covers is jumped over by every read near it; of
     /// rows in the same memtable, each is stepped over. False when there is one to be written out already: a second one
-    /// might make writes wait for it.
+    /// might make writes wait for it. False, too, while compactions are behind: see `mayRotateRows`.
     func rotateRows() throws(StoreError) -> Bool {
-        guard property("rocksdb.num-immutable-mem-table", of: rows) == 0 else { return false }
+        guard mayRotateRows else { return false }
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
         rocksdb_flushoptions_set_wait(options, 0)
-        try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, rows, $0) }
-        return true
+        // A new memtable begins a new file of the log, while the other thread may be syncing the old one. The write that
+        // comes next would wait for that anyway.
+        var isBegun = true
+        try usingLog { () throws(StoreError) in
+            do throws(StoreError) {
+                try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, rows, $0) }
+            } catch .io(let text) where text.contains(Self.tryAgain) {
+                isBegun = false
+            }
+        }
+        return isBegun
     }
+
+    /// What RocksDB says when writes have just been stopped: they wait, and this is no reason to end the store.
+    private static let tryAgain = "Operation failed. Try again."
 
     /// Rows and tombstones in the memtable that is written to.
     var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
@@ -486,7 +498,7 @@ final class RocksDatabase: @unchecked Sendable {
         return figures
     }
 
-    private func property(_ name: String, of family: OpaquePointer) -> UInt64 {
+    func property(_ name: String, of family: OpaquePointer) -> UInt64 {
         var value: UInt64 = 0
         return rocksdb_property_int_cf(handle, family, name, &value) == 0 ? value : 0
     }

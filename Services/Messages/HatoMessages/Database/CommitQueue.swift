@@ -2,6 +2,7 @@ import HatoModel
 import HatoRules
 import HatoStorage
 import HatoTree
+import Synchronization
 
 /// A write on its way: what, where, by whom.
 struct Write: Sendable {
@@ -242,9 +243,15 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
 
 /// How long the last sync took.
 ///
-/// `@unchecked Sendable`: it is set and read where groups are told and answered, one at a time.
-private final class SyncTime: @unchecked Sendable {
-    var last = Duration.zero
+/// It is set where groups are told, and read where writes are answered: of a store that is closed already, that is
+/// wherever they are submitted.
+private final class SyncTime: Sendable {
+    private let time = Mutex(Duration.zero)
+
+    var last: Duration {
+        get { time.withLock { $0 } }
+        set { time.withLock { $0 = newValue } }
+    }
 }
 
 /// What every part of the service needs.

@@ -35,6 +35,22 @@ final class Database: Sendable {
         encodedIndexes = writer.bytes
     }
 
+    /// The same with its indexes built further, in the turn of the write that builds them. Nothing of the tree was written
+    /// between the two, nor is by this write: what the planner remembers stays right.
+    init(_ former: Database, buildingFurther indexes: IndexCatalog) {
+        name = former.name
+        record = former.record
+        rules = former.rules
+        meter = former.meter
+        self.indexes = indexes
+        codec = former.codec
+        indexCodec = former.indexCodec
+        planner = former.planner.with(IndexDeltas(indexes, codec: indexCodec))
+        var writer = JSONWriter()
+        writer.write(indexes.json)
+        encodedIndexes = writer.bytes
+    }
+
     /// As stored: the record and, under a key of its own because a build changes it often, the indexes.
     convenience init(
         name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreReading, _ meter: RulesMeter
@@ -59,7 +75,7 @@ final class Database: Sendable {
         return bytes == encodedIndexes ? self : with(bytes.isEmpty ? IndexCatalog() : try Self.indexes(bytes))
     }
 
-    /// The same with other indexes, or the same indexes built further.
+    /// The same with other indexes, to be read with: its planner remembers nothing.
     func with(_ indexes: IndexCatalog) -> Database {
         Database(name: name, record: record, rules: rules, meter: meter, indexes: indexes)
     }

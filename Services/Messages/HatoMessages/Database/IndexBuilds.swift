@@ -65,7 +65,7 @@ final class IndexBuilds: Sendable {
         let page = try builder.page(after: cursor, childrenMax: parts.limits.indexBuildPageRows)
         var indexes = database.indexes
         indexes.pageApplied(page)
-        let next = database.with(indexes)
+        let next = Database(database, buildingFurther: indexes)
         page.rows.apply(to: StoreRows(transaction))
         next.putIndexes(into: transaction)
         Failpoint.indexInPage.pass()

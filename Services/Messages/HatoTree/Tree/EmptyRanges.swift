@@ -19,7 +19,7 @@ final class EmptyRanges: Sendable {
     /// Some times what a look takes where nothing was removed.
     private static let slowLook = Duration.microseconds(200)
     /// Longer keys are not remembered.
-    private static let keyBytesMax = 1_024
+    fileprivate static let keyBytesMax = 1_024
 
     /// Rows from `lower` (included) to `upper` (excluded).
     struct Stretch {
@@ -78,10 +78,19 @@ final class EmptyRanges: Sendable {
         }
     }
 
+    var isEmpty: Bool { state.withLock { $0.stretches.isEmpty } }
+
     /// A row will stand at a key.
     func forget(_ key: Span<UInt8>) {
         state.withLock { state in
             if state.stretches.isEmpty { return }
+            // Every row that is put asks: most lie in none, and need not be copied.
+            let isInside = key.withUnsafeBufferPointer { key in
+                let index = Self.firstIndex(in: state.stretches) { key.lexicographicallyPrecedes($0.upper) }
+                return index < state.stretches.count
+                    && !key.lexicographicallyPrecedes(state.stretches[index].lower)
+            }
+            guard isInside else { return }
             let key = key.withUnsafeBufferPointer { Array($0) }
             state.cut(from: key, to: key + [0])
         }
@@ -133,6 +142,7 @@ extension EmptyRanges.State {
             // Between two rows that were put nothing is gained: where keys rise, each push would leave such a piece.
             rest += [left, right].filter {
                 $0.lower.lexicographicallyPrecedes($0.upper) && !($0.isCut.below && $0.isCut.above)
+                    && max($0.lower.count, $0.upper.count) <= EmptyRanges.keyBytesMax
             }
         }
         stretches.replaceSubrange(cut, with: rest)

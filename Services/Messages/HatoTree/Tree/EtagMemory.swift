@@ -9,6 +9,7 @@ final class EtagMemory: Sendable {
     /// Smaller nodes are hashed each time, and told to whoever named a wrong etag.
     static let smallBytesMax = 1024 * 1024
     private static let countMax = 64
+    private static let comparisonsMax = 4_096
 
     private let etags = Mutex<[TreePath: String]>([:])
 
@@ -25,6 +26,8 @@ final class EtagMemory: Sendable {
     func forget(_ changes: [PathChange]) {
         etags.withLock { etags in
             if etags.isEmpty { return }
+            // Each is compared with each, and every other write waits meanwhile.
+            if etags.count * changes.count > Self.comparisonsMax { return etags = [:] }
             etags = etags.filter { entry in
                 !changes.contains {
                     entry.key.node.isAtOrAbove($0.path.node) || $0.path.node.isAtOrAbove(entry.key.node)

@@ -10,7 +10,7 @@ public struct WritePlanner: Sendable {
     public static let hashedBytesMax = 16 * 1024 * 1024
 
     public let codec: TreeKeyCodec
-    public let indexes: any IndexSet
+    public private(set) var indexes: any IndexSet
 
     /// See `PlanDraft.beforeBytesMax`.
     var beforeBytesMax = PlanDraft.beforeBytesMax
@@ -28,6 +28,14 @@ public struct WritePlanner: Sendable {
         self.indexes = indexes
         self.memory = memory
         emptyRanges = memory == nil ? nil : EmptyRanges()
+    }
+
+    /// The same, with what it remembers, for who takes its place in the turn of a write that changes indexes and nothing of
+    /// the tree.
+    public func with(_ indexes: any IndexSet) -> WritePlanner {
+        var planner = self
+        planner.indexes = indexes
+        return planner
     }
 
     /// In the turn of a write.
@@ -66,7 +74,7 @@ public struct WritePlanner: Sendable {
     ) throws -> WritePlan {
         let targets = resolved.targets
         if resolved.isConditional {
-            try check(resolved.mutation, history) { try storedEtag(resolved.mutation, reader) }
+            try check(resolved.mutation, history) { try storedEtag(resolved.mutation, inTurn(reader)) }
         }
         var draft = PlanDraft(reader: inTurn(reader), codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
         if case .push(let value, _, isClientKey: true) = resolved.mutation.operation {
@@ -251,7 +259,7 @@ extension WritePlanner {
         history: (any ChangeHistory)?
     ) throws {
         try check(resolved.mutation, history) {
-            try ahead.storedEtag ?? storedEtag(resolved.mutation, reader)
+            try ahead.storedEtag ?? storedEtag(resolved.mutation, inTurn(reader))
         }
     }
 
@@ -259,7 +267,7 @@ extension WritePlanner {
     public func adopt(_ ahead: AheadPlan) {
         etags.forget(ahead.plan.changes)
         data.forget(ahead.plan.changes)
-        if let emptyRanges {
+        if let emptyRanges, !emptyRanges.isEmpty {
             for path in ahead.basis.unpacked + ahead.plan.changes.map(\.path.node) {
                 let key = codec.key(of: path)
                 emptyRanges.forget(from: key, to: TreeKeyCodec.upperBound(of: key))

@@ -74,6 +74,91 @@ struct EmptyRangesTests {
         }
     }
 
+    /// Plans in turn and ahead, applied or not, in any order: where nothing is said to stand, nothing stands, and plans are
+    /// those that are made without memories.
+    @Test(arguments: [1_024, 4])
+    func whatIsSaidToBeEmptyIsEmpty(countMax: Int) throws {
+        let seed = SeededRandom.seed()
+        var random = SeededRandom(seed: seed)
+        let tree = MemoryTree()
+        let ranges = EmptyRanges(slowLook: .zero, countMax: countMax)
+        var planner = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 6, childrenMax: 4))
+        planner.emptyRanges = ranges
+        var waiting: [(ahead: AheadPlan, isTouched: Bool)] = []
+        var (adopted, seen) = (0, 0)
+        for time: Int64 in 1...4_000 {
+            var done: WritePlan?
+            if random.chance(1, in: 4), let index = waiting.indices.randomElement(using: &random) {
+                let (ahead, isTouched) = waiting.remove(at: index)
+                if isTouched { continue }
+                planner.adopt(ahead)
+                adopted += 1
+                done = ahead.plan
+            } else {
+                let mutation = try ParentMemoryTests.mutation(time, &random)
+                guard let resolved = try? planner.resolve(mutation, reading: tree.rows, at: time) else { continue }
+                if random.chance(1, in: 4) {
+                    let ahead = try planner.planAhead(resolved, reading: tree.rows)
+                    if let ahead { waiting.append((ahead, false)) }
+                    continue
+                }
+                let plain = try? tree.planner.plan(resolved, reading: tree.rows)
+                done = try? planner.plan(resolved, reading: tree.rows)
+                try #require(done?.changes == plain?.changes, "seed \(seed), time \(time): \(mutation)")
+            }
+            // A plan may be refused after it was made.
+            if let done, random.chance(9, in: 10) {
+                for index in waiting.indices where waiting[index].ahead.basis.isTouched(by: done.changes) {
+                    waiting[index].isTouched = true
+                }
+                done.rows.apply(to: tree.rows)
+            }
+            let (isTrue, count) = try Self.compare(ranges, with: tree.rows)
+            try #require(isTrue, "seed \(seed), time \(time)")
+            seen += count
+        }
+        #expect(adopted > 50 && seen > 1_000, "seed \(seed): \(adopted), \(seen)")
+    }
+
+    /// Whether no stretch has a row, and how many there are.
+    private static func compare(_ ranges: EmptyRanges, with rows: MemoryRows) throws -> (Bool, Int) {
+        var (place, count): ([UInt8], Int) = ([], 0)
+        while let stretch = ranges.first(endingBehind: place) {
+            var isEmpty = true
+            try rows.scan(lower: stretch.lower, upper: stretch.upper, reverse: false) { _, _ in
+                isEmpty = false
+                return .stop
+            }
+            if !isEmpty { return (false, count) }
+            count += 1
+            place = stretch.upper
+        }
+        return (true, count)
+    }
+
+    /// A condition on a node whose children came and went steps over none of them again.
+    @Test func conditionReadsPastWhatIsEmpty() throws {
+        let rows = RowsWithTraces()
+        let codec = TreeKeyCodec(prefix: [7, 7])
+        var planner = WritePlanner(codec: codec, memory: ParentMemory())
+        planner.emptyRanges = EmptyRanges(slowLook: .zero)
+        func apply(_ mutation: Mutation) throws {
+            try planner.plan(mutation, reading: rows, at: 1).rows.apply(to: rows)
+        }
+        try apply(.set(["a": 1, "z": 1], at: .root))
+        for user in 0..<500 {
+            let place = try TreePath("/typing/u\(user)")
+            try apply(.set(true, at: place))
+            try apply(.remove(at: place))
+        }
+        let place = try TreePath("/typing")
+        let nothing = SimpleHash.etag(.empty)
+        try apply(.set(.null, at: place, if: .etag(nothing)))
+        let before = rows.steps
+        for _ in 0..<20 { try apply(.set(.null, at: place, if: .etag(nothing))) }
+        #expect(rows.steps - before < 100)
+    }
+
     private static func key(_ random: inout SeededRandom) -> [UInt8] {
         (0..<Int.random(in: 1...3, using: &random)).map { _ in UInt8.random(in: 0...5, using: &random) }
     }
