@@ -45,20 +45,25 @@ struct FanOutBench: Sendable {
         }
         let writer = stack.client(.messages, as: .user(idToken: token))
         _ = try await deliveries(of: room.burstPosts / 10, to: sockets) { try await burst($0, room, writer) }
+        var bare: [Window] = []
         var paced: [Window] = []
         var bursts: [Window] = []
         for _ in 0..<settings.windows {
             let posts = max(1, Int(settings.seconds * Double(Self.postsPerSecond)))
+            let floor = BareFanOut(
+                listeners: room.listeners, posts: posts, postsPerSecond: Self.postsPerSecond)
+            bare.append(try await floor.window())
             paced.append(try await deliveries(of: posts, to: sockets) { try await pace($0, room, writer) })
             bursts.append(
                 try await deliveries(of: room.burstPosts, to: sockets) { try await burst($0, room, writer) })
         }
+        let listeners = "\(Figure.text(Double(room.listeners))) listeners"
+        let load = "\(Self.postsPerSecond) posts/s to \(listeners)"
+        table.add("floor: nothing but writing \(load)", Window(mediansOf: bare), "deliveries/s")
         table.add(
-            "fan-out: \(Self.postsPerSecond) posts/s to \(Figure.text(Double(room.listeners))) listeners",
-            Window(mediansOf: paced), "deliveries/s", goals: [Goal(.p99, .atMost(room.lateMax))])
+            "fan-out: \(load)", Window(mediansOf: paced), "deliveries/s", goals: [Goal(.p99, .atMost(room.lateMax))])
         table.add(
-            "fan-out: a burst of \(Figure.text(Double(room.burstPosts))) posts to "
-                + "\(Figure.text(Double(room.listeners))) listeners",
+            "fan-out: a burst of \(Figure.text(Double(room.burstPosts))) posts to \(listeners)",
             Window(mediansOf: bursts), "deliveries/s", goals: [Goal(.value, .atLeast(100_000))])
         for socket in sockets { socket.close() }
         await writer.close()
