@@ -14,6 +14,7 @@ final class Database: Sendable {
     let codec: TreeKeyCodec
     let indexCodec: IndexKeyCodec
     let planner: WritePlanner
+    let newest = NewestRows()
     /// `indexes` as they are stored.
     private let encodedIndexes: [UInt8]
 

@@ -23,7 +23,10 @@ struct NodeReading {
     }
 
     var runner: QueryRunner {
-        QueryRunner(reader, codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
+        var runner = QueryRunner(
+            reader, codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
+        runner.newest = database.newest
+        return runner
     }
 
     /// The result of `messages.get`, for who may read it.

@@ -75,6 +75,7 @@ extension QueryRunner {
         let query = found.query
         let bounds = IndexKeyCodec.bounds(collection, query)
         guard !found.isFull, bounds.lower.lexicographicallyPrecedes(bounds.upper) else { return }
+        if bounds.isExact, try addNewest(of: collection, upTo: bounds.upper, to: &found) { return }
         var ties = Ties()
         try nodes.reader.scan(lower: bounds.lower, upper: bounds.upper, reverse: found.isReverse) { row, _ in
             guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
@@ -90,7 +91,11 @@ extension QueryRunner {
                 return .next
             }
             if bounds.isExact || query.contains(entry.place) { found.add(entry.place) }
-            return found.isFull ? .stop : .next
+            guard found.isFull else { return .next }
+            if let newest, let limit = newest.limit(of: query) {
+                newest.note(row, startOf: collection, limit)
+            }
+            return .stop
         }
         settle(&ties, into: &found)
     }

@@ -8,6 +8,8 @@ public struct QueryRunner {
     let nodes: NodeReader
     let indexCodec: IndexKeyCodec
     let bytesMax: Int
+    /// Where the last rows of indexes began; nil: nothing is remembered. One for each database.
+    public var newest: NewestRows?
 
     /// - Parameter bytesMax: of one result, as JSON.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec, bytesMax: Int = .max) {

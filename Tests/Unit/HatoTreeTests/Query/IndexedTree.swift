@@ -20,7 +20,12 @@ struct IndexedTree {
     }
 
     var nodes: NodeReader { NodeReader(rows, codec: codec) }
-    var runner: QueryRunner { QueryRunner(rows, codec: codec, indexCodec: indexCodec) }
+    var runner: QueryRunner {
+        var runner = QueryRunner(rows, codec: codec, indexCodec: indexCodec)
+        runner.newest = newest
+        return runner
+    }
+    private let newest = NewestRows(limitMin: 1)
 
     mutating func adopt(_ rules: String) throws {
         let dropped = catalog.adopt(try Rules.compile(rules).indexes)
