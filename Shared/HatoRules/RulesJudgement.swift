@@ -19,6 +19,7 @@ struct RulesJudgement {
     /// What was recorded, the reads with it.
     var recorded: RulesRecording {
         var recorded = recording
+        recorded.cutTrace()
         recorded.reads = evaluation.reads
         if evaluation.hasReachedStepLimit { recorded.hasReachedStepLimit = true }
         return recorded
@@ -138,6 +139,6 @@ struct RulesJudgement {
             entry.failed = RulesTraceEntry.Excerpt(
                 text: rule.source.excerpt(evaluation.failed), line: place.line, column: place.column)
         }
-        recording.trace?.append(entry)
+        recording.note(entry)
     }
 }

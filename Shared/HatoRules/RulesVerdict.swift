@@ -85,13 +85,33 @@ public struct RulesRecording: Sendable {
     public internal(set) var reads: RulesReadSet?
     /// Every rule that was evaluated, in that order; nil: nobody asks.
     public internal(set) var trace: [RulesTraceEntry]?
+    /// How many of them are left out: the first ones, when there are more than were asked for.
+    public private(set) var traceLeftOut = 0
+    private let traceMax: Int
     /// Whether a rule failed because it would have taken too many steps.
     public internal(set) var hasReachedStepLimit = false
 
-    /// - Parameter readsMax: how many reads are kept by name.
-    public init(reads: Bool = false, readsMax: Int = RulesLimits.readsMax, trace: Bool = false) {
+    /// - Parameters:
+    ///   - readsMax: how many reads are kept by name.
+    ///   - traceMax: how many rules are kept, the last ones: what refuses an operation comes last.
+    public init(
+        reads: Bool = false, readsMax: Int = RulesLimits.readsMax, trace: Bool = false, traceMax: Int = .max
+    ) {
         self.reads = reads ? RulesReadSet(max: readsMax) : nil
         self.trace = trace ? [] : nil
+        self.traceMax = traceMax
+    }
+
+    mutating func note(_ entry: RulesTraceEntry) {
+        trace?.append(entry)
+        // Not one by one: each cut moves all that stay.
+        if let count = trace?.count, count / 2 >= max(traceMax, 16) { cutTrace() }
+    }
+
+    mutating func cutTrace() {
+        guard let count = trace?.count, count > traceMax else { return }
+        trace?.removeFirst(count - traceMax)
+        traceLeftOut += count - traceMax
     }
 }
 

@@ -34,6 +34,9 @@ public struct MessagesLimits: Sendable, Hashable {
     public var rulesStepsMax = RulesStepLimits().ruleStepsMax
     /// Steps that all rules of one operation may take together; when they are used up, every further rule is false.
     public var rulesOperationStepsMax = RulesStepLimits().operationStepsMax
+    /// Rules that a refusal tells an administrator who speaks as somebody, the last that were asked; each takes some
+    /// hundred bytes. (`messages.rules.check` tells all.)
+    public var refusalTraceMax = 1_000
     /// Children that one commit of the background index build reads and writes.
     public var indexBuildPageRows = 500
     /// Operations that take longer are told to the log; 0: none.
@@ -124,6 +127,9 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "rules-operation-steps-max", field: \.rulesOperationStepsMax,
             help: "steps all rules of one operation may take"),
+        Named(
+            name: "refusal-trace-max", field: \.refusalTraceMax,
+            help: "rules that a refusal tells an administrator who speaks as somebody"),
         Named(name: "indexes-per-database-max", field: \.indexesPerDatabaseMax, help: "indexes of one database"),
         Named(
             name: "index-build-page-rows", field: \.indexBuildPageRows,

@@ -12,8 +12,8 @@ enum MessagesError: Error, Sendable {
     case wrongRules(RulesProblems)
     case rulesTooLong(max: Int)
     case tooManyIndexes(max: Int)
-    /// `trace`: the rules that were asked, for an administrator who speaks as somebody.
-    case denied(TreePath, trace: [Messages.Rules.Check.Step]? = nil)
+    /// `trace`: for an administrator who speaks as somebody.
+    case denied(TreePath, trace: RulesTrace? = nil)
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)
     case tooManyListeners(max: Int)
@@ -36,6 +36,14 @@ enum MessagesError: Error, Sendable {
     /// A client writes more than it may.
     case writesTooFast(WriteRate, retryAfterMs: Int)
     case stopping
+}
+
+/// The rules that were asked before one refused an operation.
+struct RulesTrace: Sendable {
+    /// The last of them.
+    var steps: [Messages.Rules.Check.Step]
+    /// How many were asked before these.
+    var leftOut: Int
 }
 
 extension MessagesError {
@@ -69,9 +77,11 @@ extension MessagesError: RPCErrorConvertible {
         }
     }
 
-    private static func denial(_ path: TreePath, _ trace: [Messages.Rules.Check.Step]?) -> RPCError {
+    private static func denial(_ path: TreePath, _ trace: RulesTrace?) -> RPCError {
         var error = RPCError.permissionDenied(path: path.text)
-        if let trace, let json = try? JSONCoding.encode(trace) { error.data["trace"] = json }
+        guard let trace, let steps = try? JSONCoding.encode(trace.steps) else { return error }
+        error.data["trace"] = steps
+        if trace.leftOut > 0 { error.data["traceLeftOut"] = .number(Double(trace.leftOut)) }
         return error
     }
 

@@ -25,7 +25,21 @@ func checked<Result>(
 final class BlockCache: @unchecked Sendable {
     let handle: OpaquePointer
 
-    init(bytes: Int) { handle = rocksdb_cache_create_lru(bytes) }
+    /// A long value is a block of its own. One that is larger than its shard does not stay: every look at it would read
+    /// its file and decompress it (10 MB: some 10 ms).
+    private static let shardBytesMin = 16 << 20
+    /// Few threads read: they do not meet in more.
+    private static let shardBitsMax: Int32 = 6
+
+    init(bytes: Int) {
+        let options = rocksdb_lru_cache_options_create()
+        defer { rocksdb_lru_cache_options_destroy(options) }
+        var bits: Int32 = 0
+        while bits < Self.shardBitsMax, bytes >> (bits + 1) >= Self.shardBytesMin { bits += 1 }
+        rocksdb_lru_cache_options_set_capacity(options, bytes)
+        rocksdb_lru_cache_options_set_num_shard_bits(options, bits)
+        handle = rocksdb_cache_create_lru_opts(options)
+    }
 
     deinit { rocksdb_cache_destroy(handle) }
 

@@ -3,6 +3,7 @@ import HatoRPC
 import HatoStorage
 import HatoTesting
 import HatoTree
+import Synchronization
 import Testing
 
 @testable import HatoMessages
@@ -169,6 +170,44 @@ import Testing
             let refused = await refusal { try await client.call(Messages.Set(path: "/open", value: .object(wrong))) }
             #expect(refused?.reason == "invalid_key")
             #expect(try await client.call(Messages.Get(path: "/open")).value == veryLarge())
+        }
+    }
+
+    /// Thousands of rules take long to put into words; nobody waits for that who waits for the answer of another write.
+    @Test func whyOneIsRefusedIsToldByAReader() async throws {
+        let rules = #"{"rules": {".write": true, "$place": {"$key": {".validate": "newData.val() != 7"}}}}"#
+        try await RunningMessages.with(rules: rules, change: { $0.limits.refusalTraceMax = 20 }) { running in
+            var values = children(0..<3_000)
+            values["z"] = 7
+            let text = String(decoding: JSONValue.object(values).encoded, as: UTF8.self)
+            let gate = Latch()
+            defer { gate.open() }
+            for _ in 0..<StoreLimits().readerThreads { running.store.submitRead { gate.wait() } }
+            let line = try await RawLines.connect(running)
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}}"#)
+            #expect(try await line.next()["id"] == 1)
+            let version = running.store.version
+            try await line.send(
+                #"{"jsonrpc":"2.0","id":2,"method":"messages.set","params":{"path":"/a","value":\#(text),"as":{"uid":"u"}}}"#
+            )
+            try await line.send(#"{"jsonrpc":"2.0","id":3,"method":"messages.set","params":{"path":"/b","value":1}}"#)
+            let isTold = Atomic(false)
+            async let answer = {
+                defer { isTold.store(true, ordering: .relaxed) }
+                return try await line.next()
+            }()
+            // It holds the turn of its connection until it is refused; what comes behind it is written after that.
+            try await eventually("the write behind it") { running.store.version > version }
+            let wasTold = isTold.load(ordering: .relaxed)
+            #expect(!wasTold)
+            gate.open()
+            let error = try await answer["error"]
+            #expect(error?["data"]?["reason"] == "permission_denied" && error?["data"]?["path"] == "/a")
+            // All 3,000 values come before the one that is refused, and a grant before them.
+            let trace = error?["data"]?["trace"]?.array
+            #expect(trace?.count == 20 && error?["data"]?["traceLeftOut"] == 2_982)
+            #expect(trace?.last?["path"] == "/a/z" && trace?.last?["result"] == false)
+            #expect(try await line.next()["result"] != nil)
         }
     }
 

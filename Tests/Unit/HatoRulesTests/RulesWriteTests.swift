@@ -140,6 +140,22 @@ import Testing
         #expect(recording.trace?.last?.failed?.text == "newData.isString()")
     }
 
+    @Test(arguments: [0, 1, 3, 20, 99, 100, 200])
+    func traceKeepsTheLastRulesThatWereAsked(max: Int) throws {
+        let rules = try Self.rules(#"{".write": true, "m": {"$id": {".validate": "newData.val() < 198"}}}"#)
+        let values = JSONObject(uniqueMembers: (100..<300).map { .init("\($0)", .number(Double($0))) })
+        var recording = RulesRecording(trace: true, traceMax: max)
+        let verdict = try Asking().judge(rules, [("/m", .object(values))], recording: &recording)
+        #expect(!verdict.isAllowed)
+        // The grant, 98 values that are right and the one that is not.
+        let kept = min(max, 100)
+        let trace = try #require(recording.trace)
+        #expect(trace.count == kept && recording.traceLeftOut == 100 - kept)
+        let places = ["/"] + (100..<199).map { "/m/\($0)" }
+        #expect(trace.map(\.path.text) == Array(places.suffix(kept)))
+        #expect(trace.last?.result != true)
+    }
+
     @Test func traceTellsWhatWentWrong() throws {
         let rules = try Self.rules(#"{".write": "1 < auth.token.level || true"}"#)
         var recording = RulesRecording(trace: true)

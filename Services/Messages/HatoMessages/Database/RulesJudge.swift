@@ -145,9 +145,9 @@ struct RulesJudge {
 
     private func refusal(at path: TreePath, _ again: (inout RulesRecording) throws -> Void) throws -> MessagesError {
         guard explains else { return .denied(path) }
-        var recording = RulesRecording(trace: true)
+        var recording = RulesRecording(trace: true, traceMax: database.meter.traceMax)
         try again(&recording)
-        return .denied(path, trace: steps(recording))
+        return .denied(path, trace: RulesTrace(steps: steps(recording), leftOut: recording.traceLeftOut))
     }
 
     /// The result of `messages.rules.check`: judges without writing, and tells how.

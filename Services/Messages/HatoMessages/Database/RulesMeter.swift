@@ -4,11 +4,14 @@ import HatoRules
 /// What judging by rules may cost, and what it has cost; one for all databases.
 final class RulesMeter: Sendable {
     let steps: RulesStepLimits
+    /// How many rules a refusal tells.
+    let traceMax: Int
     private let metrics: MessagesMetrics
 
     init(_ limits: MessagesLimits, _ metrics: MessagesMetrics) {
         steps = RulesStepLimits(
             ruleStepsMax: limits.rulesStepsMax, operationStepsMax: limits.rulesOperationStepsMax)
+        traceMax = limits.refusalTraceMax
         self.metrics = metrics
     }
 

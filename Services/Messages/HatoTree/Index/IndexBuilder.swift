@@ -29,13 +29,13 @@ public struct IndexBuilder {
         let base = codec.key(of: fixedPrefix)
         guard let upper = TreeKeyCodec.upperBound(of: base) else { return page }
         var places = 0
-        try reader.scan(lower: cursor?.row ?? base, upper: upper, reverse: false) { row, _ in
+        try reader.scan(lower: cursor?.row ?? base, upper: upper, reverse: false) { row, value in
             guard page.children < childrenMax, places < placesMax else {
                 page.cursor = IndexCursor(row: try start(of: row), children: (cursor?.children ?? 0) + page.children)
                 return .stop
             }
             places += 1
-            return try visit(row, &page)
+            return try visit(row, value, &page)
         }
         return page
     }
@@ -64,7 +64,9 @@ public struct IndexBuilder {
     }
 
     /// Looks at one row of the tree; says where the next interesting one may be.
-    private func visit(_ row: Span<UInt8>, _ page: inout IndexPage) throws -> TreeScanStep {
+    private func visit(
+        _ row: Span<UInt8>, _ value: Span<UInt8>, _ page: inout IndexPage
+    ) throws -> TreeScanStep {
         var keys: [TreeKey] = []
         var end = codec.prefix.count
         while keys.count <= definition.depth {
@@ -80,11 +82,17 @@ public struct IndexBuilder {
             keys.append(key)
         }
         let child = TreePath(uncheckedKeys: keys + definition.targetKeys)
-        let value = try NodeReader(reader, codec: codec).sortValue(at: child)
+        let value = try sortValue(at: child, row, value)
         let collection = indexCodec.prefix(of: definition.id, collection: keys.dropLast())
         page.rows.putIndexRow(IndexKeyCodec.row(collection, SortPlace(value, keys[definition.depth])))
         page.children += 1
         return Self.skip(row, to: end)
+    }
+
+    /// Often the first row of a child has it, which was read to find the child.
+    private func sortValue(at place: TreePath, _ row: Span<UInt8>, _ value: Span<UInt8>) throws -> SortValue {
+        if codec.key(of: place).span.isEqual(to: row) { return .leaf(try TreeLeafCodec.decode(value)) }
+        return try NodeReader(reader, codec: codec).sortValue(at: place)
     }
 
     /// Leaves a branch that no collection lies in: on to the key that the pattern names, when that lies ahead.

@@ -64,7 +64,10 @@ private struct DefinitionDeltas {
         if let before = change.before {
             forEachRow(in: before, at: change.path.keys) { old.append($0) }
         }
-        if change.before == nil || old.count > IndexDeltas.singleDeletesMax {
+        // Of many leaves that are replaced, all but the first are too large to keep.
+        if change.before == nil, change.beforeSkeleton?.childKeys?.isEmpty == true {
+            // A leaf is no collection.
+        } else if change.before == nil || old.count > IndexDeltas.singleDeletesMax {
             let prefix = codec.prefix(of: definition.id, under: change.path.keys)
             rows.deleteIndexRows(prefix)
         } else {

@@ -36,21 +36,23 @@ struct PriorityDeltas {
     private func appendNode(_ change: PathChange, to rows: inout RowBatch) throws {
         let keys = change.path.keys
         var old: [[UInt8]] = []
-        var isKnown = false
-        if let before = change.before {
-            isKnown = true
-            forEachRow(in: before, at: keys) { old.append($0) }
-        }
-        if !isKnown || old.count > IndexDeltas.singleDeletesMax {
-            let prefix = codec.prefix(of: IndexKeyCodec.priorities, under: keys)
-            rows.deleteIndexRows(prefix)
+        if let before = change.before { forEachRow(in: before, at: keys) { old.append($0) } }
+        if change.before == nil || old.count > IndexDeltas.singleDeletesMax {
+            if change.before != nil || change.beforeSkeleton?.mayHavePrioritiesBelow != false {
+                rows.deleteIndexRows(codec.prefix(of: IndexKeyCodec.priorities, under: keys))
+            }
             // Its own row stands in its parent's collection.
-            let own = isKnown ? change.before?.priority : try reader.priority(at: change.path)
-            if let row = row(keys, own) { rows.delete(row.span) }
+            if let row = row(keys, try ownPriority(change)) { rows.delete(row.span) }
         } else {
             for row in old { rows.delete(row.span) }
         }
         if let after = change.after { forEachRow(in: after, at: keys) { rows.putIndexRow($0) } }
+    }
+
+    private func ownPriority(_ change: PathChange) throws -> TreePriority? {
+        if let before = change.before { return before.priority }
+        if let skeleton = change.beforeSkeleton, !skeleton.isShallow, skeleton.tree.priority == nil { return nil }
+        return try reader.priority(at: change.path)
     }
 
     private func forEachRow(in node: TreeNode, at keys: [TreeKey], _ visit: ([UInt8]) -> Void) {

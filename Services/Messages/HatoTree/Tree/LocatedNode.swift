@@ -62,12 +62,19 @@ struct LocatedNode {
     var packedDepth: Int?
     /// How the node itself is kept, where one row tells.
     var ownRow: OwnRow?
+    /// The rows of a leaf that is larger than may be kept.
+    var largeLeaf: LeafRows?
     /// Whether the tree is known not to be empty.
     var rootIsThere = false
 
     enum OwnRow {
         case leaf
         case packed
+    }
+
+    struct LeafRows {
+        var value: [UInt8]
+        var priority: [UInt8]?
     }
 }
 
@@ -171,16 +178,29 @@ extension PlanDraft {
                 builder = nil
                 return found.rowCount <= PlanDraft.singleDeletesMax ? .next : .stop
             }
+            guard found.rowCount <= Self.builtAtOnceMax else {
+                builder = nil
+                return .next
+            }
             let kept = try cursor.advance(to: row)
             try builder?.append(value, at: cursor, kept: kept)
             return .next
         }
-        found.before = builder?.finish()
+        if let builder {
+            found.before = builder.finish()
+        } else {
+            let isKept = found.byteCount <= bytesMax
+            found.before = isKept ? try NodeReader(reader, codec: codec).node(at: place.path) : nil
+        }
         found.existedDepth = found.rowCount > 0 ? depth : 0
         found.rootIsThere = found.rowCount > 0
         located = found
         return found.rowCount > 0 || depth == 0
     }
+
+    /// The rows of a larger node are counted first: most are too large to keep, and making it takes three times as long as
+    /// counting.
+    private static let builtAtOnceMax = 2_048
 
     /// What is replaced is mostly one row, and looking one up costs a quarter of beginning a scan.
     private func locatedRow(_ value: [UInt8], at place: PlacedPath) throws -> LocatedNode {
@@ -201,6 +221,8 @@ extension PlanDraft {
                 let leaf = try TreeLeafCodec.decode(value.span)
                 found.before = .leaf(
                     leaf, priority: try priority.flatMap { TreePriority(try TreeLeafCodec.decode($0.span)) })
+            } else {
+                found.largeLeaf = LocatedNode.LeafRows(value: value, priority: priority)
             }
         }
         if found.byteCount > beforeBytesLeft { found.before = nil }

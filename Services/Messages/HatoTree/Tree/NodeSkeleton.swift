@@ -40,6 +40,19 @@ public struct NodeSkeleton: Sendable, Hashable {
         }
     }
 
+    /// Of a leaf at hand as its rows; it takes no look at them to know that nothing is below.
+    init(of leaf: LocatedNode.LeafRows, _ budget: inout SkeletonBudget) {
+        let (rows, bytes) = (leaf.priority == nil ? 1 : 2, leaf.value.count + (leaf.priority?.count ?? 0))
+        guard rows <= budget.rows, bytes <= budget.rowBytes else {
+            self.init(tree: NodeSkeleton.unread)
+            return
+        }
+        budget.rows -= rows
+        budget.rowBytes -= bytes
+        let priority = leaf.priority.map { TreePriority.number(NodeSkeleton.fingerprint($0.span)) }
+        self.init(tree: .leaf(.number(NodeSkeleton.fingerprint(leaf.value.span)), priority: priority))
+    }
+
     /// The upper keys of a node, breadth first.
     ///
     /// - Parameter childKeys: the keys of the children of the node at a path; nil when there are more than it is told.
@@ -96,6 +109,16 @@ public struct NodeSkeleton: Sendable, Hashable {
     public var childKeys: [TreeKey]? {
         if tree == NodeSkeleton.folded { return nil }
         return tree.children?.map(\.key) ?? []
+    }
+
+    /// Whether a node below it may have a priority.
+    var mayHavePrioritiesBelow: Bool {
+        if isShallow { return childKeys?.isEmpty != true }
+        return tree.children?.contains { NodeSkeleton.hasPriority($0.node) } ?? false
+    }
+
+    private static func hasPriority(_ node: TreeNode) -> Bool {
+        node.priority != nil || node.children?.contains { hasPriority($0.node) } ?? false
     }
 
     /// Whether both are surely of the same node; false also when that cannot be told.
@@ -175,8 +198,10 @@ public struct SkeletonBudget: Sendable {
 
 extension NodeReader {
     /// The skeleton of the node at `path`, which is there: one scan of it, or the upper keys when it is too large.
-    func skeleton(at path: TreePath, _ budget: inout SkeletonBudget) throws -> NodeSkeleton {
-        if let whole = try wholeSkeleton(at: path, &budget) { return whole }
+    ///
+    /// - Parameter rowsMin: so many rows it is known to have.
+    func skeleton(at path: TreePath, _ budget: inout SkeletonBudget, rowsMin: Int = 1) throws -> NodeSkeleton {
+        if rowsMin <= budget.rows, let whole = try wholeSkeleton(at: path, &budget) { return whole }
         return try NodeSkeleton(shallow: &budget) { below, keysMax in
             var keys: [TreeKey] = []
             try forEachChildKey(of: TreePath(uncheckedKeys: path.keys + below.keys)) { key in

@@ -20,7 +20,7 @@ struct PlanDraft {
     private var key: [UInt8] = []
     /// How many bytes of replaced nodes may still be kept.
     private(set) var beforeBytesLeft: Int
-    private var skeletons = SkeletonBudget()
+    var skeletons = SkeletonBudget()
 
     /// The places of the changes of nodes, which come before those of priorities.
     private var places: [PlacedPath] = []
@@ -119,7 +119,7 @@ struct PlanDraft {
             if before == after { return }
             beforeBytesLeft -= located.byteCount
         } else {
-            skeleton = try NodeReader(reader, codec: codec).skeleton(at: place.path, &skeletons)
+            skeleton = try self.skeleton(at: place, located)
         }
         if let depth = located.packedDepth { try unpack(place.ancestor(depth), place.path.prefix(depth)) }
         if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
@@ -138,6 +138,12 @@ struct PlanDraft {
         changes.append(change)
     }
 
+    private mutating func skeleton(at place: PlacedPath, _ located: LocatedNode) throws -> NodeSkeleton {
+        if let rows = located.largeLeaf { return NodeSkeleton(of: rows, &skeletons) }
+        return try NodeReader(reader, codec: codec).skeleton(
+            at: place.path, &skeletons, rowsMin: located.rowCount)
+    }
+
     /// A leaf that becomes an object by what is written below it, once for all that is.
     private mutating func replacedLeaf(_ place: PlacedPath, depth: Int) throws -> TreeNode? {
         let (nodes, path) = (NodeReader(reader, codec: codec), place.path.prefix(depth))
@@ -151,7 +157,14 @@ struct PlanDraft {
     }
 
     private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
-        if located.ownRow == .packed { return replacePacked(with: after) }
+        if located.ownRow == .packed { return replaceRow(with: after) }
+        if let leaf = located.largeLeaf {
+            if leaf.priority != nil, after.priority == nil {
+                var deletes = 1
+                deletePriority(&deletes)
+            }
+            return replaceRow(with: after)
+        }
         let isDeletedSingly = located.rowCount <= PlanDraft.singleDeletesMax
         // Of an object that goes, what is kept need not be compared with what was read.
         if let before = located.before, before.leaf != nil || !after.isEmpty || !isDeletedSingly {
@@ -202,7 +215,7 @@ struct PlanDraft {
     private mutating func replace(_ before: TreeNode, with after: TreeNode, deletes: inout Int) throws -> Bool {
         if before.canBePacked, try reader.packed(at: key.span) != nil {
             deletes -= 1
-            replacePacked(with: after)
+            replaceRow(with: after)
             return deletes >= 0
         }
         if before.leaf != after.leaf {
@@ -253,8 +266,8 @@ struct PlanDraft {
 
     // MARK: Packed nodes
 
-    /// Writes what comes instead of a node that is one row.
-    private mutating func replacePacked(with after: TreeNode) {
+    /// Writes what comes instead of a node that is one row, but for its priority.
+    private mutating func replaceRow(with after: TreeNode) {
         if case .object(let children, nil) = after, rows.put(key, packing: children) { return }
         // A leaf takes the same row.
         if after.leaf == nil { rows.delete(key) }

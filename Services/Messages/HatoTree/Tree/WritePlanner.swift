@@ -14,6 +14,7 @@ public struct WritePlanner: Sendable {
 
     /// See `PlanDraft.beforeBytesMax`.
     var beforeBytesMax = PlanDraft.beforeBytesMax
+    var skeletons = SkeletonBudget()
 
     private let memory: ParentMemory?
     private let etags = EtagMemory()
@@ -76,7 +77,7 @@ public struct WritePlanner: Sendable {
         if resolved.isConditional {
             try check(resolved.mutation, history) { try storedEtag(resolved.mutation, inTurn(reader)) }
         }
-        var draft = PlanDraft(reader: inTurn(reader), codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
+        var draft = draft(inTurn(reader), memory)
         if case .push(let value, _, isClientKey: true) = resolved.mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
             guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
@@ -89,6 +90,12 @@ public struct WritePlanner: Sendable {
         etags.forget(draft.changes)
         data.forget(draft.changes)
         return plan(draft, resolved)
+    }
+
+    private func draft(_ reader: any TreeReader, _ memory: ParentMemory?) -> PlanDraft {
+        var draft = PlanDraft(reader: reader, codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
+        draft.skeletons = skeletons
+        return draft
     }
 
     private func appendIndexRows(_ draft: inout PlanDraft) throws {
@@ -237,7 +244,7 @@ extension WritePlanner {
     /// It neither asks nor tells the planner's memories, which belong to the order of application: `adopt` tells them.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
         let targets = resolved.targets
-        var draft = PlanDraft(reader: reader, codec: codec, memory: nil, beforeBytesMax: beforeBytesMax)
+        var draft = draft(reader, nil)
         if case .push(_, _, isClientKey: true) = resolved.mutation.operation,
             try NodeReader(reader, codec: codec).exists(at: targets[0].path)
         {

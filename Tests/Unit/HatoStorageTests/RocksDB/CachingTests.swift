@@ -30,6 +30,21 @@ import Testing
         }
     }
 
+    /// What does not stay in the cache is read from its file and decompressed by every look.
+    @Test func aLongValueStaysAsItWasRead() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("store")
+            let written = try RocksDBStore.open(folder: path)
+            let value = [UInt8](repeating: 120, count: 10_000_000)
+            _ = try await written.write { $0.put(bytes("a"), value) }
+            written.close()
+            let store = try RocksDBStore.open(folder: path)
+            defer { store.close() }
+            #expect(try store.snapshot().get(bytes("a").span) == value)
+            #expect(try #require(store.statistics["rocksdb.block_cache_bytes"]) > 10_000_000)
+        }
+    }
+
     @Test func sizeOfARangeIsToldByItsFiles() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")

@@ -211,6 +211,63 @@ import Testing
         #expect(tree.indexRows == tree.expectedIndexRows(tree.catalog.definitions))
     }
 
+    /// Of what is too large to keep, keys and fingerprints are kept, or less.
+    @Test func rowsOfReplacedNodesGoWhateverIsKeptOfThem() throws {
+        let seed = SeededRandom.seed()
+        var random = RandomTree(random: SeededRandom(seed: seed))
+        let rules = #"{"rules": {"a": {".indexOn": ["a", "b/a", ".value"]}, "$x": {"b": {".indexOn": "a"}}}}"#
+        var tree = try IndexedTree(rules: rules)
+        for step in 0..<4_000 {
+            tree.beforeBytesMax = random.random.pick([0, 10, 30, 60])
+            tree.skeletons.rows = random.random.pick([0, 1, 2, 5, 100])
+            tree.skeletons.keys = random.random.pick([0, 1, 3, 100])
+            var path = TreePath.root
+            for _ in 0..<random.random.pick([0, 1, 1, 2, 2, 3]) { path = try path.child(random.key()) }
+            switch random.random.pick([0, 1, 2, 3]) {
+            case 0 where !path.isRoot: try tree.apply(.setPriority(random.priority(), at: path))
+            case 1:
+                var values = JSONObject()
+                for _ in 0..<4 where random.random.chance(3, in: 4) {
+                    values[random.key().text] = random.random.chance(1, in: 3) ? .null : random.value(depth: 2)
+                }
+                try tree.apply(.update(values, at: path))
+            default: try tree.apply(.set(random.value(depth: 3), at: path))
+            }
+            guard tree.indexRows == tree.expectedIndexRows(tree.catalog.definitions) else {
+                Issue.record("seed \(seed), step \(step): at \(path)")
+                return
+            }
+        }
+    }
+
+    /// Ranges are for what is large as a whole: each slows reads near it.
+    @Test func manyLargeLeavesAreReplacedRowByRow() throws {
+        var tree = try IndexedTree(rules: Self.chat)
+        var values = JSONObject()
+        for index in 0..<40 { values.append("k\(index)", .string(String(repeating: "x", count: 60_000))) }
+        for place in ["/other", "/chats/c1/messages"] {
+            try tree.update(place, values)
+            for after: JSONValue in ["y", [".value": 1, ".priority": 2], ["z": 1], .null] {
+                let update = JSONObject(uniqueMembers: values.members.map { .init($0.name, after) })
+                let planner = WritePlanner(
+                    codec: tree.codec, indexes: IndexDeltas(tree.catalog, codec: tree.indexCodec))
+                let plan = try planner.plan(.update(update, at: TreePath(place)), reading: tree.rows, at: 1)
+                let ranges = RangeCount()
+                plan.rows.apply(to: ranges)
+                #expect(ranges.count == 0, "\(place) \(after)")
+                #expect(plan.changes.filter { $0.before == nil }.count >= 20)
+            }
+        }
+    }
+
+    private final class RangeCount: RowTarget {
+        private(set) var count = 0
+
+        func put(_: Span<UInt8>, _: Span<UInt8>) {}
+        func delete(_: Span<UInt8>) {}
+        func deleteRange(_: Span<UInt8>, _: Span<UInt8>) { count += 1 }
+    }
+
     @Test func bytesOfIndexRowsSortAsPlacesDo() throws {
         var data = RandomTree(random: SeededRandom(seed: 42))
         var places: [SortPlace] = []

@@ -10,6 +10,9 @@ struct IndexedTree {
     let indexCodec = IndexKeyCodec(prefix: [2])
     var catalog = IndexCatalog()
     private(set) var model = TreeNode.empty
+    /// What is kept of replaced nodes.
+    var beforeBytesMax = PlanDraft.beforeBytesMax
+    var skeletons = SkeletonBudget()
 
     init() {}
 
@@ -50,7 +53,8 @@ struct IndexedTree {
 
     @discardableResult
     mutating func apply(_ mutation: Mutation) throws -> [PathChange] {
-        let planner = WritePlanner(codec: codec, indexes: IndexDeltas(catalog, codec: indexCodec))
+        var planner = WritePlanner(codec: codec, indexes: IndexDeltas(catalog, codec: indexCodec))
+        (planner.beforeBytesMax, planner.skeletons) = (beforeBytesMax, skeletons)
         let plan = try planner.plan(mutation, reading: rows, at: 1_700_000_000_000)
         plan.rows.apply(to: rows)
         try applyToModel(mutation)

@@ -108,8 +108,8 @@ struct WritePlannerTests {
         let plan = try tree.update("/", ["a": 1, "b": 2, "c": 3])
         #expect(plan.changes.map { $0.before == nil } == [false, true, true])
         #expect(try tree.text() == #"{"a":1,"b":2,"c":3,"d":1}"#)
-        // A big text is one row: it needs no range.
-        #expect(plan.rows.count == 3 + 1 + 2)
+        // A big text is one row, which takes the new value; the two of "c" go one by one.
+        #expect(plan.rows.count == 3 + 2)
     }
 
     @Test func largeUnreadNodesAreDeletedAsARange() throws {
