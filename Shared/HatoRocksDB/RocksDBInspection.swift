@@ -26,7 +26,9 @@ public final class RocksDBInspection: StoreInspection {
         lock = try OpenFile(folder + "/lock", access: .read)
         guard try lock.lock() else { throw .locked("\(folder) is open in another process") }
         let memory = RocksDBMemory(blockCacheBytes: 32 << 20, memtableBytes: RocksDBMemory.memtableBytes)
-        database = try RocksDatabase(folder: folder + "/rocksdb", memory: memory, isReadOnly: true)
+        let path = folder + "/rocksdb"
+        database = try RocksDatabase(
+            folder: path, memory: memory, for: .reading(isTorn: try TornLogs.areThere(in: path)))
         guard try PreparedFiles.waiting(in: folder + "/prepared", for: database).isEmpty else {
             // Without them their commit would look like damage.
             throw .io(

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log must
 /// be a prefix of whole commits: the version of the newest does not lie below what the `answered` file says was answered,
-/// and none is missing before it.
+/// and none is missing before it. A record that a crash has torn at the log's end is cut away first; see `LogEnd`.
 ///
 /// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version stand
 /// or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it
@@ -48,13 +48,21 @@ public final class RocksDBStore: Store {
     private init(_ folder: StoreFolder, _ options: RocksDBOptions) throws(StoreError) {
         let isUnopenedCopy = folder.isCopy && !folder.isNew
         if isUnopenedCopy { try folder.checkCopy() }
-        let missing = try Self.lookBeforeOpening(folder, options)
+        let torn = try TornLogs(cuttingIn: folder.databasePath)
+        let missing: [ClosedRange<UInt64>]
+        do {
+            missing = try Self.lookBeforeOpening(folder, options)
+        } catch {
+            torn.putBack()
+            throw error
+        }
         // Not before: looking changes no file, and a backup that is refused stays one.
         if isUnopenedCopy { try folder.noteOpeningCopy() }
         // Opening writes the log's commits into tables. Until this is another history, they are to be missed again.
         if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
         let database = try RocksDatabase(
-            folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
+            folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare,
+            for: .writing(preparedLogBytes: options.preparedLogBytes))
         try Failpoint.openAfterRecovery.passOrFail()
         let version = try database.newestCommit() ?? 0
         if folder.isNew, version > 0 { throw StoreFolder.formatIsMissing(folder.path, commits: version) }
@@ -116,7 +124,8 @@ public final class RocksDBStore: Store {
     private static func look(
         at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64
     ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
-        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, isReadOnly: true)
+        let database = try RocksDatabase(
+            folder: folder.databasePath, memory: options.memory, for: .reading(isTorn: false))
         defer { database.close() }
         return (try database.newestCommit() ?? 0, try database.missingCommits(after: answered))
     }
@@ -279,6 +288,7 @@ public final class RocksDBStore: Store {
     /// logs, and how far they go is known only to who reads them. Opening the copy once puts all of it into tables,
     /// without holding up the writer; no log with anything in it is left.
     private static func settle(_ folder: String) throws(StoreError) -> UInt64 {
+        try LogEnd.cutCopy(in: folder)
         let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 32 << 20)
         let copy = try RocksDatabase(folder: folder, memory: memory)
         defer { copy.close() }

@@ -82,6 +82,11 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_stats_dump_period_sec(handle, 0)
         rocksdb_options_set_stats_persist_period_sec(handle, 0)
     }
+
+    /// For a log that is known to end in a torn record.
+    func endAtTornRecord() {
+        rocksdb_options_set_wal_recovery_mode(handle, Int32(rocksdb_point_in_time_recovery))
+    }
 }
 
 /// A version of the database that stays readable until it is released.

@@ -1,0 +1,113 @@
+import Foundation
+import HatoStorage
+import HatoTesting
+import Testing
+
+@testable import HatoRocksDB
+
+/// The preparer beside a writer that does to its files what RocksDB does to its log.
+@Suite("Preparing a log")
+struct LogPreparerTests {
+    private static let pattern = Array(
+        [[UInt8]](repeating: (1...251).map { $0 }, count: (16 << 20) / 251 + 1).joined())
+
+    /// One file of a log that is written from its start on; no byte of it is zero.
+    private struct Written {
+        let path: String
+        let file: OpenFile
+        var size = 0
+
+        init(_ number: UInt64, in folder: TemporaryFolder) throws {
+            path = LogFiles.path(number, in: folder.path)
+            file = try OpenFile(path, access: .createEmpty)
+        }
+
+        mutating func append(_ bytes: Int, with preparer: LogPreparer) throws {
+            preparer.willWrite(bytes)
+            try file.write(LogPreparerTests.pattern.span.extracting(size..<size + bytes), at: size)
+            size += bytes
+            preparer.didWrite()
+        }
+
+        var sizeOnDisk: Int {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+            return attributes?[.size] as? Int ?? 0
+        }
+
+        func check(_ place: Comment) throws {
+            let found = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(found.prefix(size) == Data(LogPreparerTests.pattern[..<size]), place)
+            #expect(found.dropFirst(size).allSatisfy { $0 == 0 }, place)
+        }
+    }
+
+    @Test func zerosNeverOverwriteWhatIsWritten() async throws {
+        let seed = SeededRandom.seed()
+        var random = SeededRandom(seed: seed)
+        try await TemporaryFolder.with { folder in
+            let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 4 << 20)
+            defer { preparer.close() }
+            var done: [Written] = []
+            for number in 1...6 as ClosedRange<UInt64> {
+                var log = try Written(number, in: folder)
+                let end = Int.random(in: 1...8, using: &random) << 20
+                while log.size < end {
+                    let most = Int.random(in: 0..<20, using: &random) == 0 ? 4 << 20 : 30_000
+                    try log.append(Int.random(in: 1...most, using: &random), with: preparer)
+                }
+                // The last writes of one file and the first of the next come together, as they do in the store.
+                done.append(log)
+            }
+            var log = try Written(7, in: folder)
+            try await eventually("zeros behind what was written") {
+                if log.size < 15 << 20 { try log.append(50_000, with: preparer) }
+                return log.sizeOnDisk > log.size
+            }
+            preparer.close()
+            for log in done + [log] { try log.check("seed \(seed)") }
+        }
+    }
+
+    /// RocksDB closes and deletes files whenever it has no need of them any more.
+    @Test func aFileThatGoesAwayIsLeftAloneAndTheNextOneIsPrepared() async throws {
+        try await TemporaryFolder.with { folder in
+            let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 1 << 20)
+            defer { preparer.close() }
+            for number in 1...3 as ClosedRange<UInt64> {
+                var log = try Written(number, in: folder)
+                try await eventually("zeros behind what was written") {
+                    if log.size < 15 << 20 { try log.append(20_000, with: preparer) }
+                    return log.sizeOnDisk > log.size
+                }
+                try FileManager.default.removeItem(atPath: log.path)
+            }
+            preparer.close()
+            #expect(LogFiles.numbers(in: folder.path) == [])
+        }
+    }
+
+    @Test func whatIsPreparedLiesAheadAndIsNoMoreThanTheLogHas() {
+        let planner = PreparingPlanner(aheadBytesMax: 4 << 20)
+        #expect(planner.next(written: 0, prepared: 0) == nil)
+        #expect(planner.next(written: PreparingPlanner.gapBytes - 1, prepared: 0) == nil)
+        var random = SeededRandom(seed: 7)
+        var prepared = 0
+        var written = 0
+        while written < 32 << 20 {
+            written += Int.random(in: 1...200_000, using: &random)
+            while let chunk = planner.next(written: written, prepared: prepared) {
+                #expect(chunk.lowerBound >= prepared && chunk.lowerBound >= written + PreparingPlanner.gapBytes)
+                #expect(!chunk.isEmpty && chunk.count <= PreparingPlanner.chunkBytes)
+                #expect(chunk.upperBound <= written + min(written, 4 << 20) + 4096)
+                prepared = chunk.upperBound
+            }
+        }
+        #expect(prepared > written + (3 << 20))
+    }
+
+    @Test func theChecksumIsThatOfTheStandard() {
+        // RFC 3720, B.4: 32 bytes of zeros have 8A9136AA.
+        let (zeros, crc) = ([UInt8](repeating: 0, count: 32), UInt32(0x8A91_36AA))
+        #expect(CRC32C.masked(of: zeros[...]) == ((crc >> 15) | (crc << 17)) &+ 0xA282_EAD8)
+    }
+}
