@@ -47,6 +47,8 @@ final class LogPreparer: @unchecked Sendable {
     private var started = 0
     /// What `started` was at the end of the last write that was finished.
     private var finished = 0
+    /// How many were finished.
+    private var writes = 0
     /// What `started` may become at most while zeros are being written.
     private var limit = Int.max
     /// What wakes the thread, when it is finished.
@@ -87,6 +89,7 @@ final class LogPreparer: @unchecked Sendable {
     func didWrite() {
         let isFirst = condition.withLock {
             finished = started
+            writes += 1
             guard finished >= wakeAt, !isClosed else { return false }
             defer { hasThread = true }
             if hasThread { condition.broadcast() }
@@ -110,18 +113,19 @@ final class LogPreparer: @unchecked Sendable {
         defer { hasEnded.open() }
         var log: Log?
         // What was finished before the last time somebody looked which files there are.
-        var known = 0
+        var known = (bytes: 0, writes: 0)
         while waitUntilDue() {
-            let before = condition.withLock { finished }
+            let before = condition.withLock { (bytes: finished, writes: writes) }
             if let newest = LogFiles.numbers(in: folder).last, newest != log?.number {
                 let file = try? OpenFile(LogFiles.path(newest, in: folder), access: .write)
                 log = Log(
-                    number: newest, file: file, base: known, seen: condition.withLock { started },
-                    hasFailed: file == nil
-                )
+                    number: newest, file: file, base: known.bytes, seen: condition.withLock { started },
+                    hasFailed: file == nil)
+            }
+            if planner.pays(bytes: before.bytes - known.bytes, writes: before.writes - known.writes) {
+                while prepareChunk(of: &log) {}
             }
             known = before
-            while prepareChunk(of: &log) {}
             sleepForStep(of: log)
         }
     }

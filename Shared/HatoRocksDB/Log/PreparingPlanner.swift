@@ -6,6 +6,9 @@ struct PreparingPlanner {
     /// What is written and synced at once: a sync of the writer that comes meanwhile waits for about so much.
     static let chunkBytes = 512 << 10
     private static let stepBytesMax = 256 << 10
+    /// Where one write, and so one sync, brings more than this on average, writing all of it twice takes longer than is
+    /// spared.
+    static let writeBytesMax = 128 << 10
     private static let pageBytes = 4096
 
     /// So many bytes are kept prepared before a log that has as many itself: small stores stay small on disk.
@@ -23,6 +26,9 @@ struct PreparingPlanner {
         guard room > 0, room >= min(Self.chunkBytes, ahead / 4) else { return nil }
         return start..<start + min(room, Self.chunkBytes)
     }
+
+    /// Whether writes are so small, of late, that preparing pays.
+    func pays(bytes: Int, writes: Int) -> Bool { bytes <= writes * Self.writeBytesMax }
 
     /// After so many more bytes.
     func step(written: Int) -> Int { min(Self.stepBytesMax, max(Self.gapBytes, min(aheadBytesMax, written) / 8)) }

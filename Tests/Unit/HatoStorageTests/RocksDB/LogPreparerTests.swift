@@ -52,7 +52,7 @@ struct LogPreparerTests {
                 var log = try Written(number, in: folder)
                 let end = Int.random(in: 1...8, using: &random) << 20
                 while log.size < end {
-                    let most = Int.random(in: 0..<20, using: &random) == 0 ? 4 << 20 : 30_000
+                    let most = Int.random(in: 0..<200, using: &random) == 0 ? 4 << 20 : 30_000
                     try log.append(Int.random(in: 1...most, using: &random), with: preparer)
                 }
                 // The last writes of one file and the first of the next come together, as they do in the store.
@@ -103,6 +103,13 @@ struct LogPreparerTests {
             }
         }
         #expect(prepared > written + (3 << 20))
+    }
+
+    @Test func largeWritesAreNotPreparedFor() {
+        let planner = PreparingPlanner(aheadBytesMax: 4 << 20)
+        #expect(planner.pays(bytes: 1_000_000, writes: 10))
+        #expect(!planner.pays(bytes: 1_000_000, writes: 3))
+        #expect(!planner.pays(bytes: 1_000_000, writes: 0))
     }
 
     @Test func theChecksumIsThatOfTheStandard() {

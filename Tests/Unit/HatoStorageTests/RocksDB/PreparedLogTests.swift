@@ -206,7 +206,7 @@ struct PreparedLogTests {
                 Task {
                     var random = SeededRandom(seed: UInt64(writer))
                     while !Task.isCancelled {
-                        let noise = random.noise(bytes: Int.random(in: 1...60_000, using: &random))
+                        let noise = random.noise(bytes: Int.random(in: 1...12_000, using: &random))
                         _ = try await store.write { transaction in
                             let version = transaction.nextVersion
                             transaction.put("n/\(version)", "\(version)")
