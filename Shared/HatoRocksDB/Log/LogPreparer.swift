@@ -104,6 +104,7 @@ final class LogPreparer: @unchecked Sendable {
                 hasThread = false
                 wakeAt = .max
             }
+            hasEnded.open()
         }
     }
 

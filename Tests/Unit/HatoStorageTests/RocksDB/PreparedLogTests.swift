@@ -196,6 +196,41 @@ struct PreparedLogTests {
         }
     }
 
+    /// Whatever the sizes, and however often RocksDB begins a new log: the process dies, and all that was answered is
+    /// there.
+    @Test func nothingIsOverwritten() async throws {
+        let seed = SeededRandom.seed()
+        var random = SeededRandom(seed: seed)
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("store")
+            let store = try RocksDBStore.open(folder: path, options: Self.options)
+            defer { store.close() }
+            for round in 0..<3 {
+                for _ in 0..<Int.random(in: 10...30, using: &random) {
+                    let isHuge = Int.random(in: 0..<12, using: &random) == 0
+                    try await put(
+                        Int.random(in: 1...(isHuge ? 5 << 20 : 60_000), using: &random), into: store, using: &random)
+                }
+                let copy = folder.path("copy\(round)")
+                try await eventually("a copy while RocksDB rests") {
+                    try? FileManager.default.removeItem(atPath: copy)
+                    guard isResting(store) else { return false }
+                    do { try FileManager.default.copyItem(atPath: path, toPath: copy) } catch { return false }
+                    return isResting(store)
+                }
+                let survivor = try RocksDBStore.open(folder: copy, options: .small)
+                defer { survivor.close() }
+                #expect(survivor.version == store.version, "seed \(seed)")
+                try check(survivor, "seed \(seed)")
+            }
+        }
+    }
+
+    private func isResting(_ store: RocksDBStore) -> Bool {
+        let figures = store.statistics
+        return figures["rocksdb.running_flushes"] == 0 && figures["rocksdb.running_compactions"] == 0
+    }
+
     /// RocksDB copies the newest log while it is written.
     @Test func backupsUnderLoadAreWhole() async throws {
         try await TemporaryFolder.with { folder in
