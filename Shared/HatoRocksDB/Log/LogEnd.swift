@@ -56,7 +56,7 @@ struct LogEnd: Hashable {
         /// Where the part ends that is not whole.
         var end: Int
         var hasZeroSector: Bool
-        /// A part that is whole stands where it must not.
+        /// Not where a part is whole and stands where it must not.
         var mayBeTorn: Bool
     }
 

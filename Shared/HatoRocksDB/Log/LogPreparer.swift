@@ -116,8 +116,11 @@ final class LogPreparer: @unchecked Sendable {
         // What was finished before the last time somebody looked which files there are.
         var known = (bytes: 0, writes: 0)
         while waitUntilDue() {
+            defer { sleepForStep(of: log) }
             let before = condition.withLock { (bytes: finished, writes: writes) }
-            if let newest = LogFiles.numbers(in: folder).last, newest != log?.number {
+            // Where nobody could look, it stays unknown since when a file is there.
+            guard let newest = LogFiles.numbers(in: folder).last, newest >= log?.number ?? 0 else { continue }
+            if newest != log?.number {
                 let file = try? OpenFile(LogFiles.path(newest, in: folder), access: .write)
                 log = Log(
                     number: newest, file: file, base: known.bytes, seen: condition.withLock { started },
@@ -127,7 +130,6 @@ final class LogPreparer: @unchecked Sendable {
                 while prepareChunk(of: &log) {}
             }
             known = before
-            sleepForStep(of: log)
         }
     }
 
@@ -156,9 +158,13 @@ final class LogPreparer: @unchecked Sendable {
         }
         guard let chunk else { return false }
         do {
-            try file.write(Self.zeros.span.extracting(0..<chunk.count), at: chunk.lowerBound)
-            try file.syncData()
-            current.prepared = chunk.upperBound
+            if try Self.isWritten(file, before: chunk.lowerBound) {
+                current.hasFailed = true
+            } else {
+                try file.write(Self.zeros.span.extracting(0..<chunk.count), at: chunk.lowerBound)
+                try file.syncData()
+                current.prepared = chunk.upperBound
+            }
         } catch {
             current.hasFailed = true
         }
@@ -168,6 +174,13 @@ final class LogPreparer: @unchecked Sendable {
         }
         log = current
         return !current.hasFailed
+    }
+
+    /// Whatever was counted: where RocksDB has written there are bytes, and between them and zeros to come there is a gap.
+    private static func isWritten(_ file: OpenFile, before place: Int) throws(StoreError) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = try file.read(into: &bytes, at: place - bytes.count)
+        return bytes[..<count].contains { $0 != 0 }
     }
 
     private static let zeros = [UInt8](repeating: 0, count: PreparingPlanner.chunkBytes)

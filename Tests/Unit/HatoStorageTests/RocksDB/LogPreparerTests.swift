@@ -68,6 +68,26 @@ struct LogPreparerTests {
         }
     }
 
+    /// Should anything ever be in the log that nobody counted: it stays.
+    @Test func whatNobodyCountedIsNotOverwrittenEither() async throws {
+        try await TemporaryFolder.with { folder in
+            let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 4 << 20)
+            defer { preparer.close() }
+            var log = try Written(1, in: folder)
+            log.size = 8 << 20
+            try log.file.write(Self.pattern.span.extracting(0..<log.size), at: 0)
+            for _ in 0..<100 { try log.append(20_000, with: preparer) }
+            var next = try Written(2, in: folder)
+            try await eventually("zeros behind what was written") {
+                if next.size < 15 << 20 { try next.append(20_000, with: preparer) }
+                return next.sizeOnDisk > next.size
+            }
+            preparer.close()
+            try log.check("the first")
+            try next.check("the next")
+        }
+    }
+
     /// RocksDB closes and deletes files whenever it has no need of them any more.
     @Test func aFileThatGoesAwayIsLeftAloneAndTheNextOneIsPrepared() async throws {
         try await TemporaryFolder.with { folder in
