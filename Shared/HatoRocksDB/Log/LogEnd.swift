@@ -9,21 +9,25 @@ import HatoStorage
 /// RocksDB itself would refuse the log, or pass over the hole.
 ///
 /// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them is all
-/// zeros, or all is zeros from some place within it up to the file's end. Any other record that is not as it was written
-/// is left for RocksDB to refuse. And whatever was cut, opening the store checks that every answered commit is still
-/// there (`AnsweredFile`), and puts back what was cut when one is missing (`TornLogs`).
+/// zeros, or all is zeros from some place within it up to the file's end. A record that would be whole with another
+/// length, or with one bit flipped, was written to its end and is damaged, whatever zeros it holds. That, and any other
+/// record that is not as it was written, is left for RocksDB to refuse. What still looks torn and is not (a sector that
+/// was on disk became zeros) is found by what had been synced before later records were written (`LogMark`), and by who
+/// opens the store: see `TornLog`.
 ///
 /// A log is blocks of 32 KiB. A record is one or more parts, none across the end of a block: checksum of the rest
-/// (4 bytes), length (2), whether it is all of a record, its first, a middle or its last part (1: 1...4), and the bytes. In
-/// a block whose rest is too small for a part's head it stays empty.
+/// (4 bytes), length (2), whether it is all of a record, its first, a middle or its last part (1: 1...4), and the bytes. The
+/// checksum covers the kind and the bytes. In a block whose rest is too small for a part's head it stays empty.
 struct LogEnd: Hashable {
     /// Behind the last whole record.
     var offset: Int
     /// Whether something follows beside zeros.
     var isTorn: Bool
+    /// What follows says that commits up to here had been synced before it; 0 when it does not say.
+    var synced: UInt64 = 0
 
-    private static let blockBytes = 32 << 10
-    private static let headBytes = 7
+    static let blockBytes = 32 << 10
+    static let headBytes = 7
     private static let sectorBytes = 512
 
     /// Nil when the log ends with its file, and when it is damaged.
@@ -32,8 +36,25 @@ struct LogEnd: Hashable {
         guard let flaw = try reader.firstFlaw(checkingAll: false) else { return nil }
         if try reader.isZero(from: flaw.record) { return LogEnd(offset: flaw.record, isTorn: false) }
         guard flaw.mayBeTorn else { return nil }
-        let isTorn = flaw.hasZeroSector ? true : try reader.isZero(from: flaw.end - 1)
-        return isTorn ? LogEnd(offset: flaw.record, isTorn: true) : nil
+        if !flaw.hasZeroSector {
+            guard try reader.isZero(from: flaw.end - 1) else { return nil }
+        }
+        // What was taken for whole above must be whole.
+        guard try reader.firstFlaw(checkingAll: true)?.place == flaw.place else { return nil }
+        return LogEnd(offset: flaw.record, isTorn: true, synced: try reader.newestMark(behind: flaw.place))
+    }
+
+    /// Whether every record is as it was written, and nothing but zeros follows.
+    static func isWhole(_ path: String) throws(StoreError) -> Bool {
+        var reader = try Reader(path)
+        guard let flaw = try reader.firstFlaw(checkingAll: true) else { return true }
+        return try reader.isZero(from: flaw.record)
+    }
+
+    /// Whether there is no record, not even a part of one.
+    static func isEmpty(_ path: String) throws(StoreError) -> Bool {
+        var reader = try Reader(path)
+        return try reader.isZero(from: 0)
     }
 
     /// Makes an end of what RocksDB has copied of its newest log in `folder` while it was written: that may hold a record
@@ -51,12 +72,14 @@ struct LogEnd: Hashable {
 
     /// The first place where there is no whole record.
     private struct Flaw {
+        /// Where the part begins that is not whole.
+        var place: Int
         /// Where the record begins.
         var record: Int
-        /// Where the part ends that is not whole.
+        /// Where the part ends that is not whole; its head, when that does not say.
         var end: Int
         var hasZeroSector: Bool
-        /// Not where a part is whole and stands where it must not.
+        /// Not where a part was written to its end.
         var mayBeTorn: Bool
     }
 
@@ -85,10 +108,12 @@ struct LogEnd: Hashable {
                     let isInPlace = (record == nil) == (kind == 1 || kind == 2)
                     let isWhole = isPart && isWhole(place..<end, checkingAll: checkingAll || !isInPlace)
                     guard isWhole, isInPlace else {
-                        let extent = place..<(isPart ? end : count)
+                        // Of what a head that makes no sense is the head, nobody knows: only it itself may be torn.
+                        let extent = place..<(isPart ? end : place + headBytes)
                         return Flaw(
-                            record: record ?? start + place, end: start + extent.upperBound,
-                            hasZeroSector: hasZeroSector(extent), mayBeTorn: !isWhole)
+                            place: start + place, record: record ?? start + place, end: start + extent.upperBound,
+                            hasZeroSector: hasZeroSector(extent),
+                            mayBeTorn: !isWhole && !wasWritten(place..<min(end, count)))
                     }
                     record = kind == 1 || kind == 4 ? nil : record ?? start + place
                     place = end
@@ -100,8 +125,19 @@ struct LogEnd: Hashable {
 
         private func isWhole(_ part: Range<Int>, checkingAll: Bool) -> Bool {
             guard checkingAll || block[part.upperBound - 1] == 0 || hasZeroSector(part) else { return true }
-            let stored = (0..<4).reduce(UInt32(0)) { $0 | UInt32(block[part.lowerBound + $1]) << (8 * $1) }
-            return stored == CRC32C.masked(of: block[part.lowerBound + 6..<part.upperBound])
+            return checksum(of: part) == CRC32C.masked(of: block[part.lowerBound + 6..<part.upperBound])
+        }
+
+        /// Whether it was whole before a bit of it was flipped: of its length, which the checksum does not cover, or of
+        /// what it does cover, or of the checksum.
+        private func wasWritten(_ part: Range<Int>) -> Bool {
+            let sum = checksum(of: part)
+            return CRC32C.isMasked(sum, ofStartOf: block[part.lowerBound + 6..<count])
+                || CRC32C.isMasked(sum, ofOneBitOff: block[part.lowerBound + 6..<part.upperBound])
+        }
+
+        private func checksum(of part: Range<Int>) -> UInt32 {
+            (0..<4).reduce(0) { $0 | UInt32(block[part.lowerBound + $1]) << (8 * $1) }
         }
 
         /// Whether a sector holds nothing from where the part begins in it; where the part ends in it, the next one would
@@ -109,6 +145,31 @@ struct LogEnd: Hashable {
         private func hasZeroSector(_ part: Range<Int>) -> Bool {
             stride(from: part.lowerBound / sectorBytes * sectorBytes, to: part.upperBound, by: sectorBytes).contains {
                 block[max($0, part.lowerBound)..<min($0 + sectorBytes, count)].allSatisfy { $0 == 0 }
+            }
+        }
+
+        /// What the whole records behind `place` say; the first may begin anywhere.
+        mutating func newestMark(behind place: Int) throws(StoreError) -> UInt64 {
+            var newest: UInt64 = 0
+            start = place / blockBytes * blockBytes
+            var place = place - start + 1
+            while true {
+                count = try file.read(into: &block, at: start)
+                while count - place >= headBytes {
+                    let end = place + headBytes + Int(block[place + 4]) + Int(block[place + 5]) << 8
+                    let kind = block[place + 6]
+                    guard (1...4).contains(kind), end <= count, isWhole(place..<end, checkingAll: true) else {
+                        place += 1
+                        continue
+                    }
+                    if kind == 1 || kind == 4 {
+                        newest = max(newest, LogMark.synced(atEndOf: block[place + headBytes..<end]) ?? 0)
+                    }
+                    place = end
+                }
+                if count < blockBytes { return newest }
+                start += blockBytes
+                place = 0
             }
         }
 

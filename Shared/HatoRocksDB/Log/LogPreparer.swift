@@ -7,7 +7,7 @@ import HatoStorage
 /// **Nothing of RocksDB's is ever overwritten.** RocksDB writes at its own place in the file, from 0 on; nobody but the
 /// store's writer makes it write. The writer says before each write how many bytes it may take at most (`willWrite`), so
 /// the place is known to lie below what was written since the file was last known not to exist. Zeros go only above
-/// that; and as long as some are on their way, a write that might reach them waits.
+/// that; and as long as some are on their way, a write that might reach them waits: for those, and for no more.
 ///
 /// **A file that is not the newest any more** holds fewer bytes than were thought: zeros behind them harm nobody, also
 /// when RocksDB has cut and closed it. One that is gone was opened before; it is never created here, and its number never
@@ -15,7 +15,7 @@ import HatoStorage
 ///
 /// **Who reads a prepared log.** RocksDB passes over zeros without a word (record type 0 is reserved for this). What is
 /// different is a record that a crash has torn: where the file ended within it, there are zeros now, and RocksDB would
-/// take them for damage. `LogEnd` tells one from the other before RocksDB sees the log. Whoever copies a log while it is
+/// take them for damage. `LogEnd` tells one from the other, and `TornLog` cuts it before the store is opened. Whoever copies a log while it is
 /// written may find in it what was written later without what was written before: see `LogEnd.cutCopy`. Nothing is
 /// prepared before a first record is complete in the file, since RocksDB reads that one when it lists its log.
 ///
@@ -51,6 +51,8 @@ final class LogPreparer: @unchecked Sendable {
     private var writes = 0
     /// What `started` may become at most while zeros are being written.
     private var limit = Int.max
+    /// Whether a write waits for zeros: then no more are begun.
+    private var isAwaited = false
     /// What wakes the thread, when it is finished.
     private var wakeAt = PreparingPlanner.gapBytes
     private var hasThread = false
@@ -78,11 +80,21 @@ final class LogPreparer: @unchecked Sendable {
 
     /// - Parameter bytes: of the record. The log takes more: 7 for each part of a block of 32 KiB, and up to 6 that are left
     ///   over at its end.
-    func willWrite(_ bytes: Int) {
+    ///
+    /// Returns how many chunks of zeros it waited for: never more than one, which may be there already half.
+    @discardableResult
+    func willWrite(_ bytes: Int) -> Int {
         condition.withLock {
             let reached = started + bytes + bytes / 2048 + 64
-            while reached > limit { condition.wait() }
+            var waits = 0
+            while reached > limit {
+                isAwaited = true
+                waits += 1
+                condition.wait()
+            }
+            isAwaited = false
             started = reached
+            return waits
         }
     }
 
@@ -151,17 +163,18 @@ final class LogPreparer: @unchecked Sendable {
         guard var current = log, !current.hasFailed, let file = current.file else { return false }
         let chunk = condition.withLock { () -> Range<Int>? in
             // Not before a record that was begun after the file is whole: it is there.
-            guard !isClosed, finished > current.seen else { return nil }
+            guard !isClosed, !isAwaited, finished > current.seen else { return nil }
             let next = planner.next(written: started - current.base, prepared: current.prepared)
             if let next { limit = current.base + next.lowerBound }
             return next
         }
         guard let chunk else { return false }
         do {
-            if try Self.isWritten(file, before: chunk.lowerBound) {
+            if try Self.isWritten(file, from: chunk.lowerBound - 4096, through: chunk.upperBound) {
                 current.hasFailed = true
             } else {
                 try file.write(Self.zeros.span.extracting(0..<chunk.count), at: chunk.lowerBound)
+                try Failpoint.logAfterZeros.passOrFail()
                 try file.syncData()
                 current.prepared = chunk.upperBound
             }
@@ -177,9 +190,9 @@ final class LogPreparer: @unchecked Sendable {
     }
 
     /// Whatever was counted: where RocksDB has written there are bytes, and between them and zeros to come there is a gap.
-    private static func isWritten(_ file: OpenFile, before place: Int) throws(StoreError) -> Bool {
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = try file.read(into: &bytes, at: place - bytes.count)
+    private static func isWritten(_ file: OpenFile, from start: Int, through end: Int) throws(StoreError) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: end - start)
+        let count = try file.read(into: &bytes, at: start)
         return bytes[..<count].contains { $0 != 0 }
     }
 

@@ -5,8 +5,14 @@ extension RocksDatabase {
         case writing(preparedLogBytes: Int)
         /// It is only looked at; its folder stays as it is.
         ///
-        /// - Parameter isTorn: whether a crash has torn the end of its log, see `LogEnd`: reading it ends there.
-        case reading(isTorn: Bool)
+        /// - Parameter log: the folder of another log that is read instead of its own, up to the first record that is not
+        ///   whole; see `TornLog`.
+        case reading(log: String? = nil)
+
+        func choose(_ options: borrowing NativeOptions) {
+            guard case .reading(let log?) = self else { return }
+            options.readLog(in: log)
+        }
 
         /// What writes ahead of it, once it is open.
         func preparer(of folder: String) -> LogPreparer? {

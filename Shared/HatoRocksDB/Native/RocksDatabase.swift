@@ -49,11 +49,11 @@ final class RocksDatabase: @unchecked Sendable {
         let rowOptions = NativeOptions()
         let commitOptions = NativeOptions()
         database.setDatabase(memtableBytes: bytes)
-        if case .reading(isTorn: true) = purpose { database.endAtTornRecord() }
+        purpose.choose(database)
         database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
         rowOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 2, writeBuffersMax: 3)
         commitOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 4, writeBuffersMax: 2)
-        if isReadOnly {
+        if case .reading = purpose {
             // It may be there to be checked; see `damagedTables`.
             database.stepOverEveryVersion()
             rowOptions.stepOverEveryVersion()

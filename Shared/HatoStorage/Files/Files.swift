@@ -67,6 +67,18 @@ package enum Files {
         try syncFolder(of: path)
     }
 
+    /// Gives the file another name, on the same disk. Not durable.
+    package static func link(_ path: String, to name: String) throws(StoreError) {
+        #if canImport(Darwin)
+            let code = Darwin.link(path, name)
+        #elseif canImport(Musl)
+            let code = Musl.link(path, name)
+        #else
+            let code = Glibc.link(path, name)
+        #endif
+        guard code == 0 else { throw failure("link to \(name)", path) }
+    }
+
     /// Makes names that were created, renamed or removed in the folder of `path` durable.
     package static func syncFolder(of path: String) throws(StoreError) {
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."

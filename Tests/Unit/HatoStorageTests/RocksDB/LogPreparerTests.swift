@@ -22,11 +22,14 @@ struct LogPreparerTests {
             file = try OpenFile(path, access: .createEmpty)
         }
 
-        mutating func append(_ bytes: Int, with preparer: LogPreparer) throws {
-            preparer.willWrite(bytes)
+        /// Returns how many chunks of zeros it waited for.
+        @discardableResult
+        mutating func append(_ bytes: Int, with preparer: LogPreparer) throws -> Int {
+            let waits = preparer.willWrite(bytes)
             try file.write(LogPreparerTests.pattern.span.extracting(size..<size + bytes), at: size)
             size += bytes
             preparer.didWrite()
+            return waits
         }
 
         var sizeOnDisk: Int {
@@ -65,6 +68,25 @@ struct LogPreparerTests {
             }
             preparer.close()
             for log in done + [log] { try log.check("seed \(seed)") }
+        }
+    }
+
+    /// However much of what is to come it needs: when zeros are on their way, those are waited for, and no others.
+    @Test func aLargeWriteWaitsForOneChunkAtMost() async throws {
+        try await TemporaryFolder.with { folder in
+            let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 8 << 20)
+            defer { preparer.close() }
+            for number in 1...12 as ClosedRange<UInt64> {
+                var log = try Written(number, in: folder)
+                while log.size < 2 << 20 { try log.append(30_000, with: preparer) }
+                for _ in 0..<3 {
+                    let waits = try log.append(4 << 20, with: preparer)
+                    #expect(waits <= 1)
+                    // So that writes are small again, of late.
+                    for _ in 0..<3 { try log.append(20_000, with: preparer) }
+                }
+                try log.check("log \(number)")
+            }
         }
     }
 
@@ -136,5 +158,27 @@ struct LogPreparerTests {
         // RFC 3720, B.4: 32 bytes of zeros have 8A9136AA.
         let (zeros, crc) = ([UInt8](repeating: 0, count: 32), UInt32(0x8A91_36AA))
         #expect(CRC32C.masked(of: zeros[...]) == ((crc >> 15) | (crc << 17)) &+ 0xA282_EAD8)
+    }
+
+    @Test func theChecksumTellsAFlippedBitAndAWrongLength() {
+        let seed = SeededRandom.seed()
+        var random = SeededRandom(seed: seed)
+        for count in [1, 2, 7, 300] {
+            let bytes = random.noise(bytes: count)
+            let sum = CRC32C.masked(of: bytes[...])
+            #expect(!CRC32C.isMasked(sum, ofOneBitOff: bytes[...]))
+            for _ in 0..<20 {
+                var flipped = bytes
+                flipped[Int.random(in: 0..<count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                #expect(CRC32C.isMasked(sum, ofOneBitOff: flipped[...]), "seed \(seed)")
+                let bit = UInt32(1) << UInt32.random(in: 0..<32, using: &random)
+                #expect(CRC32C.isMasked(sum ^ bit, ofOneBitOff: bytes[...]), "seed \(seed)")
+                flipped[0] ^= 0x77
+                #expect(!CRC32C.isMasked(sum, ofOneBitOff: flipped[...]), "seed \(seed)")
+            }
+            let more = bytes + random.noise(bytes: 40)
+            #expect(CRC32C.isMasked(sum, ofStartOf: more[...]))
+            #expect(!CRC32C.isMasked(sum &+ 1, ofStartOf: more[...]), "seed \(seed)")
+        }
     }
 }
