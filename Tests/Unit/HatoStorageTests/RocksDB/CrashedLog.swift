@@ -97,6 +97,10 @@ struct CrashedLog {
             // Room for the rest, too: so much is still prepared.
             try await eventually("a prepared log") {
                 try await store.putNumbered(20_000, using: &random)
+                // Finding the end reads all of it.
+                let (number, puts) = (LogFiles.numbers(in: path + "/rocksdb").last ?? 0, Int(store.version))
+                let file = URL(fileURLWithPath: LogFiles.path(number, in: path + "/rocksdb"))
+                guard try Data(contentsOf: file).count > puts * 20_000 + 250_000 else { return false }
                 let (log, end) = try LogEnd.newest(of: path)
                 return try end.map { try Data(contentsOf: URL(fileURLWithPath: log)).count - $0 > 250_000 } ?? false
             }
