@@ -21,6 +21,10 @@ static inline void hato_batch_delete_range(rocksdb_writebatch_t *batch, rocksdb_
     rocksdb_writebatch_delete_range_cf(batch, family, hato_bytes(lower), lower_bytes, hato_bytes(upper), upper_bytes);
 }
 
+static inline void hato_batch_put_log_data(rocksdb_writebatch_t *batch, const void *bytes, size_t count) {
+    rocksdb_writebatch_put_log_data(batch, hato_bytes(bytes), count);
+}
+
 static inline void hato_file_put(rocksdb_sstfilewriter_t *file, const void *key, size_t key_bytes,
                                  const void *value, size_t value_bytes, char **error) {
     rocksdb_sstfilewriter_put(file, hato_bytes(key), key_bytes, hato_bytes(value), value_bytes, error);

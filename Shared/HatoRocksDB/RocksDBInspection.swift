@@ -14,8 +14,8 @@ public final class RocksDBInspection: StoreInspection {
     private let limits = StoreLimits()
 
     /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store, when it cannot be read,
-    /// or when a crash has left rows that only its next opening puts in their place, and `.corrupted` when it is too
-    /// damaged to be opened.
+    /// or when a crash has left what only its next opening puts right (rows that wait for their place, a torn log), and
+    /// `.corrupted` when it is too damaged to be opened.
     ///
     /// - Parameter service: whose store it must be; nil: anybody's.
     public init(folder: String, of service: String? = nil) throws(StoreError) {
@@ -26,7 +26,8 @@ public final class RocksDBInspection: StoreInspection {
         lock = try OpenFile(folder + "/lock", access: .read)
         guard try lock.lock() else { throw .locked("\(folder) is open in another process") }
         let memory = RocksDBMemory(blockCacheBytes: 32 << 20, memtableBytes: RocksDBMemory.memtableBytes)
-        database = try RocksDatabase(folder: folder + "/rocksdb", memory: memory, isReadOnly: true)
+        let path = folder + "/rocksdb"
+        database = try Self.look(at: path, memory, after: (try? AnsweredFile.read(folder + "/answered")) ?? 0)
         guard try PreparedFiles.waiting(in: folder + "/prepared", for: database).isEmpty else {
             // Without them their commit would look like damage.
             throw .io(
@@ -41,6 +42,24 @@ public final class RocksDBInspection: StoreInspection {
             problems.append(.corrupted("the file \(folder)/service says that this is a store of \(owner)"))
         }
         self.problems = problems
+    }
+
+    /// Throws `.io` when a crash has torn the log, which opening the store puts right: what is found until then may look
+    /// like damage.
+    private static func look(
+        at path: String, _ memory: RocksDBMemory, after answered: UInt64
+    ) throws(StoreError) -> RocksDatabase {
+        do throws(StoreError) {
+            let database = try RocksDatabase(folder: path, memory: memory, for: .reading())
+            if try database.missingCommits(after: answered).isEmpty { return database }
+            guard try TornLog.find(in: path) != nil else { return database }
+            database.close()
+        } catch {
+            guard case .corrupted = error, try TornLog.find(in: path) != nil else { throw error }
+        }
+        throw .io(
+            "\(path): the end of the log is torn, as a crash may leave it, until the next start; start the service once, "
+                + "then check again")
     }
 
     private static func problems(_ folder: String, _ version: UInt64, _ compacted: UInt64) -> [StoreError] {

@@ -29,7 +29,7 @@ extension RocksDBStore {
         let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 1 << 20)
         let copy: RocksDatabase
         do throws(StoreError) {
-            copy = try RocksDatabase(folder: draft, memory: memory, isReadOnly: true)
+            copy = try RocksDatabase(folder: draft, memory: memory, for: .reading())
         } catch .corrupted(let text) {
             // Tables are opened with it.
             return [.corrupted(text)]

@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log must
 /// be a prefix of whole commits: the version of the newest does not lie below what the `answered` file says was answered,
-/// and none is missing before it.
+/// and none is missing before it. A record that a crash has torn at the log's end is cut away first, when nothing
+/// answered goes with it; see `TornLog`.
 ///
 /// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version stand
 /// or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it
@@ -54,7 +55,8 @@ public final class RocksDBStore: Store {
         // Opening writes the log's commits into tables. Until this is another history, they are to be missed again.
         if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
         let database = try RocksDatabase(
-            folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
+            folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare,
+            for: .writing(preparedLogBytes: options.preparedLogBytes))
         try Failpoint.openAfterRecovery.passOrFail()
         let version = try database.newestCommit() ?? 0
         if folder.isNew, version > 0 { throw StoreFolder.formatIsMissing(folder.path, commits: version) }
@@ -89,20 +91,59 @@ public final class RocksDBStore: Store {
     deinit { writer.stop() }
 
     /// Whoever opens a database for writing deletes the files that its list does not name. Where that list was cut short,
-    /// they hold what was answered: so it is looked at first, and nothing is touched when too little is found.
+    /// they hold what was answered: so it is looked at first, and nothing is touched when too little is found. When that is
+    /// because a crash has torn the log, its end is cut (`TornLog`).
     ///
     /// Returns the commits that are missing before the newest; there are none unless that is accepted.
     private static func lookBeforeOpening(
         _ folder: StoreFolder, _ options: RocksDBOptions
     ) throws(StoreError) -> [ClosedRange<UInt64>] {
         if folder.isNew { return [] }
-        if options.acceptsLostCommits {
-            let answered = (try? folder.readAnswered()) ?? 0
+        do throws(StoreError) {
+            return try missingCommits(of: folder, options)
+        } catch {
+            do throws(StoreError) {
+                if case .corrupted = error, let missing = try cutTornLog(of: folder, options) { return missing }
+            } catch {
+                // Says more of what is wrong.
+                if !options.acceptsLostCommits { throw error }
+            }
             // What cannot be read is the opening's to say.
-            return (try? look(at: folder, options, after: answered))?.missing ?? []
+            if options.acceptsLostCommits { return [] }
+            throw error
         }
-        let answered = try folder.readAnswered()
-        let (found, missing) = try look(at: folder, options, after: answered)
+    }
+
+    /// Returns what is missing then; nil when there is none.
+    private static func cutTornLog(
+        of folder: StoreFolder, _ options: RocksDBOptions
+    ) throws(StoreError) -> [ClosedRange<UInt64>]? {
+        guard let torn = try TornLog.find(in: folder.databasePath) else { return nil }
+        let trial = folder.copyingPath + "/log"
+        Files.removeFolder(trial)
+        defer { Files.removeFolder(trial) }
+        try torn.layOut(in: trial)
+        let missing = try missingCommits(of: folder, options, in: (trial, synced: torn.synced))
+        try Failpoint.openBeforeCut.passOrFail()
+        try torn.cut()
+        try Failpoint.openAfterCut.passOrFail()
+        return missing
+    }
+
+    /// Throws when less is found than was answered, or something is missing, unless that is accepted.
+    private static func missingCommits(
+        of folder: StoreFolder, _ options: RocksDBOptions, in log: (folder: String, synced: UInt64)? = nil
+    ) throws(StoreError) -> [ClosedRange<UInt64>] {
+        let answered: UInt64
+        do throws(StoreError) {
+            // What was synced may have been answered.
+            answered = max(try folder.readAnswered(), log?.synced ?? 0)
+        } catch {
+            if !options.acceptsLostCommits { throw error }
+            answered = 0
+        }
+        let (found, missing) = try look(at: folder, options, after: answered, log: log?.folder)
+        if options.acceptsLostCommits { return missing }
         if found < answered { throw .lostCommits(answered: answered, found: found) }
         if missing.isEmpty { return [] }
         let names = missing.prefix(8).map {
@@ -114,9 +155,10 @@ public final class RocksDBStore: Store {
     }
 
     private static func look(
-        at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64
+        at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64, log: String?
     ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
-        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, isReadOnly: true)
+        let database = try RocksDatabase(
+            folder: folder.databasePath, memory: options.memory, for: .reading(log: log))
         defer { database.close() }
         return (try database.newestCommit() ?? 0, try database.missingCommits(after: answered))
     }
@@ -279,6 +321,7 @@ public final class RocksDBStore: Store {
     /// logs, and how far they go is known only to who reads them. Opening the copy once puts all of it into tables,
     /// without holding up the writer; no log with anything in it is left.
     private static func settle(_ folder: String) throws(StoreError) -> UInt64 {
+        try LogEnd.cutCopy(in: folder)
         let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 32 << 20)
         let copy = try RocksDatabase(folder: folder, memory: memory)
         defer { copy.close() }

@@ -1,4 +1,5 @@
 import HatoStorage
+import Synchronization
 
 /// What a store's writer does with a RocksDB database.
 ///
@@ -17,6 +18,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     /// Whether reads have to look at the sealed rows: RocksDB may not have them yet.
     private var isSealedPending = false
     private let folder: StoreFolder
+    /// The newest commit that was synced in this log; whoever reads an older one says less than is true (`LogMark`).
+    private let synced = Atomic<UInt64>(0)
     /// Whether the next batch has to take back the note of files that are taken.
     private var owesNote = false
     /// Whether a range tombstone lies, or is about to, in one memtable with many rows that it may cover. Belongs to
@@ -124,6 +127,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         do throws(StoreError) {
             try Failpoint.commitBeforeApply.passOrFail()
             try rotateIfOwed(writes)
+            writes.batch.noteInLog(LogMark.bytes(synced: synced.load(ordering: .relaxed)).span)
             try database.write(writes.batch)
             try Failpoint.commitAfterApply.passOrFail()
         } catch {
@@ -171,6 +175,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         try write(sealed)
         try Failpoint.commitBeforeSync.passOrFail()
         try database.syncLog()
+        synced.store(version, ordering: .relaxed)
         try Failpoint.commitAfterSync.passOrFail()
         try folder.noteAnswered(version)
     }

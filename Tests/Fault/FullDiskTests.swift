@@ -8,7 +8,9 @@ import Testing
 /// answered is lost.
 @Suite("A service on a full disk", .timeLimit(.minutes(10)))
 struct FullDiskTests {
-    @Test func pushesAreRefusedTheServiceEndsAndWhatWasAnsweredIsThere() async throws {
+    /// - Parameter words: of 16 characters in a push. The log is prepared where pushes are small.
+    @Test(arguments: [5_000, 500])
+    func pushesAreRefusedTheServiceEndsAndWhatWasAnsweredIsThere(words: Int) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-full-\(UUID().uuidString)")
             .path
         try FileManager.default.createDirectory(
@@ -23,7 +25,7 @@ struct FullDiskTests {
             "\(folder)/admin-key", "--exit-with-stdin",
         ]
         let full = try await client(of: try await program.start(arguments, fileBytesMax: 4 << 20), key)
-        let (answered, refusal) = await pushUntilRefused(full)
+        let (answered, refusal) = await pushUntilRefused(full, words)
         await full.close()
         #expect(answered.count > 10)
         #expect(refusal?.code == .unavailable)
@@ -37,7 +39,7 @@ struct FullDiskTests {
         let roomy = try await client(of: try await program.start(arguments), key)
         let tree = try await roomy.call(method: "messages.get", params: ["path": "/full"])
         let found = try #require(tree["value"]?.object)
-        for (number, key) in answered.enumerated() { #expect(found[key] == .string(Self.noise(number))) }
+        for (number, key) in answered.enumerated() { #expect(found[key] == .string(Self.noise(number, words))) }
         // A push that was refused may be there or not, whole.
         #expect(found.members.count <= answered.count + 1)
         _ = try await roomy.call(method: "messages.push", params: ["path": "/full", "value": "after"])
@@ -49,12 +51,13 @@ struct FullDiskTests {
     }
 
     /// The keys of the pushes that were answered, in order, and what the first other one was refused with.
-    private func pushUntilRefused(_ client: RPCClient) async -> (answered: [String], refusal: RPCError?) {
+    private func pushUntilRefused(_ client: RPCClient, _ words: Int) async -> (answered: [String], refusal: RPCError?) {
         var answered: [String] = []
         while answered.count < 2_000 {
             do {
                 let result = try await client.call(
-                    method: "messages.push", params: ["path": "/full", "value": .string(Self.noise(answered.count))])
+                    method: "messages.push",
+                    params: ["path": "/full", "value": .string(Self.noise(answered.count, words))])
                 answered.append(result["key"]?.string ?? "")
             } catch {
                 return (answered, error as? RPCError)
@@ -68,9 +71,9 @@ struct FullDiskTests {
         return RPCClient(try #require(RPCClientConfiguration(address: address)).with(credential: key))
     }
 
-    /// 80,000 characters that do not compress well, the same for the same number.
-    private static func noise(_ number: Int) -> String {
+    /// Characters that do not compress well, the same for the same number.
+    private static func noise(_ number: Int, _ words: Int) -> String {
         var random = SeededRandom(seed: UInt64(number))
-        return (0..<5_000).map { _ in String(random.next(), radix: 16) }.joined()
+        return (0..<words).map { _ in String(random.next(), radix: 16) }.joined()
     }
 }

@@ -28,7 +28,7 @@ struct DevStack: RunningService {
         let folder = try DevFolder(start.settings)
         do {
             let keys = try folder.administratorKeys()
-            let stores = try Stores(folder)
+            let stores = try Stores(folder, start.settings)
             start.show(storeOf: "auth") { stores.auth.statistics }
             start.show(storeOf: "messages") { stores.messages.statistics }
             start.show(storeOf: "notifier") { stores.notifier.statistics }
@@ -75,8 +75,9 @@ struct DevStack: RunningService {
         let messages: RocksDBStore
         let notifier: RocksDBStore
 
-        init(_ folder: DevFolder) throws {
+        init(_ folder: DevFolder, _ settings: Settings) throws {
             var options = RocksDBOptions()
+            options.preparedLogBytes = settings.integer(ServeSettings.preparedLog)
             options.memory = RocksDBMemory()
             options.memtableShare = 0.125
             auth = try RocksDBStore.open(folder: try folder.store("auth"), of: "auth", options: options)

@@ -37,22 +37,23 @@ final class RocksDatabase: @unchecked Sendable {
     private let copying = Mutex<Void>(())
     /// Why the log takes nothing any more. Held by whoever writes to it or syncs it.
     private let log = Mutex<StoreError?>(nil)
+    private let preparer: LogPreparer?
 
-    /// - Parameters:
-    ///   - memtableShare: the part of the memory's memtables that is this database's.
-    ///   - isReadOnly: for a database that is only looked at; its folder stays as it is.
+    /// - Parameter memtableShare: the part of the memory's memtables that is this database's.
     init(
-        folder: String, memory: RocksDBMemory, memtableShare: Double = 1, isReadOnly: Bool = false
+        folder: String, memory: RocksDBMemory, memtableShare: Double = 1,
+        for purpose: Purpose = .writing(preparedLogBytes: 0)
     ) throws(StoreError) {
         let bytes = Int(Double(memory.memtableBytes) * memtableShare)
         let database = NativeOptions()
         let rowOptions = NativeOptions()
         let commitOptions = NativeOptions()
         database.setDatabase(memtableBytes: bytes)
+        purpose.choose(database)
         database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
         rowOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 2, writeBuffersMax: 3)
         commitOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 4, writeBuffersMax: 2)
-        if isReadOnly {
+        if case .reading = purpose {
             // It may be there to be checked; see `damagedTables`.
             database.stepOverEveryVersion()
             rowOptions.stepOverEveryVersion()
@@ -63,11 +64,14 @@ final class RocksDatabase: @unchecked Sendable {
         // A static string ends in a zero and never goes away.
         let names = Self.families.map { Optional(UnsafeRawPointer($0.utf8Start).assumingMemoryBound(to: CChar.self)) }
         let opened = try checked("open the database", folder) { error in
-            isReadOnly
-                ? rocksdb_open_for_read_only_column_families(
+            switch purpose {
+            case .reading:
+                rocksdb_open_for_read_only_column_families(
                     database.handle, folder, Int32(names.count), names, options, &handles, 0, error)
-                : rocksdb_open_column_families(
+            case .writing:
+                rocksdb_open_column_families(
                     database.handle, folder, Int32(names.count), names, options, &handles, error)
+            }
         }
         guard let opened, let about = handles[0], let rows = handles[1], let commits = handles[2] else {
             throw .io("cannot open the database in \(folder) (RocksDB does not say why)")
@@ -78,12 +82,14 @@ final class RocksDatabase: @unchecked Sendable {
         unsynced = rocksdb_writeoptions_create()
         synced = rocksdb_writeoptions_create()
         rocksdb_writeoptions_set_sync(synced, 1)
+        preparer = purpose.preparer(of: folder)
     }
 
     deinit { close() }
 
     func close() {
         guard gate.close() else { return }
+        preparer?.close()
         for snapshot in snapshots.withLock({ $0 }) { rocksdb_release_snapshot(handle, snapshot.handle) }
         rocksdb_writeoptions_destroy(unsynced)
         rocksdb_writeoptions_destroy(synced)
@@ -116,9 +122,11 @@ final class RocksDatabase: @unchecked Sendable {
     func write(_ batch: borrowing WriteBatch) throws(StoreError) { try write(batch, by: unsynced) }
 
     private func write(_ batch: borrowing WriteBatch, by options: OpaquePointer) throws(StoreError) {
-        let changes = batch.handle
+        let (changes, bytes) = (batch.handle, batch.byteCount)
         try usingLog { () throws(StoreError) in
+            preparer?.willWrite(bytes)
             try checked("write to the database", folder) { rocksdb_write(handle, options, changes, $0) }
+            preparer?.didWrite()
         }
     }
 

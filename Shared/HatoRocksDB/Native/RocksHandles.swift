@@ -96,6 +96,12 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_stats_dump_period_sec(handle, 0)
         rocksdb_options_set_stats_persist_period_sec(handle, 0)
     }
+
+    /// Instead of the database's own; it ends at the first record that is not whole.
+    func readLog(in folder: String) {
+        rocksdb_options_set_wal_dir(handle, folder)
+        rocksdb_options_set_wal_recovery_mode(handle, Int32(rocksdb_point_in_time_recovery))
+    }
 }
 
 /// A version of the database that stays readable until it is released.
@@ -230,6 +236,11 @@ struct WriteBatch: ~Copyable {
     /// What the store knows of itself.
     func putAboutStore(_ name: [UInt8], _ value: [UInt8]) {
         hato_batch_put(handle, about, name, name.count, value, value.count)
+    }
+
+    /// For the log only.
+    func noteInLog(_ bytes: Span<UInt8>) {
+        bytes.withUnsafeBytes { hato_batch_put_log_data(handle, $0.baseAddress, $0.count) }
     }
 
     func putCommit(_ version: UInt64, record: [UInt8]) {

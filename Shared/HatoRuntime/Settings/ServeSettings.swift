@@ -32,9 +32,15 @@ public enum ServeSettings {
             Setting(
                 "grace-seconds", .integer(0...3600), default: "10", shared: true,
                 help: "how long stopping may take to finish what was accepted"),
+            Setting(
+                preparedLog, .integer(0...(1 << 30)), default: String(4 << 20), shared: true,
+                help: "bytes of its log that a store writes ahead as zeros, so that a sync takes half as long; 0: none"),
             exitWithStandardInput,
         ] + wire + fromWhere
     }
+
+    /// The name of what a service opens its store with (`RocksDBOptions.preparedLogBytes`).
+    public static let preparedLog = "prepared-log-bytes"
 
     /// For whoever starts a service as a child and must not leave it behind, such as a test suite.
     public static let exitWithStandardInput = Setting(

@@ -4,6 +4,10 @@
 /// They are compiled in always: what is tested is what runs. As long as nothing was ordered, passing one costs a relaxed
 /// load. `Tests/Fault/README.md` says what each is for and what must hold after it.
 package enum Failpoint: String, CaseIterable, Sendable {
+    /// The log was torn by a crash, and what cutting it would leave has been looked at.
+    case openBeforeCut = "open.beforeCut"
+    /// It is cut; the store has not been opened.
+    case openAfterCut = "open.afterCut"
     /// RocksDB is open and has replayed its log; nothing else of the opening has been done.
     case openAfterRecovery = "open.afterRecovery"
 
@@ -34,6 +38,9 @@ package enum Failpoint: String, CaseIterable, Sendable {
     case indexInPage = "index.inPage"
     /// It is durable; the next one is not queued.
     case indexAfterPage = "index.afterPage"
+
+    /// Zeros are written ahead into the log and not synced. An error here is nobody's but theirs.
+    case logAfterZeros = "log.afterZeros"
 
     case changesBeforeForget = "changes.beforeForget"
     /// What is forgotten is marked, and still there.

@@ -67,6 +67,18 @@ package enum Files {
         try syncFolder(of: path)
     }
 
+    /// Gives the file another name, on the same disk. Not durable.
+    package static func link(_ path: String, to name: String) throws(StoreError) {
+        #if canImport(Darwin)
+            let code = Darwin.link(path, name)
+        #elseif canImport(Musl)
+            let code = Musl.link(path, name)
+        #else
+            let code = Glibc.link(path, name)
+        #endif
+        guard code == 0 else { throw failure("link to \(name)", path) }
+    }
+
     /// Makes names that were created, renamed or removed in the folder of `path` durable.
     package static func syncFolder(of path: String) throws(StoreError) {
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
@@ -126,6 +138,21 @@ package final class OpenFile: Sendable {
         }
     }
 
+    /// Reads until `buffer` is full or the file ends; tells how many bytes it read.
+    package func read(into buffer: inout [UInt8], at offset: Int) throws(StoreError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let count = buffer.withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress?.advanced(by: done), $0.count - done, off_t(offset + done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Files.failure("read", path) }
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
     package func write(_ bytes: Span<UInt8>, at offset: Int) throws(StoreError) {
         var done = 0
         while done < bytes.count {
@@ -140,6 +167,28 @@ package final class OpenFile: Sendable {
 
     package func sync() throws(StoreError) {
         guard fsync(descriptor) == 0 else { throw Files.failure("sync", path) }
+    }
+
+    /// Of what the operating system notes about the file, only what reading it takes: its size and where it lies.
+    package func syncData() throws(StoreError) {
+        #if canImport(Darwin)
+            try sync()
+        #else
+            guard fdatasync(descriptor) == 0 else { throw Files.failure("sync", path) }
+        #endif
+    }
+
+    /// Forgets what stands behind `size`; durable when it returns.
+    package func cut(to size: Int) throws(StoreError) {
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw Files.failure("cut", path) }
+        try sync()
+    }
+
+    /// How many names the file has.
+    package func linkCount() throws(StoreError) -> Int {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Files.failure("look at", path) }
+        return Int(status.st_nlink)
     }
 
     /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or

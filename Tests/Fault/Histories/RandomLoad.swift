@@ -159,7 +159,9 @@ private final class Worker {
     }
 
     func push(_ id: Int) async throws -> Bool {
-        let value: JSONValue = ["id": .number(Double(id)), "text": .string(String(repeating: "鳩", count: id % 40))]
+        // Now and then so much that the log is soon prepared.
+        let count = id % 10 == 0 ? 1_000 + id % 1_000 : id % 40
+        let value: JSONValue = ["id": .number(Double(id)), "text": .string(String(repeating: "鳩", count: count))]
         return try await ask(
             id, .push(RandomLoad.pushes, value), "messages.push",
             ["path": .string(RandomLoad.pushes.text), "value": value]

@@ -19,7 +19,10 @@ struct RunningAuth: RunningService {
         let keys = try start.administratorKeys()
         let folder = start.settings["data"]
         try DataFolder.make(folder)
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: AuthTarget.service)
+        var options = RocksDBOptions()
+        options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
+        let store = try RocksDBStore.open(
+            folder: RocksDBStore.folder(in: folder), of: AuthTarget.service, options: options)
         do {
             let service = try await AuthService.open(
                 configuration, store: store, administratorKeys: keys,

@@ -35,7 +35,10 @@ struct RunningMessages: RunningService {
         configuration.logsWholePaths = start.settings["slow-operation-paths"] == "whole"
         configuration.metricsText = start.metricsText
         configuration.keys = { authenticator.health }
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: MessagesTarget.service)
+        var options = RocksDBOptions()
+        options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
+        let store = try RocksDBStore.open(
+            folder: RocksDBStore.folder(in: folder), of: MessagesTarget.service, options: options)
         let service: MessagesServer
         do {
             service = try MessagesServer(

@@ -27,7 +27,10 @@ struct RunningNotifier: RunningService {
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: NotifierTarget.service) }
         try NotifierSettings.apply(start.settings, to: &configuration)
         try DataFolder.make(folder)
-        let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder), of: NotifierTarget.service)
+        var options = RocksDBOptions()
+        options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
+        let store = try RocksDBStore.open(
+            folder: RocksDBStore.folder(in: folder), of: NotifierTarget.service, options: options)
         do {
             start.show(storeOf: NotifierTarget.service) { store.statistics }
             let server = try await NotifierServer.start(configuration, store: store, logger: start.logger)

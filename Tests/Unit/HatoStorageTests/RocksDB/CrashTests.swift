@@ -74,6 +74,7 @@ struct CrashTests {
 
 private func writeUntilKilled(in folder: String, after microseconds: UInt32) async throws {
     let answers = open(folder + "/answered", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    let noise = [UInt8](repeating: 0x5A, count: 4_000)
     let store = try RocksDBStore.open(folder: folder + "/store", options: .small)
     let deadline = ContinuousClock.now + .microseconds(Int(microseconds))
     let killer = Thread {
@@ -98,6 +99,8 @@ private func writeUntilKilled(in folder: String, after microseconds: UInt32) asy
                         transaction.put("a/\(version)", "\(version)")
                         transaction.put("count", String(count + 1))
                         transaction.put("b/\(version)", "\(version)")
+                        // So much that the log is prepared, and that a write can be torn.
+                        transaction.put(bytes("noise"), noise)
                         if let prepared {
                             transaction.put("q/" + name, "")
                             transaction.take([prepared])

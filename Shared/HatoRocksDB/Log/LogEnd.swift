@@ -1,0 +1,186 @@
+import HatoStorage
+
+/// Where the whole records of a file of RocksDB's log end, when something follows them.
+///
+/// **What a crash leaves.** In a prepared log (see `LogPreparer`) a record that was not written to its end is followed by
+/// zeros instead of the end of the file; and where the machine died, any sectors of what was not synced may be zeros,
+/// also those of one record but not of the next. Nothing of it was answered: whatever stands behind the first hole goes,
+/// so that what is left is a prefix of whole commits, however many records the group had that was about to be synced.
+/// RocksDB itself would refuse the log, or pass over the hole.
+///
+/// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them is all
+/// zeros, or all is zeros from some place within it up to the file's end. A record that would be whole with another
+/// length, or with one bit flipped, was written to its end and is damaged, whatever zeros it holds. That, and any other
+/// record that is not as it was written, is left for RocksDB to refuse. What still looks torn and is not (a sector that
+/// was on disk became zeros) is found by what had been synced before later records were written (`LogMark`), and by who
+/// opens the store: see `TornLog`.
+///
+/// A log is blocks of 32 KiB. A record is one or more parts, none across the end of a block: checksum of the rest
+/// (4 bytes), length (2), whether it is all of a record, its first, a middle or its last part (1: 1...4), and the bytes. The
+/// checksum covers the kind and the bytes. In a block whose rest is too small for a part's head it stays empty.
+struct LogEnd: Hashable {
+    /// Behind the last whole record.
+    var offset: Int
+    /// Whether something follows beside zeros.
+    var isTorn: Bool
+    /// What follows says that commits up to here had been synced before it; 0 when it does not say.
+    var synced: UInt64 = 0
+
+    static let blockBytes = 32 << 10
+    static let headBytes = 7
+    private static let sectorBytes = 512
+
+    /// Nil when the log ends with its file, and when it is damaged.
+    static func find(in path: String) throws(StoreError) -> LogEnd? {
+        var reader = try Reader(path)
+        guard let flaw = try reader.firstFlaw(checkingAll: false) else { return nil }
+        if try reader.isZero(from: flaw.record) { return LogEnd(offset: flaw.record, isTorn: false) }
+        guard flaw.mayBeTorn else { return nil }
+        if !flaw.hasZeroSector {
+            guard try reader.isZero(from: flaw.end - 1) else { return nil }
+        }
+        // What was taken for whole above must be whole.
+        guard try reader.firstFlaw(checkingAll: true)?.place == flaw.place else { return nil }
+        return LogEnd(offset: flaw.record, isTorn: true, synced: try reader.newestMark(behind: flaw.place))
+    }
+
+    /// Whether every record is as it was written, and nothing but zeros follows.
+    static func isWhole(_ path: String) throws(StoreError) -> Bool {
+        var reader = try Reader(path)
+        guard let flaw = try reader.firstFlaw(checkingAll: true) else { return true }
+        return try reader.isZero(from: flaw.record)
+    }
+
+    /// Whether there is no record, not even a part of one.
+    static func isEmpty(_ path: String) throws(StoreError) -> Bool {
+        var reader = try Reader(path)
+        return try reader.isZero(from: 0)
+    }
+
+    /// Makes an end of what RocksDB has copied of its newest log in `folder` while it was written: that may hold a record
+    /// that was just being written, and later ones without it.
+    static func cutCopy(in folder: String) throws(StoreError) {
+        guard let newest = LogFiles.numbers(in: folder).last else { return }
+        let path = LogFiles.path(newest, in: folder)
+        var reader = try Reader(path)
+        guard let flaw = try reader.firstFlaw(checkingAll: true) else { return }
+        let file = try OpenFile(path, access: .write)
+        // The others are links to the files of the store.
+        guard try file.linkCount() == 1 else { return }
+        try file.cut(to: flaw.record)
+    }
+
+    /// The first place where there is no whole record.
+    private struct Flaw {
+        /// Where the part begins that is not whole.
+        var place: Int
+        /// Where the record begins.
+        var record: Int
+        /// Where the part ends that is not whole; its head, when that does not say.
+        var end: Int
+        var hasZeroSector: Bool
+        /// Not where a part was written to its end.
+        var mayBeTorn: Bool
+    }
+
+    private struct Reader {
+        private let file: OpenFile
+        private var block = [UInt8](repeating: 0, count: blockBytes)
+        private var count = 0
+        private var start = 0
+
+        init(_ path: String) throws(StoreError) { file = try OpenFile(path, access: .read) }
+
+        /// - Parameter checkingAll: compares every checksum, not only those of parts that look torn.
+        mutating func firstFlaw(checkingAll: Bool) throws(StoreError) -> Flaw? {
+            var record: Int?
+            start = 0
+            while true {
+                count = try file.read(into: &block, at: start)
+                var place = 0
+                while count - place >= headBytes {
+                    let end = place + headBytes + Int(block[place + 4]) + Int(block[place + 5]) << 8
+                    let kind = block[place + 6]
+                    let isEmpty = kind == 0 && end == place + headBytes
+                    // RocksDB takes what the file's end has cut for the end of the log, and so do we.
+                    if end > count, count < blockBytes, !isEmpty { return nil }
+                    let isPart = (1...4).contains(kind) && end <= count
+                    let isInPlace = (record == nil) == (kind == 1 || kind == 2)
+                    let isWhole = isPart && isWhole(place..<end, checkingAll: checkingAll || !isInPlace)
+                    guard isWhole, isInPlace else {
+                        // Of what a head that makes no sense is the head, nobody knows: only it itself may be torn.
+                        let extent = place..<(isPart ? end : place + headBytes)
+                        return Flaw(
+                            place: start + place, record: record ?? start + place, end: start + extent.upperBound,
+                            hasZeroSector: hasZeroSector(extent),
+                            mayBeTorn: !isWhole && !wasWritten(place..<min(end, count)))
+                    }
+                    record = kind == 1 || kind == 4 ? nil : record ?? start + place
+                    place = end
+                }
+                if count < blockBytes { return nil }
+                start += blockBytes
+            }
+        }
+
+        private func isWhole(_ part: Range<Int>, checkingAll: Bool) -> Bool {
+            guard checkingAll || block[part.upperBound - 1] == 0 || hasZeroSector(part) else { return true }
+            return checksum(of: part) == CRC32C.masked(of: block[part.lowerBound + 6..<part.upperBound])
+        }
+
+        /// Whether it was whole before a bit of it was flipped: of its length, which the checksum does not cover, or of
+        /// what it does cover, or of the checksum.
+        private func wasWritten(_ part: Range<Int>) -> Bool {
+            let sum = checksum(of: part)
+            return CRC32C.isMasked(sum, ofStartOf: block[part.lowerBound + 6..<count])
+                || CRC32C.isMasked(sum, ofOneBitOff: block[part.lowerBound + 6..<part.upperBound])
+        }
+
+        private func checksum(of part: Range<Int>) -> UInt32 {
+            (0..<4).reduce(0) { $0 | UInt32(block[part.lowerBound + $1]) << (8 * $1) }
+        }
+
+        /// Whether a sector holds nothing from where the part begins in it; where the part ends in it, the next one would
+        /// follow.
+        private func hasZeroSector(_ part: Range<Int>) -> Bool {
+            stride(from: part.lowerBound / sectorBytes * sectorBytes, to: part.upperBound, by: sectorBytes).contains {
+                block[max($0, part.lowerBound)..<min($0 + sectorBytes, count)].allSatisfy { $0 == 0 }
+            }
+        }
+
+        /// What the whole records behind `place` say; the first may begin anywhere.
+        mutating func newestMark(behind place: Int) throws(StoreError) -> UInt64 {
+            var newest: UInt64 = 0
+            start = place / blockBytes * blockBytes
+            var place = place - start + 1
+            while true {
+                count = try file.read(into: &block, at: start)
+                while count - place >= headBytes {
+                    let end = place + headBytes + Int(block[place + 4]) + Int(block[place + 5]) << 8
+                    let kind = block[place + 6]
+                    guard (1...4).contains(kind), end <= count, isWhole(place..<end, checkingAll: true) else {
+                        place += 1
+                        continue
+                    }
+                    if kind == 1 || kind == 4 {
+                        newest = max(newest, LogMark.synced(atEndOf: block[place + headBytes..<end]) ?? 0)
+                    }
+                    place = end
+                }
+                if count < blockBytes { return newest }
+                start += blockBytes
+                place = 0
+            }
+        }
+
+        mutating func isZero(from offset: Int) throws(StoreError) -> Bool {
+            var place = offset
+            while true {
+                let count = try file.read(into: &block, at: place)
+                if count == 0 { return true }
+                if block[..<count].contains(where: { $0 != 0 }) { return false }
+                place += count
+            }
+        }
+    }
+}
