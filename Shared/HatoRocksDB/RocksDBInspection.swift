@@ -26,7 +26,7 @@ public final class RocksDBInspection: StoreInspection {
         lock = try OpenFile(folder + "/lock", access: .read)
         guard try lock.lock() else { throw .locked("\(folder) is open in another process") }
         let memory = RocksDBMemory(blockCacheBytes: 32 << 20, memtableBytes: RocksDBMemory.memtableBytes)
-        database = try RocksDatabase(folder: folder + "/rocksdb", memory: memory, isReadOnly: true)
+        database = try RocksDatabase(folder: folder + "/rocksdb", memory: memory, for: .reading)
         guard try PreparedFiles.waiting(in: folder + "/prepared", for: database).isEmpty else {
             // Without them their commit would look like damage.
             throw .io(
@@ -66,9 +66,9 @@ public final class RocksDBInspection: StoreInspection {
         return commits
     }
 
-    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] {
+    public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] {
         try database.whileOpen { () throws(StoreError) in
-            try database.damagedTables { () throws(StoreError) in step() }
+            try database.damagedTables { rows throws(StoreError) in step(rows) }
         }
     }
 

@@ -116,7 +116,7 @@ public final class RocksDBStore: Store {
     private static func look(
         at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64
     ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
-        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, isReadOnly: true)
+        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, for: .reading)
         defer { database.close() }
         return (try database.newestCommit() ?? 0, try database.missingCommits(after: answered))
     }

@@ -40,9 +40,8 @@ final class RocksDatabase: @unchecked Sendable {
 
     /// - Parameters:
     ///   - memtableShare: the part of the memory's memtables that is this database's.
-    ///   - isReadOnly: for a database that is only looked at; its folder stays as it is.
     init(
-        folder: String, memory: RocksDBMemory, memtableShare: Double = 1, isReadOnly: Bool = false
+        folder: String, memory: RocksDBMemory, memtableShare: Double = 1, for purpose: Purpose = .serving
     ) throws(StoreError) {
         let bytes = Int(Double(memory.memtableBytes) * memtableShare)
         let database = NativeOptions()
@@ -52,18 +51,17 @@ final class RocksDatabase: @unchecked Sendable {
         database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
         rowOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 2, writeBuffersMax: 3)
         commitOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 4, writeBuffersMax: 2)
-        if isReadOnly {
-            // It may be there to be checked; see `damagedTables`.
-            database.stepOverEveryVersion()
-            rowOptions.stepOverEveryVersion()
-            commitOptions.stepOverEveryVersion()
+        if purpose == .settling {
+            database.compactNothing()
+            rowOptions.compactNothing()
+            commitOptions.compactNothing()
         }
         let options: [OpaquePointer?] = [database.handle, rowOptions.handle, commitOptions.handle]
         var handles: [OpaquePointer?] = [nil, nil, nil]
         // A static string ends in a zero and never goes away.
         let names = Self.families.map { Optional(UnsafeRawPointer($0.utf8Start).assumingMemoryBound(to: CChar.self)) }
         let opened = try checked("open the database", folder) { error in
-            isReadOnly
+            purpose == .reading
                 ? rocksdb_open_for_read_only_column_families(
                     database.handle, folder, Int32(names.count), names, options, &handles, 0, error)
                 : rocksdb_open_column_families(
@@ -106,6 +104,14 @@ final class RocksDatabase: @unchecked Sendable {
         guard gate.enter() else { throw StoreError.closed(cause: nil) }
         defer { gate.leave() }
         try scan(range, by: options, reverse: reverse, visit)
+    }
+
+    enum Purpose {
+        case serving
+        /// Of a copy: what is in its log is put into tables, which then stay as they are.
+        case settling
+        /// The folder stays as it is.
+        case reading
     }
 
     // MARK: Writing (the writer's two threads, as `RocksWriter` says)
