@@ -53,6 +53,7 @@ public final class RocksDBStore: Store {
         if isUnopenedCopy { try folder.noteOpeningCopy() }
         // Opening writes the log's commits into tables. Until this is another history, they are to be missed again.
         if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
+        if !folder.isNew { try folder.checkRoom() }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare)
         try Failpoint.openAfterRecovery.passOrFail()
