@@ -89,8 +89,9 @@ let package = Package(
         room("HatoStorage", in: "Shared"),
         .systemLibrary(
             name: "CRocksDB", path: "Shared/CRocksDB", pkgConfig: "rocksdb", providers: [.apt(["librocksdb-dev"])]),
+        .target(name: "CRocksDBTables", dependencies: ["CRocksDB"], path: "Shared/CRocksDBTables"),
         .systemLibrary(name: "CZlib", path: "Shared/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        room("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB", crypto]),
+        room("HatoRocksDB", in: "Shared", ["HatoStorage", "CRocksDB", "CRocksDBTables", crypto]),
         room("HatoIdentity", in: "Shared", ["HatoModel", crypto]),
         room(
             "HatoRuntime", in: "Shared",
@@ -172,5 +173,6 @@ let package = Package(
         suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
         suite("Tidy", ["HatoModel"]),
     ],
-    swiftLanguageModes: [.v6]
+    swiftLanguageModes: [.v6],
+    cxxLanguageStandard: .cxx20
 )

@@ -85,9 +85,9 @@ public final class RocksDBInspection: StoreInspection {
         return commits
     }
 
-    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] {
+    public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] {
         try database.whileOpen { () throws(StoreError) in
-            try database.damagedTables { () throws(StoreError) in step() }
+            try database.damagedTables { rows throws(StoreError) in step(rows) }
         }
     }
 

@@ -54,6 +54,7 @@ public final class RocksDBStore: Store {
         if isUnopenedCopy { try folder.noteOpeningCopy() }
         // Opening writes the log's commits into tables. Until this is another history, they are to be missed again.
         if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
+        if !folder.isNew { try folder.checkRoom() }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare,
             for: .writing(preparedLogBytes: options.preparedLogBytes))
@@ -295,7 +296,7 @@ public final class RocksDBStore: Store {
             try StoreFolder.writeBackup(to: folder) { path throws(StoreError) in
                 try Failpoint.backupBeforeCopy.passOrFail()
                 try copyDatabase(to: path)
-                let version = try Self.settle(path)
+                let version = try settleSound(path)
                 try Failpoint.backupAfterCopy.passOrFail()
                 if version < durable { throw .lostCommits(answered: durable, found: version) }
                 return version
@@ -316,17 +317,6 @@ public final class RocksDBStore: Store {
 
     /// Where in `copying` the next copy may be made.
     func newCopy() -> String { "\(copying)/\(lastCopy.wrappingAdd(1, ordering: .relaxed).newValue)" }
-
-    /// Makes one state of the copy in `folder` and tells its version. What others write while RocksDB copies stands in
-    /// logs, and how far they go is known only to who reads them. Opening the copy once puts all of it into tables,
-    /// without holding up the writer; no log with anything in it is left.
-    private static func settle(_ folder: String) throws(StoreError) -> UInt64 {
-        try LogEnd.cutCopy(in: folder)
-        let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 32 << 20)
-        let copy = try RocksDatabase(folder: folder, memory: memory)
-        defer { copy.close() }
-        return try copy.newestCommit() ?? 0
-    }
 
     public var statistics: [String: Double] {
         var figures = writer.statistics

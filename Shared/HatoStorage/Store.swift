@@ -72,7 +72,8 @@ public protocol Store: AnyObject, Sendable {
 
     /// Writes a copy that can be opened as a store of its own, in a folder that does not exist yet. The copy holds
     /// every commit that was durable when this was called, perhaps later ones, and opens with an epoch of its own.
-    /// Returns the version of the copy.
+    /// Returns the version of the copy. Throws `.corrupted`, which names the file, when a file of the store is damaged:
+    /// a backup of it would be no better.
     @discardableResult
     func backup(to folder: String) throws(StoreError) -> UInt64
 
@@ -80,8 +81,8 @@ public protocol Store: AnyObject, Sendable {
     /// rewritten, and compares it with its checksums. Returns what is not as it was written; the text names the file.
     /// Blocks as long as that takes, holds up no write, and leaves caches as they are. Throws what keeps it from reading on.
     ///
-    /// - Parameter step: is called for every row that is met, on the calling thread.
-    func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError]
+    /// - Parameter step: is called after every file, with how many rows it holds, on the calling thread.
+    func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError]
 
     /// Figures for metrics and `stats`: sizes and counts by name, e.g. `rocksdb.memtable_bytes`.
     var statistics: [String: Double] { get }
@@ -106,7 +107,7 @@ public protocol StoreWrite: AnyObject, Sendable {
 
 extension Store {
     /// Without files there is no damage.
-    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] { [] }
+    public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] { [] }
 
     /// The same with closures: `body` writes, `completion` is told what it returned.
     public func submit<Outcome: Sendable>(

@@ -10,7 +10,7 @@ public protocol StoreInspection: StoreReading {
     var oldestCommit: UInt64? { get }
 
     /// As `Store.findDamage`.
-    func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError]
+    func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError]
 
     /// As `Store.commits`.
     func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit]
@@ -31,7 +31,9 @@ public struct OpenStoreInspection: StoreInspection {
     public var problems: [StoreError] { [] }
     public var oldestCommit: UInt64? { store.keptCommits.oldest }
 
-    public func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] { try store.findDamage(step) }
+    public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] {
+        try store.findDamage(step)
+    }
 
     public func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
         try store.commits(after: version, limit: limit)

@@ -9,6 +9,11 @@ import Testing
 struct BackgroundKillTests {
     @Test(arguments: ["changes.beforeForget", "changes.afterMark", "changes.afterForget"])
     func forgettingChangesLosesNothingElse(failpoint: String) async throws {
+        for _ in 0..<FaultSettings.kills { try await forget(failpoint) }
+        print("\(FaultSettings.kills) kills at \(failpoint); losses: 0")
+    }
+
+    private func forget(_ failpoint: String) async throws {
         try await LoneMessages.run(["--upkeep-seconds", "1", "--change-bytes-max", "2000"]) { messages in
             try await messages.start(failpoints: "\(failpoint)=kill")
             var answered = try await push(messages, until: { await $0.diedAtFailpoint() })
@@ -58,6 +63,11 @@ struct BackgroundKillTests {
 
     @Test(arguments: ["backup.beforeCopy", "backup.afterCopy", "backup.beforeRename", "backup.afterRename"])
     func aBackupIsThereWholeOrNotAtAll(failpoint: String) async throws {
+        for _ in 0..<FaultSettings.kills { try await backUp(failpoint) }
+        print("\(FaultSettings.kills) kills at \(failpoint); losses: 0")
+    }
+
+    private func backUp(_ failpoint: String) async throws {
         let backups = FileManager.default.temporaryDirectory.appendingPathComponent("hato-backup-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: backups) }
         try await LoneMessages.run(["--backup-dir", backups.path]) { messages in

@@ -45,18 +45,21 @@ struct DamagedFilesTests {
     @Test func aFlippedBitInATableIsNeverServed() async throws {
         print("flipped bit test: HATO_FAULT_SEED=\(FaultSettings.seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
         var random = SeededRandom(seed: UInt64(FaultSettings.seed))
-        for _ in 0..<FaultSettings.kills { try await flipBit(using: &random) }
+        var refused = 0
+        for _ in 0..<FaultSettings.kills { refused += try await flipBit(using: &random) }
+        print("\(FaultSettings.kills) stores with flipped bits; \(Self.count) reads each: \(refused) refused, 0 wrong")
     }
 
-    private func flipBit(using random: inout SeededRandom) async throws {
+    /// Returns how many reads were refused.
+    private func flipBit(using random: inout SeededRandom) async throws -> Int {
         let eighth = Int.random(in: 1...7, using: &random)
+        var refused = 0
         try await LoneMessages.run { messages in
             try await write(messages, isInTables: true)
             for table in try files(messages, "sst") {
-                var bytes = try Data(contentsOf: table)
-                if bytes.count < 100_000 { continue }
-                bytes[bytes.count * eighth / 8] ^= 0x04
-                try bytes.write(to: table)
+                let count = try Data(contentsOf: table).count
+                if count < 100_000 { continue }
+                try flipBit(of: table, at: count * eighth / 8)
             }
             let (code, result) = try await messages.verify()
             #expect(code == 1)
@@ -65,7 +68,6 @@ struct DamagedFilesTests {
 
             try await messages.start()
             let client = messages.client()
-            var refused = 0
             for number in 0..<Self.count {
                 do {
                     let found = try await client.call(
@@ -82,6 +84,107 @@ struct DamagedFilesTests {
             #expect((online["findingCount"]?.number ?? 0) > 0)
             await client.close()
         }
+        return refused
+    }
+
+    private func flipBit(of file: URL, at place: Int) throws {
+        var bytes = try Data(contentsOf: file)
+        bytes[place] ^= 0x04
+        try bytes.write(to: file)
+    }
+
+    /// RocksDB does without a filter that is damaged: it hides no row. Found it is, since the disk is not to be trusted.
+    @Test func aFlippedBitInAFilterIsFoundAndHidesNothing() async throws {
+        try await withBackups { messages, backups in
+            try await write(messages, isInTables: true)
+            // Those of rows, and those of changes.
+            let tables = try files(messages, "sst").filter { try Data(contentsOf: $0).count > 100_000 }
+            for table in tables {
+                try flipBit(of: table, at: try #require(Self.filter(Data(contentsOf: table))) + 20)
+            }
+            let (code, result) = try await messages.verify()
+            #expect(code == 1)
+            let findings = result["findings"]?.array ?? []
+            #expect(findings.count == tables.count, "\(result.encodedText)")
+            for table in tables {
+                let named = findings.filter { $0["problem"]?.string?.contains(table.lastPathComponent) == true }
+                #expect(named.count == 1 && named[0]["kind"] == "storage", "\(result.encodedText)")
+            }
+
+            try await messages.start()
+            let client = messages.client()
+            for number in 0..<Self.count {
+                let found = try await client.call(method: "messages.get", params: ["path": .string("/n/\(number)")])
+                #expect(found["value"] == Self.noise(number))
+            }
+            let online = try await client.call(method: "messages.verify")
+            #expect(online["findingCount"] == .number(Double(tables.count)))
+            try await expectNoBackup(client, of: tables, in: backups)
+            await client.close()
+        }
+    }
+
+    /// Where the filter begins, as a table says behind its name: seven bits a byte, the lowest first.
+    private static func filter(_ table: Data) -> Int? {
+        let name = Data("fullfilter.rocksdb.BuiltinBloomFilter".utf8)
+        guard let place = table.range(of: name)?.upperBound else { return nil }
+        var (number, shift) = (0, 0)
+        for byte in table[place...].prefix(5) {
+            number |= Int(byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80 { return number }
+        }
+        return nil
+    }
+
+    @Test func aDamagedStoreIsNotBackedUpAndADamagedBackupIsNotRestored() async throws {
+        try await withBackups { messages, backups in
+            try await write(messages, isInTables: true)
+            try await messages.start()
+            let client = messages.client()
+            _ = try await client.call(method: "messages.backup", params: ["name": "sound"])
+            let table = try largest(messages, "sst")
+            try flipBit(of: table, at: 5_000)
+            try await expectNoBackup(client, of: [table], in: backups)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: backups) == ["sound"])
+            await client.close()
+            await messages.program.stop()
+            // On one disk they may be the same file.
+            try flipBit(of: table, at: 5_000)
+
+            let (sound, restored) = ("\(backups)/sound", messages.folder + "/restored")
+            for file in try FileManager.default.contentsOfDirectory(atPath: sound + "/rocksdb") {
+                let url = URL(fileURLWithPath: "\(sound)/rocksdb/\(file)")
+                let bytes = try Data(contentsOf: url)
+                if bytes.isEmpty { continue }
+                try flipBit(of: url, at: bytes.count / 2)
+                let ended = try await messages.program.run(["restore", sound, "--data", restored])
+                #expect(ended.code == 74 && ended.log.contains("nothing was restored"), "\(ended.log)")
+                #expect(ended.log.contains(url.path), "\(ended.log)")
+                #expect(!FileManager.default.fileExists(atPath: restored))
+                try bytes.write(to: url)
+            }
+            let ended = try await messages.program.run(["restore", sound, "--data", restored])
+            #expect(ended.code == 0, "\(ended.log)")
+            let checked = try await messages.program.run(["verify", "--data", restored, "--json"])
+            #expect(checked.code == 0, "\(checked.log)")
+        }
+    }
+
+    private func withBackups(_ body: (LoneMessages, _ backups: String) async throws -> Void) async throws {
+        let backups = FileManager.default.temporaryDirectory.appendingPathComponent("hato-backup-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: backups) }
+        try await LoneMessages.run(["--backup-dir", backups.path]) { try await body($0, backups.path) }
+    }
+
+    private func expectNoBackup(_ client: RPCClient, of tables: [URL], in backups: String) async throws {
+        let error = await #expect(throws: RPCError.self) {
+            try await client.call(method: "messages.backup", params: ["name": "damaged"])
+        }
+        #expect(error?.code == .failedPrecondition && error?.reason == "store_damaged")
+        let text = error?.message ?? ""
+        #expect(tables.contains { text.contains($0.path) }, "\(text)")
+        #expect(!FileManager.default.fileExists(atPath: backups + "/damaged"))
     }
 
     /// The smallest tables hold what the store knows of itself: without it the service does not start.

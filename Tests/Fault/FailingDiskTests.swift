@@ -20,26 +20,24 @@ struct FailingDiskTests {
             let history = RecordedHistory()
             let witness = Witness(history)
             // The first commit makes the database: no load meets that.
-            let count = Int.random(in: 2...passingsMax, using: &random)
-            try await messages.start(failpoints: "\(failpoint)=error@\(count)")
-            let watching = try await witness.attend(messages.client())
-            try await RandomLoad(history: history, seed: random.next()).run { messages.client() }
-            #expect(await messages.program.exitCode() == 74)
-            try await watching.value
-            #expect(messages.log.contains("the store has failed"))
-            #expect(messages.log.contains("failpoint \(failpoint): Input/output error"))
-
             try await messages.start()
-            let client = messages.client()
-            let again = try await witness.attend(messages.client())
-            let last = try await RandomLoad(history: history, seed: 0).pushOnce(client)
-            let feed = try await FailpointKillTests.feed(client, through: last)
-            try await witness.hasSeen(last)
-            let summary = try HistoryCheck(failpoint, history, feed: feed).run()
-            #expect(summary.losses == 0)
-            await client.close()
             await messages.program.stop()
-            try await again.value
+            for _ in 0..<FaultSettings.kills {
+                let logged = messages.log.count
+                let count = Int.random(in: 1...passingsMax, using: &random)
+                try await messages.start(failpoints: "\(failpoint)=error@\(count)")
+                let watching = try await witness.attend(messages.client())
+                try await RandomLoad(history: history, seed: random.next()).run { messages.client() }
+                #expect(await messages.program.exitCode() == 74)
+                try await watching.value
+                let log = messages.log.dropFirst(logged)
+                #expect(log.contains("the store has failed"))
+                #expect(log.contains("failpoint \(failpoint): Input/output error"))
+            }
+            try await messages.start()
+            let summary = try await FailpointKillTests.check(failpoint, messages, history, witness)
+            #expect(summary.losses == 0)
+            print("\(FaultSettings.kills) errors at \(failpoint); \(summary.text)")
         }
     }
 

@@ -37,22 +37,18 @@ struct FailpointKillTests {
                     try await watching.value
                     kills += 1
                     if kills % 3 == 0 { try await dieInRecovery(messages, &kills) }
-                    let (code, result) = try await verify(messages, after: name)
+                    let (code, result) = try await Self.verify(messages, after: name)
                     #expect(code == 0, "\(name): \(result.encodedText)")
                 }
             }
             try await messages.start()
-            let summary = try await check(messages, history, witness)
-            print(
-                "\(kills) kills; \(summary.operations) operations in one history: \(summary.written) writes answered, "
-                    + "\(summary.unanswered) without an answer (\(summary.unansweredDone) of them done), "
-                    + "\(summary.reads) reads, \(summary.mismatches) refused on condition; "
-                    + "\(summary.seen) commits and \(summary.states) states seen by others; losses: \(summary.losses)")
+            let summary = try await Self.check("failpoints", messages, history, witness)
+            print("\(kills) kills; \(summary.text)")
         }
     }
 
     /// A service that died near a large write may have left it to the next start to put its rows in their place.
-    private func verify(_ messages: LoneMessages, after name: String) async throws -> (Int32, JSONValue) {
+    static func verify(_ messages: LoneMessages, after name: String = "") async throws -> (Int32, JSONValue) {
         let first = try await messages.program.run(["verify", "--data", messages.data, "--json"])
         if name.hasSuffix("Take") {
             #expect(first.log.contains("rows of a commit wait"), "\(name): \(first.code) \(first.log)")
@@ -72,15 +68,16 @@ struct FailpointKillTests {
         kills += 1
     }
 
-    private func check(
-        _ messages: LoneMessages, _ history: RecordedHistory, _ witness: Witness
+    /// Of a service that has started again.
+    static func check(
+        _ name: String, _ messages: LoneMessages, _ history: RecordedHistory, _ witness: Witness
     ) async throws -> HistoryCheck.Summary {
         let client = messages.client()
         let watching = try await witness.attend(messages.client())
         let last = try await RandomLoad(history: history, seed: 0).pushOnce(client)
-        let feed = try await Self.feed(client, through: last)
+        let feed = try await feed(client, through: last)
         try await witness.hasSeen(last)
-        let summary = try HistoryCheck("failpoints", history, feed: feed).run()
+        let summary = try HistoryCheck(name, history, feed: feed).run()
         // The tree is what the feed leads to.
         let replay = Replay(feed)
         for path in Set(feed.flatMap(\.changes.keys)) {

@@ -68,6 +68,12 @@ extension RPCError {
         .unavailable(reason: "backup_failed", "The backup could not be written: \(why)")
     }
 
+    /// A file of the store is not as it was written: the service goes on as long as it can, but what it holds is not to
+    /// take the place of a sound backup.
+    public static func storeDamaged(_ why: String) -> RPCError {
+        .failedPrecondition(reason: "store_damaged", "No backup was made: \(why)")
+    }
+
     public static func backupExists(_ name: BackupName) -> RPCError {
         .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
     }

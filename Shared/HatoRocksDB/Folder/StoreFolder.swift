@@ -12,6 +12,7 @@ import Synchronization
 /// - `rocksdb/`: the database.
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
 /// - `copying/`: the database as links while a backup is taken or its tables are checked.
+/// - `room`: there for a moment of every start; see `checkRoom`.
 final class StoreFolder: Sendable {
     static let format = 2
 
@@ -86,6 +87,14 @@ final class StoreFolder: Sendable {
     func raiseFormat() throws(StoreError) {
         let file = path + "/format"
         if try Self.checkFormat(file) < Self.format { try Self.writeFormat(in: path) }
+    }
+
+    /// Throws when the disk is full. Opening writes the rows of the log to tables, and RocksDB where it is built with
+    /// assertions (Debian's) aborts the process, without a word on the disk, when a file that it began does not fit.
+    func checkRoom() throws(StoreError) {
+        let file = path + "/room"
+        defer { for name in [file, file + ".new"] { try? Files.remove(name) } }
+        try Files.write([UInt8](repeating: 0, count: 1 << 20), to: file)
     }
 
     /// The highest version that may have been answered; 0 for a new store.

@@ -3,6 +3,8 @@ extension RocksDatabase {
     enum Purpose {
         /// - Parameter preparedLogBytes: see `RocksDBOptions`.
         case writing(preparedLogBytes: Int)
+        /// Of a copy: what is in its log is put into tables, which then stay as they are.
+        case settling
         /// It is only looked at; its folder stays as it is.
         ///
         /// - Parameter log: the folder of another log that is read instead of its own, up to the first record that is not

@@ -1,64 +1,72 @@
 import CRocksDB
+import CRocksDBTables
 import HatoStorage
 
 extension RocksDatabase {
-    /// RocksDB slows writes down from 20 tables of the first level on.
-    private static let freshTablesMax = 16
-
-    /// Whether RocksDB would begin at once to write out the newest rows. Asked for it without waiting for the end, it still
-    /// waits for the beginning as long as one more table would slow writes down, until a compaction has ended; and the
-    /// C interface has no word for `allow_write_stall`.
-    var mayRotateRows: Bool {
-        property("rocksdb.num-immutable-mem-table", of: rows) == 0
-            && property("rocksdb.is-write-stopped", of: rows) == 0
-            && property("rocksdb.actual-delayed-write-rate", of: rows) == 0 && freshTables < Self.freshTablesMax
-    }
-
-    /// Tables of the first level.
-    private var freshTables: Int {
-        guard let text = rocksdb_property_value_cf(handle, rows, "rocksdb.num-files-at-level0") else { return 0 }
-        defer { rocksdb_free(text) }
-        return Int(String(cString: text)) ?? 0
-    }
-
-    /// Reads every table to its end and returns what is not as it was written; the text names the file, as a rule: not
-    /// always where a table is described. Of each family the first: a walk ends at what it cannot read.
+    /// Reads every table to its end and returns what is not as it was written; the text names the file.
     ///
-    /// RocksDB compares every block that it reads with its checksum. A walk that ignores range tombstones comes through
-    /// every block of rows in every table, also where all of it is covered by newer rows or deleted, since it is the walk
-    /// that finds that out, row by row; seeking past the versions of one row is switched off in databases that are open
-    /// for reading. Opening a table reads what describes it: its footer, its list of blocks, its properties, its range
-    /// tombstones.
+    /// RocksDB keeps a checksum with every block of a table and compares it when it reads one. No read comes to all of
+    /// them: not to those whose rows are covered by newer ones or deleted, which only a compaction meets, and the store
+    /// ends there; and of a filter that is damaged RocksDB says nothing: it looks into the rows themselves instead, so
+    /// that no row is missed, and the next compaction writes a new filter without having read the old one. So the tables
+    /// are read block by block here. Some bytes that fill up the footer of a table mean nothing, and have no checksum.
     ///
-    /// What it does not come to is the Bloom filter of a table. RocksDB compares it, too, where it uses it, and goes on
-    /// without when it is damaged: then it looks into the table itself. The next compaction writes another one without
-    /// having read it. Some bytes that fill up the footer mean nothing.
-    ///
-    /// - Parameter step: is called at every row that is not deleted; what it throws ends the check.
-    func damagedTables(_ step: () throws(StoreError) -> Void) throws(StoreError) -> [StoreError] {
+    /// - Parameter step: is called after every table, with what it holds: its rows, tombstones included. What it throws
+    ///   ends the check.
+    func damagedTables(_ step: (_ rows: Int) throws(StoreError) -> Void) throws(StoreError) -> [StoreError] {
         var damage: [StoreError] = []
-        for family in [about, rows, commits] {
-            do throws(StoreError) {
-                try readTables(of: family, step)
-            } catch .corrupted(let text) {
-                damage.append(.corrupted(text))
-            }
-        }
+        for path in tables() { try step(try Self.check(path, &damage)) }
         return damage
     }
 
-    private func readTables(
-        of family: OpaquePointer, _ step: () throws(StoreError) -> Void
-    ) throws(StoreError) {
-        let options = NativeReadOptions(snapshot: nil)
-        options.leaveCache()
-        options.ignoreRangeTombstones()
-        let iterator = NativeIterator(handle, options, family)
-        iterator.seekToFirst()
-        while iterator.isAtRow {
-            try step()
-            iterator.next()
+    /// As `damagedTables`, of a copy that nobody has open and nobody writes to.
+    static func damagedTables(
+        ofCopy folder: String, _ step: (_ rows: Int) throws(StoreError) -> Void
+    ) throws(StoreError) -> [StoreError] {
+        let copy: RocksDatabase
+        do throws(StoreError) {
+            let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 1 << 20)
+            copy = try RocksDatabase(folder: folder, memory: memory, for: .reading())
+        } catch .corrupted(let text) {
+            // Tables are opened with it, and are not always named then.
+            var damage: [StoreError] = []
+            for name in try Files.names(in: folder).sorted() where name.hasSuffix(".sst") {
+                try step(try check("\(folder)/\(name)", &damage))
+            }
+            return damage.isEmpty ? [.corrupted(text)] : damage
         }
-        try iterator.checkEnd(in: folder)
+        defer { copy.close() }
+        return try copy.damagedTables(step)
+    }
+
+    private static func check(_ path: String, _ damage: inout [StoreError]) throws(StoreError) -> Int {
+        do throws(StoreError) {
+            let rows = try checked("check the blocks", path) { hato_check_table(path, $0) }
+            return Int(clamping: rows)
+        } catch .corrupted(let text) {
+            damage.append(.corrupted(text))
+            return 0
+        }
+    }
+
+    /// The files of the tables that it consists of.
+    private func tables() -> [String] {
+        guard let files = rocksdb_livefiles(handle) else { return [] }
+        defer { rocksdb_livefiles_destroy(files) }
+        // Their names begin with a slash.
+        return (0..<rocksdb_livefiles_count(files)).compactMap { index in
+            rocksdb_livefiles_name(files, index).map { folder + String(cString: $0) }
+        }
+    }
+}
+
+extension StoreError {
+    /// What is said of the files in `folder`, said of those in `other`.
+    func naming(_ other: String, insteadOf folder: String) -> StoreError {
+        switch self {
+        case .corrupted(let text): .corrupted(text.replacing(folder, with: other))
+        case .io(let text): .io(text.replacing(folder, with: other))
+        default: self
+        }
     }
 }

@@ -53,11 +53,10 @@ final class RocksDatabase: @unchecked Sendable {
         database.setTables(cache: memory.cache, writeBufferBytes: 1 << 20, writeBuffersMax: 2)
         rowOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 2, writeBuffersMax: 3)
         commitOptions.setTables(cache: memory.cache, writeBufferBytes: bytes / 4, writeBuffersMax: 2)
-        if case .reading = purpose {
-            // It may be there to be checked; see `damagedTables`.
-            database.stepOverEveryVersion()
-            rowOptions.stepOverEveryVersion()
-            commitOptions.stepOverEveryVersion()
+        if case .settling = purpose {
+            database.compactNothing()
+            rowOptions.compactNothing()
+            commitOptions.compactNothing()
         }
         let options: [OpaquePointer?] = [database.handle, rowOptions.handle, commitOptions.handle]
         var handles: [OpaquePointer?] = [nil, nil, nil]
@@ -68,7 +67,7 @@ final class RocksDatabase: @unchecked Sendable {
             case .reading:
                 rocksdb_open_for_read_only_column_families(
                     database.handle, folder, Int32(names.count), names, options, &handles, 0, error)
-            case .writing:
+            case .writing, .settling:
                 rocksdb_open_column_families(
                     database.handle, folder, Int32(names.count), names, options, &handles, error)
             }
@@ -134,7 +133,7 @@ final class RocksDatabase: @unchecked Sendable {
     /// failed on, aborts the process where it is built with assertions (Debian's), and else may sync what lies around a
     /// torn record, or take more behind it. It does not look at the log's state under a lock that writes take, so a write
     /// waits for a sync that goes on; few do, only those of a group whose rows were looked at before its turn.
-    private func usingLog(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    func usingLog(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         let failure = log.withLock { known -> StoreError? in
             if known != nil { return known }
             do throws(StoreError) {
@@ -146,38 +145,6 @@ final class RocksDatabase: @unchecked Sendable {
         }
         if let failure { throw failure }
     }
-
-    /// Closes the memtable of the rows, which is then written out in the background, and begins a new one.
-    ///
-    /// A range tombstone in a newer memtable or file than the rows it covers is jumped over by every read near it; of
-    /// rows in the same memtable, each is stepped over. False when there is one to be written out already: a second one
-    /// might make writes wait for it. False, too, while compactions are behind: see `mayRotateRows`.
-    func rotateRows() throws(StoreError) -> Bool {
-        guard mayRotateRows else { return false }
-        let options = rocksdb_flushoptions_create()
-        defer { rocksdb_flushoptions_destroy(options) }
-        rocksdb_flushoptions_set_wait(options, 0)
-        // A new memtable begins a new file of the log, while the other thread may be syncing the old one. The write that
-        // comes next would wait for that anyway.
-        var isBegun = true
-        try usingLog { () throws(StoreError) in
-            do throws(StoreError) {
-                try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, rows, $0) }
-            } catch .io(let text) where text.contains(Self.tryAgain) {
-                isBegun = false
-            }
-        }
-        return isBegun
-    }
-
-    /// What RocksDB says when writes have just been stopped: they wait, and this is no reason to end the store.
-    private static let tryAgain = "Operation failed. Try again."
-
-    /// Rows and tombstones in the memtable that is written to.
-    var freshRows: UInt64 { property("rocksdb.num-entries-active-mem-table", of: rows) }
-
-    /// Of single rows, in the memtable that is written to.
-    var freshRemovals: UInt64 { property("rocksdb.num-deletes-active-mem-table", of: rows) }
 
     func syncLog() throws(StoreError) {
         try usingLog { () throws(StoreError) in

@@ -72,8 +72,8 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_max_write_buffer_number(handle, writeBuffersMax)
     }
 
-    /// Otherwise a walk seeks past the older versions of a row when there are several, and past their blocks.
-    func stepOverEveryVersion() { rocksdb_options_set_max_sequential_skip_in_iterations(handle, .max) }
+    /// Tables are not merged in the background.
+    func compactNothing() { rocksdb_options_set_disable_auto_compactions(handle, 1) }
 
     func setDatabase(memtableBytes: Int) {
         rocksdb_options_set_create_if_missing(handle, 1)
@@ -128,9 +128,6 @@ struct NativeReadOptions: ~Copyable {
 
     /// What is read from files does not stay in the block cache.
     func leaveCache() { rocksdb_readoptions_set_fill_cache(handle, 0) }
-
-    /// Rows are met although a range tombstone covers them.
-    func ignoreRangeTombstones() { rocksdb_readoptions_set_ignore_range_deletions(handle, 1) }
 
     deinit { rocksdb_readoptions_destroy(handle) }
 }

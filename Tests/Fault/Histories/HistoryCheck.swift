@@ -24,6 +24,12 @@ struct HistoryCheck {
         var seen = 0
         var states = 0
         var losses = 0
+
+        var text: String {
+            "\(operations) operations in one history: \(written) writes answered, \(unanswered) without an answer "
+                + "(\(unansweredDone) of them done), \(reads) reads, \(mismatches) refused on condition; "
+                + "\(seen) commits and \(states) states seen by others; losses: \(losses)"
+        }
     }
 
     private let byVersion: [UInt64: SeenCommit]

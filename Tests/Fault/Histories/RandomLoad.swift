@@ -14,6 +14,8 @@ struct RandomLoad {
     let seed: UInt64
     /// More than any failpoint waits for.
     var operationsMax = 5_000
+    /// The service may answer with an internal error before it is gone, as it does when it cannot read.
+    var meetsErrors = false
 
     static func path(_ names: String...) -> TreePath {
         do { return try TreePath("/" + names.joined(separator: "/")) } catch { preconditionFailure("\(error)") }
@@ -24,7 +26,9 @@ struct RandomLoad {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in 0..<workers {
                 group.addTask {
-                    try await Worker(history, client(), SeededRandom(seed: seed &+ UInt64(worker))).run(operationsMax)
+                    let worker = Worker(history, client(), SeededRandom(seed: seed &+ UInt64(worker)))
+                    worker.meetsErrors = meetsErrors
+                    try await worker.run(operationsMax)
                 }
             }
             group.addTask { try await pipeline(client()) }
@@ -49,7 +53,11 @@ struct RandomLoad {
             let isGone = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<16 {
                     let id = history.nextID()
-                    group.addTask { try await Worker(history, client, SeededRandom(seed: 0)).push(id) }
+                    group.addTask {
+                        let worker = Worker(history, client, SeededRandom(seed: 0))
+                        worker.meetsErrors = meetsErrors
+                        return try await worker.push(id)
+                    }
                 }
                 return try await group.reduce(false) { $0 || $1 }
             }
@@ -64,6 +72,7 @@ private final class Worker {
     private let history: RecordedHistory
     private let client: RPCClient
     private var random: SeededRandom
+    var meetsErrors = false
     /// What it last heard of a key.
     private var known: [TreePath: (etag: String, value: JSONValue)] = [:]
 
@@ -187,6 +196,8 @@ private final class Worker {
             operation.answered = ContinuousClock.now
             history.add(operation)
             return true
+        } catch let error as RPCError where meetsErrors && error.code == .internalError {
+            // It may have been done.
         } catch let error as RPCError {
             guard let outcome = refused(error) else { throw error }
             operation.outcome = outcome

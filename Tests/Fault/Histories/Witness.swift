@@ -12,7 +12,7 @@ final class Witness: Sendable {
         var node = TreeNode.empty
     }
 
-    private let history: RecordedHistory
+    let history: RecordedHistory
     private let position = Mutex(Position())
 
     init(_ history: RecordedHistory) { self.history = history }

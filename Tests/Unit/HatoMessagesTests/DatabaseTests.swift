@@ -281,6 +281,6 @@ final class KeptStore: Store {
     }
     func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
     func backup(to folder: String) throws(StoreError) -> UInt64 { try store.backup(to: folder) }
-    func findDamage(_ step: () -> Void) throws(StoreError) -> [StoreError] { try store.findDamage(step) }
+    func findDamage(_ step: (Int) -> Void) throws(StoreError) -> [StoreError] { try store.findDamage(step) }
     func close() {}
 }

@@ -17,6 +17,8 @@ extension AuthService {
             return BackupResult(name: name, version: version)
         } catch StoreError.io(let why) {
             throw RPCError.backupFailed(why)
+        } catch StoreError.corrupted(let why) {
+            throw RPCError.storeDamaged(why)
         }
     }
 }

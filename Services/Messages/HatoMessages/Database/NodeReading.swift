@@ -10,6 +10,7 @@ struct NodeReading {
     /// Bytes of one answer.
     let bytesMax: Int
     private let reader: any TreeReader
+    private let isMetered: Bool
     let nodes: NodeReader
 
     /// - Parameter database: as the catalogue has it; read as of the snapshot.
@@ -18,6 +19,7 @@ struct NodeReading {
         self.snapshot = snapshot
         self.bytesMax = bytesMax
         let stored = StoreTreeReader(snapshot)
+        isMetered = meter != nil
         if let meter { reader = MeteredReader(stored, meter) } else { reader = stored }
         nodes = NodeReader(reader, codec: database.codec)
     }
@@ -25,7 +27,8 @@ struct NodeReading {
     var runner: QueryRunner {
         var runner = QueryRunner(
             reader, codec: database.codec, indexCodec: database.indexCodec, bytesMax: bytesMax)
-        runner.newest = database.newest
+        // Who may read so many rows and no more must not read some of them twice.
+        if !isMetered { runner.newest = database.newest }
         return runner
     }
 

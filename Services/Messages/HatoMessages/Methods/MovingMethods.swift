@@ -44,6 +44,8 @@ struct MovingMethods: Sendable {
             return BackupResult(name: name, version: version)
         } catch StoreError.io(let why) {
             throw RPCError.backupFailed(why)
+        } catch StoreError.corrupted(let why) {
+            throw RPCError.storeDamaged(why)
         }
     }
 

@@ -44,7 +44,9 @@ public final class StoreVerification {
     public func run() throws(StoreError) -> Messages.Verify.Result {
         for problem in store.problems { add(Finding(.storage, "\(problem)")) }
         try part("the files of the store") {
-            for damage in try self.store.findDamage(self.advance) { self.add(Finding(.storage, "\(damage)")) }
+            for damage in try self.store.findDamage({ self.advance(by: $0) }) {
+                self.add(Finding(.storage, "\(damage)"))
+            }
         }
         var databases: [Database] = []
         try part("the list of databases") { databases = try self.readDatabases() }
@@ -82,9 +84,10 @@ public final class StoreVerification {
         }
     }
 
-    private func advance() {
-        rows += 1
-        if rows % 4_096 == 0 { progress(rows) }
+    private func advance(by more: Int = 1) {
+        let told = rows / 4_096
+        rows += more
+        if rows / 4_096 > told { progress(rows) }
     }
 
     // MARK: Databases

@@ -8,7 +8,7 @@ import Synchronization
 /// rest. When too few rows are left behind it, or far too many have come, the rows are read backwards as without it.
 public final class NewestRows: Sendable {
     /// Some 200 bytes each, as a rule.
-    private static let startsMax = 1_024
+    private static let startsMax = 8_192
     /// Of more rows, nobody asks often.
     private static let limitMax = 1_000
     /// Longer keys are not remembered.
@@ -78,9 +78,12 @@ extension QueryRunner {
         }
         guard isPlain, places.count >= limit else { return false }
         let first = places.count - limit
-        // Not each time: others ask at the same time.
-        if first > limit / 2 {
-            newest.note(rows.span.extracting(ends[first]..<ends[first + 1]), startOf: collection, limit)
+        // Not each time: others ask at the same time. But where it began is gone, rows have moved to the end, as a list does
+        // that is ordered by its last message: what is left of them would be stepped over by every look, more each time.
+        let isGone = !rows.span.extracting(0..<ends[1]).isEqual(to: start.span)
+        if isGone || first > limit / 2 {
+            let next = first > limit / 2 ? first : 0
+            newest.note(rows.span.extracting(ends[next]..<ends[next + 1]), startOf: collection, limit)
         }
         for place in places[first...].reversed() { found.add(place) }
         return true

@@ -77,6 +77,8 @@ extension QueryRunner {
         guard !found.isFull, bounds.lower.lexicographicallyPrecedes(bounds.upper) else { return }
         if bounds.isExact, try addNewest(of: collection, upTo: bounds.upper, to: &found) { return }
         var ties = Ties()
+        // Where they are cut off among these rows, reading forwards would end there each time.
+        var isPlain = true
         try nodes.reader.scan(lower: bounds.lower, upper: bounds.upper, reverse: found.isReverse) { row, _ in
             guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
                 throw TreeError.corrupted("an index row that cannot be read")
@@ -86,13 +88,14 @@ extension QueryRunner {
                 if found.isFull { return .stop }
             }
             if entry.isTruncated {
+                isPlain = false
                 ties.text = entry.place.value
                 if let place = try place(of: entry.place.key, at: path, in: query) { ties.places.append(place) }
                 return .next
             }
             if bounds.isExact || query.contains(entry.place) { found.add(entry.place) }
             guard found.isFull else { return .next }
-            if let newest, let limit = newest.limit(of: query) {
+            if isPlain, let newest, let limit = newest.limit(of: query) {
                 newest.note(row, startOf: collection, limit)
             }
             return .stop

@@ -70,7 +70,7 @@ final class DataMemory: Sendable {
     func forget(_ changes: [PathChange]) {
         state.withLock { state in
             state.lacking = nil
-            if state.count == 0 { return }
+            if state.isEmpty { return }
             for change in changes { state.forget(change) }
         }
     }
@@ -130,8 +130,11 @@ private struct KnownPlaces {
     /// Where nothing is, nor below.
     var lacking: TreePath?
     private let root = Place(TreeKey(unchecked: ""))
-    /// The places of the last walk below the root.
+    /// The places of the last walk below the root: each is a child of the one before it.
     private var trail: [Place] = []
+
+    /// The root is not counted, but something may be known of it.
+    var isEmpty: Bool { count == 0 && root.known.isEmpty }
 
     /// Nil: nothing is known of it or what is below.
     mutating func place(at path: TreePath) -> Place? { walk(path) == path.depth ? last(path.depth) : nil }
@@ -141,6 +144,8 @@ private struct KnownPlaces {
     mutating func make(_ path: TreePath) -> Place {
         var depth = walk(path)
         var place = last(depth)
+        // The last walk may have gone on another way from here.
+        if depth < path.depth { trail.removeSubrange(depth...) }
         while depth < path.depth {
             let next = Place(path.keys[depth])
             place.children[next.key] = next
@@ -175,12 +180,27 @@ private struct KnownPlaces {
         let path = change.path.node
         let depth = walk(path)
         for above in 0...depth { last(above).known.forget(change, depth: above) }
-        guard depth == path.depth else { return }
-        let place = last(depth)
-        if place.children.isEmpty { return }
-        let gone = place.forgetBelow(change, depth: depth)
-        if gone == 0 { return }
+        // What is below a node does not change with its priority.
+        if depth == path.depth, !change.path.isPriority { forgetBelow(change, depth: depth) }
+        prune(from: depth)
+    }
+
+    private mutating func forgetBelow(_ change: PathChange, depth: Int) {
+        let gone = last(depth).forgetBelow(change, depth: depth)
+        guard gone > 0 else { return }
         count -= gone
         trail.removeSubrange(depth...)
+    }
+
+    /// Lets go of places that nothing is known of any more, from the last one of the trail's first `depth` up.
+    private mutating func prune(from depth: Int) {
+        var left = depth
+        while left > 0, trail[left - 1].known.isEmpty, trail[left - 1].children.isEmpty {
+            last(left - 1).children[trail[left - 1].key] = nil
+            left -= 1
+        }
+        guard left < depth else { return }
+        count -= depth - left
+        trail.removeSubrange(left...)
     }
 }

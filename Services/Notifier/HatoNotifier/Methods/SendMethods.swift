@@ -110,6 +110,8 @@ extension NotifierService {
             return BackupResult(name: name, version: version)
         } catch StoreError.io(let why) {
             throw RPCError.backupFailed(why)
+        } catch StoreError.corrupted(let why) {
+            throw RPCError.storeDamaged(why)
         }
     }
 }

@@ -9,7 +9,7 @@ import Testing
     private static let places: [TreePath] = [
         "/", "/r", "/r/1", "/r/2", "/r/3", "/r/1/z", "/r/1/a", "/r/2/z", "/r/1/z/q", "/s", "/s/q", "/t", "/t/u",
         "/t/u/v",
-        "/t/u/v/z", "/r/1/-zzzzzzz------------",
+        "/t/u/v/z", "/r/1/-zzzzzzz------------", "/r/1/2", "/r/2/1", "/r/1/z/a", "/r/s", "/t/s",
     ].compactMap { try? TreePath($0) }
 
     private struct Answers: Equatable {
@@ -43,10 +43,39 @@ import Testing
                 let (known, stored) = (try Answers(remembering, at: path), try Answers(reading, at: path))
                 try #require(known == stored, "seed \(seed), step \(step), \(path)")
             }
-            guard let plan = try? planner.plan(mutation, reading: tree.rows, at: Int64(step)) else { continue }
+            // Made in its turn, or before it.
+            let plan: WritePlan
+            if Int.random(in: 0..<4, using: &random) == 0,
+                let resolved = try? planner.resolve(mutation, reading: tree.rows, at: Int64(step)),
+                let ahead = try? planner.planAhead(resolved, reading: tree.rows)
+            {
+                planner.adopt(ahead)
+                plan = ahead.plan
+            } else {
+                guard let made = try? planner.plan(mutation, reading: tree.rows, at: Int64(step)) else { continue }
+                plan = made
+            }
             // A plan may be refused after it was made.
             if Int.random(in: 0..<10, using: &random) > 0 { plan.rows.apply(to: tree.rows) }
         }
+    }
+
+    /// The walk to the second place leaves the way of the first where the third goes on with it.
+    @Test func placesBesideEachOtherAreToldApart() throws {
+        let tree = MemoryTree()
+        try tree.set("/friends", ["alice": ["carol": true], "bob": ["dave": true]])
+        let data = WritePlanner(codec: tree.codec, memory: ParentMemory()).storedData(reading: tree.rows)
+        #expect(try data.exists(at: TreePath("/friends/alice")))
+        #expect(try data.exists(at: TreePath("/friends/bob")))
+        #expect(try !data.exists(at: TreePath("/friends/alice/bob")))
+    }
+
+    @Test func ofTheRootAloneTooItIsForgottenWhatAWriteChanges() throws {
+        let tree = MemoryTree()
+        let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
+        #expect(try !planner.storedData(reading: tree.rows).exists(at: .root))
+        try planner.plan(.set(1, at: TreePath("/a")), reading: tree.rows, at: 1).rows.apply(to: tree.rows)
+        #expect(try planner.storedData(reading: tree.rows).exists(at: .root))
     }
 
     @Test func nextMessageOfAChatLooksNothingUp() throws {
