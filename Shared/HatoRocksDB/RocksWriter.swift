@@ -20,6 +20,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     private let folder: StoreFolder
     /// The newest commit that was synced in this log; whoever reads an older one says less than is true (`LogMark`).
     private let synced = Atomic<UInt64>(0)
+    /// Told to nobody (`LogMark`).
+    private let opening = UInt64.random(in: .min ... .max)
     /// Whether the next batch has to take back the note of files that are taken.
     private var owesNote = false
     /// Whether a range tombstone lies, or is about to, in one memtable with many rows that it may cover. Belongs to
@@ -127,7 +129,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         do throws(StoreError) {
             try Failpoint.commitBeforeApply.passOrFail()
             try rotateIfOwed(writes)
-            writes.batch.noteInLog(LogMark.bytes(synced: synced.load(ordering: .relaxed)).span)
+            let mark = LogMark(opening: opening, synced: synced.load(ordering: .relaxed))
+            writes.batch.noteInLog(mark.bytes.span)
             try database.write(writes.batch)
             try Failpoint.commitAfterApply.passOrFail()
         } catch {

@@ -20,13 +20,16 @@ enum CRC32C {
 
     /// Whether it becomes that of `bytes` when one bit is flipped, of it or of them.
     static func isMasked(_ sum: UInt32, ofOneBitOff bytes: ArraySlice<UInt8>) -> Bool {
-        let found = plain(of: bytes)
-        if (mask(found) ^ sum).nonzeroBitCount == 1 { return true }
+        (masked(of: bytes) ^ sum).nonzeroBitCount == 1 || flippedByte(sum, of: bytes) != nil
+    }
+
+    /// Where in `bytes` one bit has to be flipped for it to be theirs; nil when that is not enough.
+    static func flippedByte(_ sum: UInt32, of bytes: ArraySlice<UInt8>) -> Int? {
         // What a flipped bit does to the checksum is decided by how many bytes follow it, whatever else they hold.
-        let difference = found ^ unmask(sum)
+        let difference = plain(of: bytes) ^ unmask(sum)
         return table.withUnsafeBufferPointer { table in
             var effects = (0..<8).map { table[1 << $0] }
-            return bytes.contains { _ in
+            return bytes.indices.reversed().first { _ in
                 if effects.contains(difference) { return true }
                 for bit in 0..<8 { effects[bit] = table[Int(effects[bit] & 0xFF)] ^ (effects[bit] >> 8) }
                 return false

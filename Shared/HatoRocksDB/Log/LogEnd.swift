@@ -40,8 +40,12 @@ struct LogEnd: Hashable {
             guard try reader.isZero(from: flaw.end - 1) else { return nil }
         }
         // What was taken for whole above must be whole.
-        guard try reader.firstFlaw(checkingAll: true)?.place == flaw.place else { return nil }
-        return LogEnd(offset: flaw.record, isTorn: true, synced: try reader.newestMark(behind: flaw.place))
+        guard let checked = try reader.firstFlaw(checkingAll: true), checked.place == flaw.place else { return nil }
+        var end = LogEnd(offset: flaw.record, isTorn: true)
+        var opening = checked.opening
+        if opening == nil { opening = try reader.opening(behind: flaw.place) }
+        if let opening { end.synced = try reader.newestMark(behind: flaw.place, of: opening) }
+        return end
     }
 
     /// Whether every record is as it was written, and nothing but zeros follows.
@@ -81,6 +85,8 @@ struct LogEnd: Hashable {
         var hasZeroSector: Bool
         /// Not where a part was written to its end.
         var mayBeTorn: Bool
+        /// Of the last whole record that says it, when all were checked.
+        var opening: UInt64?
     }
 
     private struct Reader {
@@ -94,6 +100,7 @@ struct LogEnd: Hashable {
         /// - Parameter checkingAll: compares every checksum, not only those of parts that look torn.
         mutating func firstFlaw(checkingAll: Bool) throws(StoreError) -> Flaw? {
             var record: Int?
+            var opening: UInt64?
             start = 0
             while true {
                 count = try file.read(into: &block, at: start)
@@ -113,7 +120,11 @@ struct LogEnd: Hashable {
                         return Flaw(
                             place: start + place, record: record ?? start + place, end: start + extent.upperBound,
                             hasZeroSector: hasZeroSector(extent),
-                            mayBeTorn: !isWhole && !wasWritten(place..<min(end, count)))
+                            mayBeTorn: !isWhole && !wasWritten(place..<min(end, count)), opening: opening)
+                    }
+                    // Only at its end nobody but the store writes; and one that was not checked may not be whole.
+                    if checkingAll, kind == 1 || kind == 4 {
+                        opening = LogMark(atEndOf: block[place + headBytes..<end])?.opening ?? opening
                     }
                     record = kind == 1 || kind == 4 ? nil : record ?? start + place
                     place = end
@@ -131,25 +142,58 @@ struct LogEnd: Hashable {
         /// Whether it was whole before a bit of it was flipped: of its length, which the checksum does not cover, or of
         /// what it does cover, or of the checksum.
         private func wasWritten(_ part: Range<Int>) -> Bool {
-            let sum = checksum(of: part)
-            return CRC32C.isMasked(sum, ofStartOf: block[part.lowerBound + 6..<count])
-                || CRC32C.isMasked(sum, ofOneBitOff: block[part.lowerBound + 6..<part.upperBound])
+            let (sum, bytes) = (checksum(of: part), block[part.lowerBound + 6..<part.upperBound])
+            if CRC32C.isMasked(sum, ofStartOf: block[part.lowerBound + 6..<count]) { return true }
+            let difference = CRC32C.masked(of: bytes) ^ sum
+            let flipped: Int? =
+                difference.nonzeroBitCount == 1
+                ? part.lowerBound + difference.trailingZeroBitCount / 8 : CRC32C.flippedByte(sum, of: bytes)
+            guard let flipped else { return false }
+            // One bit may be all that the part had in a sector that a crash kept from the disk.
+            let sector = flipped / sectorBytes * sectorBytes
+            return block[max(sector, part.lowerBound)..<min(sector + sectorBytes, count)].contains { $0 != 0 }
         }
 
         private func checksum(of part: Range<Int>) -> UInt32 {
             (0..<4).reduce(0) { $0 | UInt32(block[part.lowerBound + $1]) << (8 * $1) }
         }
 
-        /// Whether a sector holds nothing from where the part begins in it; where the part ends in it, the next one would
-        /// follow.
+        /// Whether a sector holds nothing from where the part begins in it, or its head ends there: RocksDB writes records
+        /// of more than 1 MiB in several steps, of which one may end with a head. Where the part ends in the sector, the next
+        /// one would follow.
         private func hasZeroSector(_ part: Range<Int>) -> Bool {
-            stride(from: part.lowerBound / sectorBytes * sectorBytes, to: part.upperBound, by: sectorBytes).contains {
-                block[max($0, part.lowerBound)..<min($0 + sectorBytes, count)].allSatisfy { $0 == 0 }
+            let (first, bytes) = (part.lowerBound / sectorBytes * sectorBytes, part.lowerBound + headBytes)
+            return stride(from: first, to: part.upperBound, by: sectorBytes).contains { sector in
+                let end = min(sector + sectorBytes, count)
+                if block[max(sector, part.lowerBound)..<end].allSatisfy({ $0 == 0 }) { return true }
+                guard part.upperBound > bytes, (sector..<end).contains(bytes) else { return false }
+                return block[bytes..<end].allSatisfy { $0 == 0 }
             }
         }
 
-        /// What the whole records behind `place` say; the first may begin anywhere.
-        mutating func newestMark(behind place: Int) throws(StoreError) -> UInt64 {
+        /// What the log says where a hole is in its first record: only of parts that follow each other from the start of a
+        /// block, where nobody but RocksDB writes.
+        mutating func opening(behind place: Int) throws(StoreError) -> UInt64? {
+            start = place / blockBytes * blockBytes
+            repeat {
+                start += blockBytes
+                count = try file.read(into: &block, at: start)
+                var place = 0
+                while count - place >= headBytes {
+                    let end = place + headBytes + Int(block[place + 4]) + Int(block[place + 5]) << 8
+                    let kind = block[place + 6]
+                    guard (1...4).contains(kind), end <= count, isWhole(place..<end, checkingAll: true) else { break }
+                    if kind == 1 || kind == 4, let mark = LogMark(atEndOf: block[place + headBytes..<end]) {
+                        return mark.opening
+                    }
+                    place = end
+                }
+            } while count == blockBytes
+            return nil
+        }
+
+        /// What the whole records of this opening say behind `place`; the first may begin anywhere.
+        mutating func newestMark(behind place: Int, of opening: UInt64) throws(StoreError) -> UInt64 {
             var newest: UInt64 = 0
             start = place / blockBytes * blockBytes
             var place = place - start + 1
@@ -162,9 +206,13 @@ struct LogEnd: Hashable {
                         place += 1
                         continue
                     }
-                    if kind == 1 || kind == 4 {
-                        newest = max(newest, LogMark.synced(atEndOf: block[place + headBytes..<end]) ?? 0)
+                    let mark = kind == 1 || kind == 4 ? LogMark(atEndOf: block[place + headBytes..<end]) : nil
+                    guard mark == nil || mark?.opening == opening else {
+                        // Somebody's message.
+                        place += 1
+                        continue
                     }
+                    if let mark { newest = max(newest, mark.synced) }
                     place = end
                 }
                 if count < blockBytes { return newest }

@@ -47,6 +47,8 @@ final class LogPreparer: @unchecked Sendable {
     private var started = 0
     /// What `started` was at the end of the last write that was finished.
     private var finished = 0
+    /// What `finished` was at the last sync of the whole log.
+    private var synced = 0
     /// How many were finished.
     private var writes = 0
     /// What `started` may become at most while zeros are being written.
@@ -120,6 +122,9 @@ final class LogPreparer: @unchecked Sendable {
         }
     }
 
+    /// All that was written is on disk. No write goes on meanwhile.
+    func didSync() { condition.withLock { synced = finished } }
+
     // MARK: The thread
 
     private func run() {
@@ -162,8 +167,10 @@ final class LogPreparer: @unchecked Sendable {
     private func prepareChunk(of log: inout Log?) -> Bool {
         guard var current = log, !current.hasFailed, let file = current.file else { return false }
         let chunk = condition.withLock { () -> Range<Int>? in
-            // Not before a record that was begun after the file is whole: it is there.
-            guard !isClosed, !isAwaited, finished > current.seen else { return nil }
+            // Not before a record that was begun after the file is whole, and RocksDB has synced it: it is there, and the
+            // files before this one are on disk. Syncing zeros syncs RocksDB's records, too, and were they on disk before
+            // the end of the file before, a crash would leave a log that nobody can tell from a damaged one.
+            guard !isClosed, !isAwaited, synced > current.seen else { return nil }
             let next = planner.next(written: started - current.base, prepared: current.prepared)
             if let next { limit = current.base + next.lowerBound }
             return next

@@ -36,7 +36,13 @@ struct TornLog {
     func layOut(in trial: String) throws(StoreError) {
         try Files.createFolder(trial)
         for other in LogFiles.numbers(in: folder) where other < number {
-            try Files.link(LogFiles.path(other, in: folder), to: LogFiles.path(other, in: trial))
+            let (path, name) = (LogFiles.path(other, in: folder), LogFiles.path(other, in: trial))
+            do throws(StoreError) {
+                try Files.link(path, to: name)
+            } catch {
+                // Where a disk knows no links, RocksDB copies too.
+                try Files.copyFile(path, to: name)
+            }
         }
         let (source, copy) = (
             try OpenFile(path, access: .read), try OpenFile(LogFiles.path(number, in: trial), access: .createEmpty)

@@ -149,6 +149,7 @@ final class RocksDatabase: @unchecked Sendable {
     func syncLog() throws(StoreError) {
         try usingLog { () throws(StoreError) in
             try checked("sync the log of the database", folder) { rocksdb_flush_wal(handle, 1, $0) }
+            preparer?.didSync()
         }
     }
 

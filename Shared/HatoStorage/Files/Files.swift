@@ -193,10 +193,16 @@ package final class OpenFile: Sendable {
 
     /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or
     /// another.
+    ///
+    /// It asks for a quarter of a second: a process that this one begins has all that is open here, locks too, until its
+    /// own program runs, and a file that was just closed here may still be locked so.
     package func lock() throws(StoreError) -> Bool {
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-        if errno == EWOULDBLOCK { return false }
-        throw Files.failure("lock", path)
+        for _ in 0..<50 {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            guard errno == EWOULDBLOCK else { throw Files.failure("lock", path) }
+            usleep(5_000)
+        }
+        return false
     }
 }
 

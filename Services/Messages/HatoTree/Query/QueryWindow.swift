@@ -145,8 +145,12 @@ public struct QueryWindow: Sendable {
         if let shift = new.move(moved) {
             changed = try reading.changes(shift, touched)
         } else {
-            guard case .places(let read) = try read(runner) else { return [] }
-            new = read
+            if let missing = new.missing(in: query, after: old) {
+                new = new.with(try runner.places(missing, at: path, by: plan))
+            } else {
+                guard case .places(let read) = try read(runner) else { return [] }
+                new = read
+            }
             changed = try reading.changes(Self.shift(from: old.visible, to: new.visible, touched), touched)
         }
         content = .places(new)

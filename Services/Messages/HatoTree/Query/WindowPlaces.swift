@@ -51,6 +51,32 @@ struct WindowPlaces: Sendable {
         return isFirst ? visible.last : visible.first
     }
 
+    /// Up to here everybody is known; nil when everybody is.
+    private var end: SortPlace? { isWhole ? nil : isFirst ? places.last : places.first }
+
+    /// What must be read when so many have left that others may have to be shown: those behind all that are known. (From
+    /// the beginning, a reader would step over all that ever left a queue at its front.)
+    ///
+    /// - Parameter old: these places before they were moved.
+    func missing(in query: TreeQuery, after old: WindowPlaces) -> TreeQuery? {
+        guard let end = old.end else { return nil }
+        let count = Self.room(for: limit).count - places.count
+        var rest = query
+        if isFirst {
+            rest.start = TreeQuery.Cut(end.value, .after(end.key))
+            rest.limit = .first(count)
+        } else {
+            rest.end = TreeQuery.Cut(end.value, .before(end.key))
+            rest.limit = .last(count)
+        }
+        return rest
+    }
+
+    /// These and the ones that were missing.
+    func with(_ missing: [SortPlace]) -> WindowPlaces {
+        WindowPlaces(isFirst ? places + missing : missing + places, limit: limit)
+    }
+
     private func isShown(_ place: SortPlace, edge: SortPlace?) -> Bool {
         guard let edge else { return true }
         return isFirst ? place <= edge : place >= edge
@@ -61,8 +87,7 @@ struct WindowPlaces: Sendable {
     /// Nil when somebody who is not kept may have to be shown: then the window must be read anew.
     mutating func move(_ moved: [TreeKey: SortPlace?]) -> Shift? {
         let oldEdge = edge
-        // Up to here everybody is known.
-        let end = isWhole ? nil : isFirst ? places.last : places.first
+        let end = end
         let wereShown = moved.keys.compactMap { byKey[$0] }.filter { isShown($0, edge: oldEdge) }
         let isFirst = isFirst
         replace(moved) { place in end.map { isFirst ? place <= $0 : place >= $0 } ?? true }

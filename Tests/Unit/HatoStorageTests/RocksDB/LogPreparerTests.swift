@@ -29,6 +29,7 @@ struct LogPreparerTests {
             try file.write(LogPreparerTests.pattern.span.extracting(size..<size + bytes), at: size)
             size += bytes
             preparer.didWrite()
+            preparer.didSync()
             return waits
         }
 

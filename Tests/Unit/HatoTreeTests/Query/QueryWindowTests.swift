@@ -182,6 +182,34 @@ import Testing
         #expect(scans.count <= 2)
     }
 
+    /// Of a queue, whose front leaves all the time: who looked for the next ones from the beginning would step over the
+    /// traces of all that ever left.
+    @Test func whatComesNextIsLookedForBehindWhatIsKnown() throws {
+        let rows = RowsWithTraces()
+        let codec = TreeKeyCodec(prefix: [1])
+        let planner = WritePlanner(codec: codec)
+        let queue = try TreePath("/queue")
+        func apply(_ mutation: Mutation) throws -> [PathChange] {
+            let plan = try planner.plan(mutation, reading: rows, at: 1)
+            plan.rows.apply(to: rows)
+            return plan.changes
+        }
+        for number in 1_000..<1_500 { _ = try apply(.set(["text": "x"], at: queue.child(TreeKey("k\(number)")))) }
+        let runner = QueryRunner(rows, codec: codec, indexCodec: IndexKeyCodec(prefix: [2]))
+        let query = TreeQuery(order: .key, limit: .first(2))
+        var window = try QueryWindow(query, at: queue, by: .keys, reading: runner)
+        var steps = 0
+        for number in 1_000..<1_400 {
+            let changes = try apply(.remove(at: queue.child(TreeKey("k\(number)"))))
+            let before = rows.steps
+            _ = try window.apply(changes, reading: runner)
+            steps += rows.steps - before
+            let shown = try window.places(reading: runner).map(\.key.text)
+            #expect(shown == ["k\(number + 1)", "k\(number + 2)"])
+        }
+        #expect(steps < 1_200)
+    }
+
     @Test func windowIsAsItWasWhenTheReaderFails() throws {
         for query: JSONValue in [
             ["orderBy": "date", "limitToLast": 2], ["orderBy": "date", "startAt": 2], ["orderBy": "date"],
