@@ -39,6 +39,11 @@ public final class NewestRows: Sendable {
         starts.withLock { $0[Query(collection: collection, limit: limit)] }
     }
 
+    /// What is remembered has told nothing.
+    func forget(startOf collection: [UInt8], _ limit: Int) {
+        starts.withLock { $0[Query(collection: collection, limit: limit)] = nil }
+    }
+
     func note(_ row: Span<UInt8>, startOf collection: [UInt8], _ limit: Int) {
         guard row.count <= Self.keyBytesMax else { return }
         let row = row.withUnsafeBufferPointer { Array($0) }
@@ -76,7 +81,12 @@ extension QueryRunner {
             ends.append(rows.count)
             return .next
         }
-        guard isPlain, places.count >= limit else { return false }
+        guard isPlain, places.count >= limit else {
+            // Whoever now reads them backwards notes where they begin, if that tells it. Else each look would read
+            // from here for nothing.
+            newest.forget(startOf: collection, limit)
+            return false
+        }
         let first = places.count - limit
         // Not each time: others ask at the same time. But where it began is gone, rows have moved to the end, as a list does
         // that is ordered by its last message: what is left of them would be stepped over by every look, more each time.

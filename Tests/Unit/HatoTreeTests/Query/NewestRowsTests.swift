@@ -73,4 +73,22 @@ import Testing
         _ = try Self.newest(tree, memory, steps)
         #expect(steps.back == 150)
     }
+
+    /// Texts that are cut off are settled by the tree, backwards; from where rows once began nothing is read then.
+    @Test func looksForwardsInVainButOnce() throws {
+        var tree = try IndexedTree(rules: #"{"rules": {"room": {".indexOn": "date"}}}"#)
+        try Self.post(0..<200, to: &tree)
+        let (memory, steps) = (NewestRows(), Steps(tree.rows))
+        _ = try Self.newest(tree, memory, steps)
+        let long = JSONValue.string(String(repeating: "x", count: 300))
+        try tree.apply(.set(["date": long], at: Self.room.child(TreeKey("long"))))
+        #expect(try Self.newest(tree, memory, steps).last == "long")
+        var forwards: [Int] = []
+        for memory in [memory, NewestRows()] {
+            let before = steps.forwards
+            #expect(try Self.newest(tree, memory, steps).first == "m151")
+            forwards.append(steps.forwards - before)
+        }
+        #expect(forwards[0] == forwards[1])
+    }
 }

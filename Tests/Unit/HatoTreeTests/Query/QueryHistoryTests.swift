@@ -61,6 +61,34 @@ import Testing
         }
     }
 
+    /// Of so many children windows keep but those at one end, and must look for more when those have left.
+    @Test(arguments: seeds)
+    func windowsThatRunOutAreFilledWithWhatComesNext(seed: UInt64) throws {
+        var history = RandomHistory(seed)
+        try history.tree.adopt(Self.rules)
+        try history.tree.build()
+        let room = try TreePath("/c/a")
+        let names = RandomTree.keys + (100..<140).map { "k\($0)" }
+        var listeners: [WindowClient] = []
+        for step in 0..<300 {
+            let fills = step / 50 % 2 == 0
+            var changes: [PathChange] = []
+            for _ in 0..<history.random.pick([1, 1, 2, 5, 20]) {
+                let child = TreePath(uncheckedKeys: room.keys + [TreeKey(unchecked: history.random.pick(names))])
+                let goes = history.random.chance(fills ? 1 : 4, in: 5)
+                let value = goes ? JSONValue.null : history.data.value(depth: 1)
+                changes += try history.tree.apply(.set(value, at: child))
+            }
+            for index in listeners.indices {
+                try listeners[index].hear(changes, history.tree)
+                let problem = listeners[index].problem(history.tree)
+                try #require(problem == nil, "seed \(seed), step \(step): \(problem ?? "")")
+            }
+            if listeners.count > 12 { listeners.removeFirst() }
+            if step % 5 == 0 { listeners.append(try WindowClient(history.data.query(), at: room, history.tree)) }
+        }
+    }
+
     @Test(arguments: seeds)
     func listenersOfNodesSeeWhatTheTreeHolds(seed: UInt64) throws {
         var history = RandomHistory(seed)
