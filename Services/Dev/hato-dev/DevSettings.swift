@@ -1,3 +1,4 @@
+import HatoAuth
 import HatoMessages
 import HatoRuntime
 
@@ -24,7 +25,7 @@ enum DevSettings {
         ]
         // No TLS: the links between the services of this process are plain, and whoever needs it runs the services.
         let notOurs: Set<String> = ["data", "port", "admin-key-file", "tls-certificate", "tls-key", "tls-client-ca"]
-        return own + slowLog.map(\.setting) + [slowPaths]
+        return own + slowLog.map(\.setting) + [slowPaths, onDisconnect]
             + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
     }
 
@@ -43,12 +44,25 @@ enum DevSettings {
         "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
         help: "what the log says of the paths of slow operations: the keys that the rules name, or all of them")
 
-    /// Takes over what was said about slow operations.
+    private static let onDisconnect = Setting(
+        "on-disconnect-service-bytes-max", .integer(1...(1 << 40)),
+        help: "bytes that connections leave to be written when they end"
+    ).following(MemoryDerivation(.held, dividedBy: 2))
+
+    /// Takes over what was said about slow operations, and what follows from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {
+        configuration.limits.onDisconnectServiceBytesMax = settings.integer(onDisconnect.name)
         for (limit, setting) in slowLog {
             configuration.limits[keyPath: limit.field] = settings.integer(setting.name)
         }
         configuration.logsWholePaths = settings[slowPaths.name] == "whole"
+    }
+
+    /// Passwords hashed at a time: the other half of what `memory-bytes` leaves to be held.
+    static func hashingThreads(_ settings: Settings, _ configuration: AuthConfiguration) -> Int {
+        let threads = MemoryDerivation(
+            .held, dividedBy: 2 * configuration.scrypt.memoryBytes, atMost: configuration.hashingThreads)
+        return threads.value(in: MemoryPlan(bytes: settings.integer(ServeSettings.memory.name)))
     }
 
     private static func port(_ service: String, _ number: Int) -> Setting {

@@ -78,7 +78,9 @@ struct DevStack: RunningService {
         init(_ folder: DevFolder, _ settings: Settings) throws {
             var options = RocksDBOptions()
             options.preparedLogBytes = settings.integer(ServeSettings.preparedLog)
-            options.memory = RocksDBMemory()
+            options.memory = RocksDBMemory(
+                blockCacheBytes: settings.integer(ServeSettings.blockCache),
+                memtableBytes: settings.integer(ServeSettings.memtables))
             options.memtableShare = 0.125
             auth = try RocksDBStore.open(folder: try folder.store("auth"), of: "auth", options: options)
             notifier = try RocksDBStore.open(folder: try folder.store("notifier"), of: "notifier", options: options)
@@ -98,6 +100,7 @@ struct DevStack: RunningService {
             var configuration = try start.serverConfiguration(version: Service.version)
             configuration.service = service
             configuration.port = start.settings.integer("\(service)-port")
+            configuration.limits = try StackMemory.limits(of: service, start.settings, from: configuration.limits)
             return configuration
         }
 
@@ -114,6 +117,7 @@ struct DevStack: RunningService {
             configuration.passwordLengthMin = 6
             configuration.refusesCommonPasswords = false
             configuration.credentialAgeSecondsMax = 0
+            configuration.hashingThreads = DevSettings.hashingThreads(start.settings, configuration)
             configuration.backupFolder = try backupFolder("auth")
             let service = try await AuthService.open(
                 configuration, store: stores.auth, administratorKeys: keys,

@@ -35,9 +35,28 @@ public enum ServeSettings {
             Setting(
                 preparedLog, .integer(0...(1 << 30)), default: String(4 << 20), shared: true,
                 help: "bytes of its log that a store writes ahead as zeros, so that a sync takes half as long; 0: none"),
+            memory,
+            Setting(blockCache, .integer(1 << 20...1 << 40), help: "bytes of tables that a store keeps in memory")
+                .following(MemoryDerivation(.blockCache)),
+            Setting(
+                memtables, .integer(1 << 20...1 << 36),
+                help: "bytes of the newest rows that a store keeps in memory before it writes them to tables"
+            )
+            .following(MemoryDerivation(.memtables)),
             exitWithStandardInput,
         ] + wire + fromWhere
     }
+
+    /// What the service may use, from which the bounds of its parts follow (`MemoryPlan`).
+    public static let memory = Setting(
+        "memory-bytes", .integer(1...(1 << 46)),
+        default: String(AvailableMemory.defaultBytes(available: AvailableMemory.bytes)), shared: true,
+        help: "memory the service may use, in bytes; unless set, four fifths of what the cgroup or the machine has, "
+            + "at most 1.5 GiB")
+
+    /// The names of what a service opens its store with (`RocksDBMemory`).
+    public static let blockCache = "block-cache-bytes"
+    public static let memtables = "memtable-bytes"
 
     /// The name of what a service opens its store with (`RocksDBOptions.preparedLogBytes`).
     public static let preparedLog = "prepared-log-bytes"
@@ -62,7 +81,9 @@ extension SettingsResolver {
         let first = try SettingsResolver(service: service, declared: ServeSettings.fromWhere)
             .resolve(flags: flags, environment: environment.filter { isAboutFile($0.key) })
         let file = try first.text("config").map { try SettingsFile(path: $0, environment: first["environment"]) }
-        return try resolve(flags: flags, environment: environment, file: file)
+        let settings = try resolve(flags: flags, environment: environment, file: file)
+        if let problem = ServeSettings.memoryProblem(settings) { throw SettingsError(problem) }
+        return settings
     }
 
     private func isAboutFile(_ variable: String) -> Bool {
@@ -73,7 +94,9 @@ extension SettingsResolver {
     public var help: String {
         declared.map { setting in
             let flag = "--\(setting.name)" + (setting.placeholder.map { " \($0)" } ?? "")
-            let preset = setting.defaultValue.map { " (default: \($0))" } ?? (setting.isRequired ? " (required)" : "")
+            let preset =
+                setting.memory.map { " (default: \($0.summary))" } ?? setting.defaultValue.map { " (default: \($0))" }
+                ?? (setting.isRequired ? " (required)" : "")
             return "  \(flag)\n        \(setting.help)\(preset); \(variables(of: setting).joined(separator: ", "))"
         }.joined(separator: "\n")
     }

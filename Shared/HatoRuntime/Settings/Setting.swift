@@ -30,6 +30,8 @@ public struct Setting: Sendable, Hashable {
     public var isShared: Bool
     /// One line for people.
     public var help: String
+    /// How it follows from `memory-bytes` unless it is set; nil: its default holds.
+    public var memory: MemoryDerivation?
 
     public init(
         _ name: String, _ kind: Kind, default defaultValue: String? = nil, required isRequired: Bool = false,
@@ -42,6 +44,19 @@ public struct Setting: Sendable, Hashable {
         self.isSecret = isSecret
         self.isShared = isShared
         self.help = help
+    }
+
+    /// The same setting, which follows from `memory-bytes` unless it is set.
+    public func following(_ memory: MemoryDerivation) -> Setting {
+        var setting = self
+        setting.memory = memory
+        return setting
+    }
+
+    /// The value that follows from `memory-bytes`; nil: none does.
+    func value(in plan: MemoryPlan) -> Int? {
+        guard let memory, case .integer(let range) = kind else { return nil }
+        return min(max(memory.value(in: plan), range.lowerBound), range.upperBound)
     }
 
     /// Says what is wrong with `value`, or nil when it is right.

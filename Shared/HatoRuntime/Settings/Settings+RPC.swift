@@ -10,6 +10,14 @@ extension ServeSettings {
         /// What it may be set to.
         var range: ClosedRange<Int>
         var help: String
+        /// How it follows from `memory-bytes`.
+        var memory: MemoryDerivation?
+
+        func following(_ memory: MemoryDerivation) -> Limit {
+            var limit = self
+            limit.memory = memory
+            return limit
+        }
     }
 
     private typealias LimitPath = WritableKeyPath<RPCLimits, Int> & Sendable
@@ -34,6 +42,9 @@ extension ServeSettings {
             }, range: range, help: help)
     }
 
+    static let processBytesInFlight = "process-bytes-in-flight-max"
+    static let clientBytesInFlight = "client-bytes-in-flight-max"
+
     private static let rpcLimits: [Limit] = [
         limit("line-bytes-max", \.lineBytesMax, bufferBytes, "longest line, in bytes"),
         limit(
@@ -47,10 +58,13 @@ extension ServeSettings {
         limit(
             "connection-bytes-in-flight-max", \.connectionBytesInFlightMax, bytes,
             "bytes of unanswered requests of one connection"),
-        limit("process-bytes-in-flight-max", \.processBytesInFlightMax, bytes, "the same over all connections"),
         limit(
-            "client-bytes-in-flight-max", \.clientBytesInFlightMax, bytes,
-            "what one user, or one address that is not signed in, holds of it"),
+            processBytesInFlight, \.processBytesInFlightMax, bytes, "the same over all connections"
+        ).following(MemoryDerivation(.requests)),
+        limit(
+            clientBytesInFlight, \.clientBytesInFlightMax, bytes,
+            "what one user, or one address that is not signed in, holds of it"
+        ).following(MemoryDerivation(.requests, dividedBy: 4)),
         limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest answer, in bytes"),
         limit(
             "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes, "answers a peer has not taken, in bytes"
@@ -82,8 +96,9 @@ extension ServeSettings {
         let loops = Setting("event-loops", .integer(1...256), default: "2", help: "threads that serve connections")
         return [loops]
             + rpcLimits.map { limit in
-                Setting(
+                let setting = Setting(
                     limit.name, .integer(limit.range), default: String(limit.field(&limits, nil)), help: limit.help)
+                return limit.memory.map { setting.following($0) } ?? setting
             }
     }
 

@@ -4,6 +4,8 @@ public struct Settings: Sendable {
         case flag
         case environment(variable: String)
         case file(path: String, key: String)
+        /// It follows from `memory-bytes`.
+        case memoryBytes
         case defaultValue
 
         public var description: String {
@@ -11,6 +13,7 @@ public struct Settings: Sendable {
             case .flag: "flag"
             case .environment(let variable): "environment variable \(variable)"
             case .file(let path, let key): "\(key) in \(path)"
+            case .memoryBytes: ServeSettings.memory.name
             case .defaultValue: "default"
             }
         }
@@ -42,11 +45,15 @@ public struct Settings: Sendable {
 
     public func address(_ name: String) -> ServiceAddress? { entry(name)?.value.flatMap { ServiceAddress($0) } }
 
-    /// Who gave the setting its value; nil when nobody did, so that its default holds or it has none.
+    /// Who gave the setting its value; nil when nobody did, so that its default holds, or what follows from
+    /// `memory-bytes`, or it has none.
     public func source(of name: String) -> Source? {
-        guard let entry = entry(name), entry.value != nil, entry.source != .defaultValue else { return nil }
-        return entry.source
+        guard let entry = entry(name), entry.value != nil else { return nil }
+        return entry.source == .defaultValue || entry.source == .memoryBytes ? nil : entry.source
     }
+
+    /// Whether the value follows from `memory-bytes`.
+    public func followsFromMemory(_ name: String) -> Bool { entry(name)?.source == .memoryBytes }
 
     /// Name, value and source of everything, secrets hidden: what `config` and `service.config` show.
     public var shown: [(name: String, value: String?, source: String)] {

@@ -51,7 +51,19 @@ public struct SettingsResolver: Sendable {
         for key in (file?.values.keys.sorted() ?? []) where !declared.contains(where: { $0.name == key }) {
             throw SettingsError("unknown setting '\(key)' in \(file?.path ?? "")\(suggestion(for: key))")
         }
-        return Settings(entries: try declared.map { try entry(for: $0, flags, environment, file) })
+        let entries = try declared.map { try entry(for: $0, flags, environment, file) }
+        return Settings(entries: followingMemory(entries))
+    }
+
+    /// What nobody has set follows from `memory-bytes`, where that is declared.
+    private func followingMemory(_ entries: [Settings.Entry]) -> [Settings.Entry] {
+        let memory = entries.first { $0.setting.name == ServeSettings.memory.name }
+        guard let bytes = memory?.value.flatMap({ Int($0) }) else { return entries }
+        let plan = MemoryPlan(bytes: bytes)
+        return entries.map { entry in
+            guard entry.source == .defaultValue, let value = entry.setting.value(in: plan) else { return entry }
+            return Settings.Entry(setting: entry.setting, value: String(value), source: .memoryBytes)
+        }
     }
 
     private func entry(

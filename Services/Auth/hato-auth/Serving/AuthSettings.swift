@@ -54,13 +54,22 @@ enum AuthSettings {
 
     private static let seconds = 0...3_153_600_000
 
+    /// As many as there are processors, where what `memory-bytes` leaves for hashing has room for their default cost.
+    private static let hashingThreads: Member<Int> = {
+        let preset = AuthConfiguration()
+        var member = number("hashing-threads", \.hashingThreads, 1...256, "passwords hashed at a time")
+        member.setting.memory = MemoryDerivation(
+            .held, dividedBy: preset.scrypt.memoryBytes, atMost: preset.hashingThreads)
+        return member
+    }()
+
     private static let numbers: [Member<Int>] =
         [
             number("password-length-min", \.passwordLengthMin, 1...128, "characters a password has at least"),
             number("scrypt-log-n", \.scrypt.logN, 1...20, "cost of a password hash: log2 of scrypt's N"),
             number("scrypt-r", \.scrypt.r, 1...16, "scrypt's block size"),
             number("scrypt-p", \.scrypt.p, 1...16, "scrypt's parallelisation"),
-            number("hashing-threads", \.hashingThreads, 1...256, "passwords hashed at a time"),
+            hashingThreads,
             number("token-lifetime-seconds", \.tokenLifetimeSeconds, 60...86_400, "life of an ID token"),
             number(
                 "credential-age-seconds-max", \.credentialAgeSecondsMax, seconds,

@@ -21,6 +21,9 @@ struct RunningAuth: RunningService {
         try DataFolder.make(folder)
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
+        options.memory = RocksDBMemory(
+            blockCacheBytes: start.settings.integer(ServeSettings.blockCache),
+            memtableBytes: start.settings.integer(ServeSettings.memtables))
         let store = try RocksDBStore.open(
             folder: RocksDBStore.folder(in: folder), of: AuthTarget.service, options: options)
         do {

@@ -19,10 +19,14 @@ enum MessagesSettings {
     ]
 
     private static let limits = MessagesLimits.all.map { limit in
-        Setting(
+        let setting = Setting(
             limit.name, .integer(limit.range), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help
         )
+        return memory[limit.name].map { setting.following($0) } ?? setting
     }
+
+    /// What follows from `memory-bytes`.
+    private static let memory = ["on-disconnect-service-bytes-max": MemoryDerivation(.held)]
 
     /// The limits the settings come to.
     static func limits(_ settings: Settings) -> MessagesLimits {

@@ -37,6 +37,9 @@ struct RunningMessages: RunningService {
         configuration.keys = { authenticator.health }
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
+        options.memory = RocksDBMemory(
+            blockCacheBytes: start.settings.integer(ServeSettings.blockCache),
+            memtableBytes: start.settings.integer(ServeSettings.memtables))
         let store = try RocksDBStore.open(
             folder: RocksDBStore.folder(in: folder), of: MessagesTarget.service, options: options)
         let service: MessagesServer

@@ -29,6 +29,9 @@ struct RunningNotifier: RunningService {
         try DataFolder.make(folder)
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
+        options.memory = RocksDBMemory(
+            blockCacheBytes: start.settings.integer(ServeSettings.blockCache),
+            memtableBytes: start.settings.integer(ServeSettings.memtables))
         let store = try RocksDBStore.open(
             folder: RocksDBStore.folder(in: folder), of: NotifierTarget.service, options: options)
         do {

@@ -1,0 +1,107 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The memory that this process may use: the lowest limit of the cgroups it is in, else the machine's.
+public enum AvailableMemory {
+    /// What `memory-bytes` is at most unless it is set.
+    public static let defaultBytesMax = 1_536 << 20
+
+    /// The default of `memory-bytes`: four fifths of what there is, at most 1.5 GiB. A cgroup's limit also counts the
+    /// buffers of sockets, and the kernel kills the process that goes beyond it; a machine has other processes.
+    public static func defaultBytes(available: Int) -> Int { min(defaultBytesMax, available / 5 * 4) }
+
+    /// Bytes.
+    public static let bytes: Int = {
+        let machine = machineBytes
+        let limit = Cgroups(
+            membership: text("/proc/self/cgroup") ?? "", mounts: text("/proc/self/mountinfo") ?? ""
+        ).memoryLimit(reading: text)
+        return limit.map { min($0, machine) } ?? machine
+    }()
+
+    private static var machineBytes: Int {
+        let (pages, size) = (sysconf(Int32(_SC_PHYS_PAGES)), sysconf(Int32(_SC_PAGESIZE)))
+        let (bytes, overflow) = pages.multipliedReportingOverflow(by: size)
+        return overflow || bytes <= 0 ? defaultBytesMax : bytes
+    }
+
+    /// A file of the kernel, whose size is not known before it is read; nil when it cannot be read.
+    private static func text(_ path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var (bytes, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 16 << 10))
+        while bytes.count < 1 << 20 {
+            let count = read(descriptor, &chunk, chunk.count)
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// Where the files of the cgroups of a process are, of version 1 and 2 (cgroups(7), proc_pid_mountinfo(5)). Pure but for
+/// what it is given to read with.
+struct Cgroups: Sendable {
+    /// The text of `/proc/self/cgroup`: lines `number:controllers:path`; in version 2 number 0 and no controllers.
+    var membership: String
+    /// The text of `/proc/self/mountinfo`: in field 4 the part of the file system that is mounted, in field 5 where, and
+    /// behind a `-` its type, its source and its options.
+    var mounts: String
+
+    /// Version 1 says this, in pages, where nothing is limited.
+    private static let limitMax = 1 << 60
+
+    /// The lowest limit of all of them and of those above them, in bytes; nil when there is none.
+    func memoryLimit(reading text: (String) -> String?) -> Int? {
+        let limits = files.compactMap { file -> Int? in
+            guard let words = text(file)?.split(whereSeparator: \.isWhitespace), words.count == 1 else { return nil }
+            return Int(words[0]).flatMap { $0 > 0 && $0 < Self.limitMax ? $0 : nil }
+        }
+        return limits.min()
+    }
+
+    /// The files that may hold a limit.
+    var files: [String] {
+        membership.split(separator: "\n").flatMap { line -> [String] in
+            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard fields.count == 3 else { return [] }
+            if fields[0] == "0", fields[1].isEmpty {
+                return files(named: "memory.max", of: fields[2]) { type, _ in type == "cgroup2" }
+            }
+            guard fields[1].split(separator: ",").contains("memory") else { return [] }
+            return files(named: "memory.limit_in_bytes", of: fields[2]) { type, options in
+                type == "cgroup" && options.split(separator: ",").contains("memory")
+            }
+        }
+    }
+
+    private func files(
+        named name: String, of group: Substring, where isWanted: (_ type: Substring, _ options: Substring) -> Bool
+    ) -> [String] {
+        for line in mounts.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            guard let dash = fields.firstIndex(of: "-"), dash > 4, fields.count > dash + 3,
+                isWanted(fields[dash + 1], fields[dash + 3])
+            else { continue }
+            return Self.folders(of: group, root: fields[3], mountedAt: fields[4]).map { "\($0)/\(name)" }
+        }
+        return []
+    }
+
+    /// The folder of a cgroup and all above it that are mounted. A path outside of what is mounted is that of another
+    /// namespace: of it the topmost folder is what can be seen.
+    private static func folders(of group: Substring, root: Substring, mountedAt mount: Substring) -> [String] {
+        let (group, root) = (group.split(separator: "/"), root.split(separator: "/"))
+        guard group.starts(with: root), !group.contains("..") else { return [String(mount)] }
+        let below = group.dropFirst(root.count)
+        return (0...below.count).reversed().map { count in
+            ([mount] + below.prefix(count)).joined(separator: "/")
+        }
+    }
+}
