@@ -124,7 +124,7 @@ public final class RocksDBStore: Store {
         Files.removeFolder(trial)
         defer { Files.removeFolder(trial) }
         try torn.layOut(in: trial)
-        let missing = try missingCommits(of: folder, options, in: (trial, synced: torn.synced))
+        let missing = try missingCommits(of: folder, options, beside: (torn, trial))
         try Failpoint.openBeforeCut.passOrFail()
         try torn.cut()
         try Failpoint.openAfterCut.passOrFail()
@@ -133,17 +133,17 @@ public final class RocksDBStore: Store {
 
     /// Throws when less is found than was answered, or something is missing, unless that is accepted.
     private static func missingCommits(
-        of folder: StoreFolder, _ options: RocksDBOptions, in log: (folder: String, synced: UInt64)? = nil
+        of folder: StoreFolder, _ options: RocksDBOptions, beside trial: (torn: TornLog, folder: String)? = nil
     ) throws(StoreError) -> [ClosedRange<UInt64>] {
         let answered: UInt64
         do throws(StoreError) {
             // What was synced may have been answered.
-            answered = max(try folder.readAnswered(), log?.synced ?? 0)
+            answered = max(try folder.readAnswered(), trial?.torn.synced ?? 0)
         } catch {
             if !options.acceptsLostCommits { throw error }
             answered = 0
         }
-        let (found, missing) = try look(at: folder, options, after: answered, log: log?.folder)
+        let (found, missing) = try look(at: folder, options, after: answered, beside: trial)
         if options.acceptsLostCommits { return missing }
         if found < answered { throw .lostCommits(answered: answered, found: found) }
         if missing.isEmpty { return [] }
@@ -155,11 +155,37 @@ public final class RocksDBStore: Store {
                 + names.joined(separator: ", ") + "; a part of the log is gone: restore a backup")
     }
 
+    /// The tables as RocksDB reads them, and the log in steps: that takes the same memory however long it is.
     private static func look(
-        at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64, log: String?
+        at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64,
+        beside trial: (torn: TornLog, folder: String)?
     ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
-        let database = try RocksDatabase(
-            folder: folder.databasePath, memory: options.memory, for: .reading(log: log))
+        // No log lies beside the database's folder.
+        let tables = try RocksDatabase(
+            folder: folder.databasePath, memory: options.memory, for: .reading(log: trial?.folder ?? folder.path))
+        defer { tables.close() }
+        let log: LogContents
+        switch try LogContents.read(in: folder.databasePath, tables.logFamilies, torn: trial?.torn) {
+        case .whole(let contents): log = contents
+        case .flawed(let file): return try replay(folder, options, after: answered, file)
+        }
+        let newest = try tables.newestCommit() ?? 0
+        // What the tables hold was whole up to here, or is forgotten.
+        let known = max(min(answered, newest), try tables.forgottenCommits(), log.forgotten)
+        var commits = try tables.commits(after: known)
+        commits.formUnion(log.commits)
+        return (max(newest, log.commits.newest ?? 0), commits.gaps(after: known))
+    }
+
+    /// What RocksDB says of a log that is not as it was written, when it may keep it in memory.
+    private static func replay(
+        _ folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64, _ flawed: String
+    ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
+        let count = try LogContents.byteCount(in: folder.databasePath)
+        guard count <= options.memory.memtableBytes else {
+            throw .corrupted("\(flawed), a file of the log, is not as it was written: restore a backup")
+        }
+        let database = try RocksDatabase(folder: folder.databasePath, memory: options.memory, for: .reading())
         defer { database.close() }
         return (try database.newestCommit() ?? 0, try database.missingCommits(after: answered))
     }

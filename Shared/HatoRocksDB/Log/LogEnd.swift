@@ -48,6 +48,24 @@ struct LogEnd: Hashable {
         return end
     }
 
+    /// Which part of a record it is: the record is all of it, or begins with it, goes on with it, ends with it.
+    enum PartKind: UInt8 {
+        case all = 1
+        case first = 2
+        case middle = 3
+        case last = 4
+    }
+
+    /// Visits the parts of the records, of which the last one may not be whole. Returns where the whole records end when
+    /// something follows them beside zeros; nil: nothing does.
+    static func visitParts(
+        of path: String, _ visit: (_ kind: PartKind, _ bytes: ArraySlice<UInt8>) -> Void
+    ) throws(StoreError) -> Int? {
+        var reader = try Reader(path)
+        guard let flaw = try reader.firstFlaw(checkingAll: true, visit) else { return nil }
+        return try reader.isZero(from: flaw.record) ? nil : flaw.record
+    }
+
     /// Whether every record is as it was written, and nothing but zeros follows.
     static func isWhole(_ path: String) throws(StoreError) -> Bool {
         var reader = try Reader(path)
@@ -97,8 +115,12 @@ struct LogEnd: Hashable {
 
         init(_ path: String) throws(StoreError) { file = try OpenFile(path, access: .read) }
 
-        /// - Parameter checkingAll: compares every checksum, not only those of parts that look torn.
-        mutating func firstFlaw(checkingAll: Bool) throws(StoreError) -> Flaw? {
+        /// - Parameters:
+        ///   - checkingAll: compares every checksum, not only those of parts that look torn.
+        ///   - visit: is given every part before the flaw.
+        mutating func firstFlaw(
+            checkingAll: Bool, _ visit: (_ kind: PartKind, _ bytes: ArraySlice<UInt8>) -> Void = { _, _ in }
+        ) throws(StoreError) -> Flaw? {
             var record: Int?
             var opening: UInt64?
             start = 0
@@ -127,6 +149,7 @@ struct LogEnd: Hashable {
                         opening = LogMark(atEndOf: block[place + headBytes..<end])?.opening ?? opening
                     }
                     record = kind == 1 || kind == 4 ? nil : record ?? start + place
+                    if let kind = PartKind(rawValue: kind) { visit(kind, block[place + headBytes..<end]) }
                     place = end
                 }
                 if count < blockBytes { return nil }

@@ -349,6 +349,25 @@ final class RocksDatabase: @unchecked Sendable {
         return missing
     }
 
+    /// The commits after `version` that are there.
+    func commits(after version: UInt64) throws(StoreError) -> VersionRanges {
+        var found = VersionRanges()
+        guard version < .max else { return found }
+        let options = NativeReadOptions(snapshot: nil)
+        options.leaveCache()
+        try visitCommits(from: version + 1, at: options) { version, _ in
+            if let version { found.insert(version) }
+            return true
+        }
+        return found
+    }
+
+    /// What its families are called in the log.
+    var logFamilies: LogContents.Families {
+        LogContents.Families(
+            about: rocksdb_column_family_handle_get_id(about), commits: rocksdb_column_family_handle_get_id(commits))
+    }
+
     /// The oldest that no table holds.
     private func oldestCommitOfLog() throws(StoreError) -> UInt64? {
         let options = NativeReadOptions(snapshot: nil)

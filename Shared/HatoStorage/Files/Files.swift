@@ -191,6 +191,13 @@ package final class OpenFile: Sendable {
         return Int(status.st_nlink)
     }
 
+    /// How many bytes the file has.
+    package func byteCount() throws(StoreError) -> Int {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Files.failure("look at", path) }
+        return Int(status.st_size)
+    }
+
     /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or
     /// another.
     ///

@@ -1,0 +1,92 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Testing
+
+/// A start takes no more memory than its settings promise, however long the log is that an earlier run has left.
+@Suite("The memory of a start", .timeLimit(.minutes(10)), .enabled(if: ProcessMemory.isKnown))
+struct StartingMemoryTests {
+    private static let logBytes = 48 << 20
+    private static let large = 96 << 20
+    private static let small = 8 << 20
+
+    @Test func aFullLogOfLargerMemtablesIsStartedOnWithinSmallOnes() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-start-\(UUID().uuidString)")
+            .path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let key = UUID().uuidString + UUID().uuidString
+        _ = FileManager.default.createFile(
+            atPath: "\(folder)/admin-key", contents: Data((key + "\n").utf8), attributes: [.posixPermissions: 0o600])
+        let program = try Program("hato-messages", logFile: "\(folder)/messages.log")
+        let arguments = [
+            "serve", "--data", "\(folder)/data", "--port", "0", "--auth", "127.0.0.1:1", "--admin-key-file",
+            "\(folder)/admin-key", "--exit-with-stdin", "--memtable-bytes",
+        ]
+
+        let filled = try await program.start(arguments + ["\(Self.large)"])
+        let idle = try ProcessMemory(of: filled).peakBytes
+        let answered = try await fill("\(folder)/data/store/rocksdb", try client(of: filled, key))
+        let running = try ProcessMemory(of: filled).peakBytes
+        await program.kill()
+
+        let again = try await program.start(arguments + ["\(Self.small)"])
+        let starting = try ProcessMemory(of: again).peakBytes
+        print("peak in MiB: idle \(idle >> 20), running \(running >> 20), starting \(starting >> 20)")
+        #expect(running - idle > Self.logBytes / 2, "the log was in memory")
+        // Memtables and those that are being written out, and what reading takes.
+        #expect(starting - idle < 2 * Self.small + (8 << 20))
+        let client = try client(of: again, key)
+        let stats = try await client.call(method: "messages.get", params: ["path": "/full", "shallow": true])
+        #expect(stats["value"]?.object?.members.count == answered)
+        await client.close()
+        await program.stop()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Returns how many pushes were answered.
+    private func fill(_ database: String, _ client: RPCClient) async throws -> Int {
+        var random = SeededRandom(seed: 13)
+        var count = 0
+        while try Self.logBytes(of: database) < Self.logBytes {
+            let text = JSONValue.string(
+                (0..<16_000).map { _ in String(random.next(), radix: 16) }.joined())
+            _ = try await client.call(method: "messages.push", params: ["path": "/full", "value": text])
+            count += 1
+        }
+        await client.close()
+        return count
+    }
+
+    /// What RocksDB has written to its log.
+    private static func logBytes(of database: String) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: database).filter { $0.hasSuffix(".log") }
+            .reduce(0) { sum, name in
+                let size = try FileManager.default.attributesOfItem(atPath: "\(database)/\(name)")[.size] as? Int
+                return sum + (size ?? 0)
+            }
+    }
+
+    private func client(of ready: JSONObject, _ key: String) throws -> RPCClient {
+        let address = try #require(ready["listening"]?.string)
+        return RPCClient(try #require(RPCClientConfiguration(address: address)).with(credential: key))
+    }
+}
+
+/// What Linux says of the memory of a process.
+struct ProcessMemory {
+    /// The most it has had at one time.
+    let peakBytes: Int
+
+    static var isKnown: Bool { FileManager.default.fileExists(atPath: "/proc/self/status") }
+
+    /// - Parameter ready: what the process said when it was ready.
+    init(of ready: JSONObject) throws {
+        let pid = try #require(ready["pid"]?.integer)
+        let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+        let kilobytes = try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) })
+        peakBytes = kilobytes << 10
+    }
+}
