@@ -1,7 +1,8 @@
-# One image per service: docker build --target auth|messages|notifier .
+# One image per service: docker build --target auth|messages|notifier . They share the stage `build`, which compiles all
+# three: build one first, and the others take it from the cache (make images).
 FROM docker.io/library/swift:6.3-bookworm AS build
 RUN apt-get update -qq \
- && apt-get install -y -qq --no-install-recommends librocksdb-dev libssl-dev zlib1g-dev libjemalloc-dev \
+ && apt-get install -y -qq --no-install-recommends binutils librocksdb-dev libssl-dev zlib1g-dev libjemalloc-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # ROCKSDB=own: RocksDB without assertions, built in some 40 minutes; scripts/build-rocksdb says what it is good for.
@@ -11,18 +12,30 @@ RUN if [ "$ROCKSDB" = own ]; then \
       apt-get update -qq && apt-get install -y -qq --no-install-recommends dpkg-dev g++ \
       && rm -rf /var/lib/apt/lists/* && scripts/build-rocksdb; \
     fi
+# The packages of others, in a layer of their own: they are compiled again when Package.swift changes, and no sooner. In
+# an archive, since layers keep times in whole seconds: what was built would look older or newer than the build says.
 COPY Package.swift ./
+RUN mkdir dependencies && touch dependencies/main.swift \
+ && HATO_TARGETS=dependencies swift build -c release --static-swift-stdlib --product dependencies \
+ && rm -r dependencies .build/release/dependencies \
+ && tar --format=posix -cf /dependencies.tar .build Package.resolved && rm -r .build
+COPY scripts/static-libraries scripts/
 COPY Shared Shared
 COPY Services Services
-COPY Tests Tests
-COPY scripts scripts
-# The Swift runtime and RocksDB go into the binaries: the final images need neither, and a post costs less.
-RUN export PKG_CONFIG_PATH="$(scripts/static-libraries)" \
- && swift build -c release --static-swift-stdlib --product hato-auth \
- && swift build -c release --static-swift-stdlib --product hato-messages \
- && swift build -c release --static-swift-stdlib --product hato-notifier \
- && mkdir /out && cp -r .build/release/hato-auth .build/release/hato-messages .build/release/hato-notifier /out/ \
- && find .build/release/ -maxdepth 1 -name '*.resources' -exec cp -r {} /out/ \;
+# The Swift runtime and RocksDB go into the binaries: the final images need neither, and a post costs less. Symbols lie
+# apart, in the target `symbols`: nothing that runs reads them, and they are half of a binary.
+RUN tar -xf /dependencies.tar && mkdir /out /symbols \
+ && export HATO_TARGETS=services PKG_CONFIG_PATH="$(scripts/static-libraries)" \
+ && for product in hato-auth hato-messages hato-notifier; do \
+      swift build -c release --static-swift-stdlib -Xlinker --build-id --product $product \
+      && objcopy --only-keep-debug .build/release/$product /symbols/$product.debug \
+      && strip --strip-all -o /out/$product .build/release/$product \
+      && (cd /symbols && objcopy --add-gnu-debuglink=$product.debug /out/$product) || exit 1; \
+    done
+
+# For gdb and perf: docker build --target symbols --output symbols .
+FROM scratch AS symbols
+COPY --from=build /symbols /
 
 FROM docker.io/library/debian:bookworm-slim AS service
 RUN apt-get update -qq \
@@ -31,6 +44,7 @@ RUN apt-get update -qq \
  && groupadd --gid 10001 hato && useradd --uid 10001 --gid hato --no-create-home --shell /usr/sbin/nologin hato \
  && install -d -m 1777 /data
 USER 10001:10001
+# Any user that HATO_USER names may make a folder in the volume; the service makes its own, for itself alone.
 VOLUME /data
 STOPSIGNAL SIGTERM
 
@@ -41,7 +55,7 @@ RUN hato-auth --help >/dev/null
 EXPOSE 7701
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-auth", "health", "--server", "127.0.0.1:7701"]
 ENTRYPOINT ["hato-auth"]
-CMD ["serve", "--data", "/data", "--host", "0.0.0.0"]
+CMD ["serve", "--data", "/data/auth", "--host", "0.0.0.0"]
 
 FROM service AS messages
 COPY --from=build /out/hato-messages /usr/local/bin/
@@ -49,7 +63,7 @@ RUN hato-messages --help >/dev/null
 EXPOSE 7702
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-messages", "health", "--server", "127.0.0.1:7702"]
 ENTRYPOINT ["hato-messages"]
-CMD ["serve", "--data", "/data", "--host", "0.0.0.0", "--auth", "auth:7701"]
+CMD ["serve", "--data", "/data/messages", "--host", "0.0.0.0", "--auth", "auth:7701"]
 
 FROM service AS notifier
 COPY --from=build /out/hato-notifier /usr/local/bin/
@@ -57,4 +71,4 @@ RUN hato-notifier --help >/dev/null
 EXPOSE 7703
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["hato-notifier", "health", "--server", "127.0.0.1:7703"]
 ENTRYPOINT ["hato-notifier"]
-CMD ["serve", "--data", "/data", "--host", "0.0.0.0", "--auth", "auth:7701", "--messages", "messages:7702"]
+CMD ["serve", "--data", "/data/notifier", "--host", "0.0.0.0", "--auth", "auth:7701", "--messages", "messages:7702"]

@@ -2,6 +2,7 @@
 
 SWIFT ?= swift
 DATA ?= ./hato-data
+COMPOSE ?= docker compose
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
 # Tests of a process all start at once: some hundred that wait for clocks and sockets would starve each other, so there
 # are five processes. Those that start programs are apart: Foundation's Process reads past the end of the list of open
@@ -20,7 +21,7 @@ RELEASE_FLAGS = -c release
 RELEASE_LIBRARIES = PKG_CONFIG_PATH
 endif
 
-.PHONY: run test setup allocator rocksdb build bench lint check format interop-test compose-test secrets methods clean
+.PHONY: run test setup allocator rocksdb build bench lint check format interop-test compose-test secrets images methods clean
 
 run: setup allocator ## build everything and start the three services on the embedded store
 	export $(RELEASE_LIBRARIES); for product in hato-dev hato-auth hato-messages hato-notifier; do \
@@ -75,11 +76,15 @@ bench: setup allocator ## the table of speed and memory, release build; BENCH="-
 interop-test: ## clients from elsewhere, in a virtual environment of their own
 	@./Tests/Interop/run
 
-compose-test: ## the compose file, for real, with docker compose or podman-compose
+compose-test: ## the images and README.md's session with containers, with docker compose or podman-compose
 	@./Tests/Compose/run
 
 secrets: ## the administrator key that the services of compose.yaml share
 	@./scripts/make-secrets
+
+images: ## the images of compose.yaml; COMPOSE=podman-compose where there is no Docker
+	$(COMPOSE) build auth
+	$(COMPOSE) build messages notifier
 
 methods: ## write each service's METHODS.md from the declared methods
 	HATO_WRITE_METHODS=1 $(SWIFT) test --filter Tidy.MethodPages

@@ -176,3 +176,18 @@ let package = Package(
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx20
 )
+
+// The images (Dockerfile) build parts of the package, so that a change compiles no more than it must. `services` leaves
+// out the tests; `dependencies` is what the services use of other packages, compiled before their sources are copied.
+if let choice = Context.environment["HATO_TARGETS"] {
+    package.targets.removeAll { $0.type == .test }
+    if choice == "dependencies" {
+        var products: [String: Target.Dependency] = [:]
+        for dependency in package.targets.flatMap(\.dependencies) {
+            if case .productItem(let name, _, _, _) = dependency { products[name] = dependency }
+        }
+        let used = products.sorted { $0.key < $1.key }.map(\.value)
+        package.targets = [.executableTarget(name: "dependencies", dependencies: used, path: "dependencies")]
+        package.products = []
+    }
+}

@@ -21,12 +21,15 @@ public struct AdministratorKeys: Sendable {
         self.init(digests: keys.map { SHA256.hash(data: Array($0.utf8)) }, warnings: [])
     }
 
-    /// Reads `path`: a key a line, blank lines and white space around keys do not count. The file must not be writable
-    /// by others; being readable by them is worth a warning only, since secrets mounted into containers are.
+    /// Reads `path`: a key a line, blank lines and white space around keys do not count. `SecretFileAccess` says whose
+    /// the file must be and who may read it.
     public init(file path: String) throws(SecretFileError) {
-        let (bytes, mode) = try SecretFile.read(path)
-        guard mode & 0o022 == 0 else {
-            throw SecretFileError(path: path, problem: "others may write this file; chmod go-w it")
+        let (bytes, access) = try SecretFile.read(path)
+        var warnings: [String] = []
+        switch access.verdict(for: SecretFile.user) {
+        case .safe: break
+        case .warning(let text): warnings.append("\(path): \(text)")
+        case .refused(let text): throw SecretFileError(path: path, problem: text)
         }
         var digests: [SHA256Digest] = []
         for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
@@ -49,8 +52,7 @@ public struct AdministratorKeys: Sendable {
             digests.append(SHA256.hash(data: Array(key)))
         }
         guard !digests.isEmpty else { throw SecretFileError(path: path, problem: "holds no key") }
-        let isReadable = mode & 0o044 != 0
-        self.init(digests: digests, warnings: isReadable ? ["\(path) can be read by other users; chmod 600 it"] : [])
+        self.init(digests: digests, warnings: warnings)
     }
 
     /// The first key of a file that `init(file:)` takes: the one to show to other services, since the others are there

@@ -7,7 +7,7 @@ struct PublicKeyFile {
 
     /// Nil when there is none, or none that can be used: then the keys are fetched.
     func read() -> [VerificationKey]? {
-        guard let (bytes, mode) = try? SecretFile.read(path), mode & 0o022 == 0,
+        guard let (bytes, access) = try? SecretFile.read(path), access.isWrittenOnly(by: SecretFile.user),
             case .object(let object)? = try? JSONParser.parse(bytes),
             let result = try? JSONCoding.decode(Auth.Keys.Result.self, from: object)
         else { return nil }

@@ -20,30 +20,51 @@ public struct SecretFileError: Error, Sendable, Hashable, CustomStringConvertibl
 
 /// A small file that only its owner should read.
 public enum SecretFile {
-    /// The bytes of a file of at most `bytesMax` bytes, and its permission bits.
+    /// The bytes of a file of at most `bytesMax` bytes, and who may use it.
     public static func read(_ path: String, bytesMax: Int = 1 << 20) throws(SecretFileError) -> (
-        bytes: [UInt8], mode: UInt32
+        bytes: [UInt8], access: SecretFileAccess
     ) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SecretFileError(path: path, problem: "cannot be opened: \(lastError())") }
+        // Not blocking: a pipe without a writer is refused below instead of waited for.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw SecretFileError(path: path, problem: "cannot be opened: \(openError(path))")
+        }
         defer { _ = close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
             throw SecretFileError(path: path, problem: "cannot be examined: \(lastError())")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw SecretFileError(path: path, problem: "is not a file") }
+        let access = SecretFileAccess(owner: UInt32(status.st_uid), mode: UInt32(status.st_mode))
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = buffer.withUnsafeMutableBytes { Self.read(descriptor, into: $0) }
             guard count >= 0 else { throw SecretFileError(path: path, problem: "cannot be read: \(lastError())") }
-            if count == 0 { return (bytes, UInt32(status.st_mode) & 0o777) }
+            if count == 0 { return (bytes, access) }
             bytes.append(contentsOf: buffer[..<count])
             guard bytes.count <= bytesMax else {
                 throw SecretFileError(path: path, problem: "is larger than \(bytesMax) bytes")
             }
         }
     }
+
+    /// Who may use the file; nil when there is none to ask about.
+    public static func access(_ path: String) -> SecretFileAccess? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return SecretFileAccess(owner: UInt32(status.st_uid), mode: UInt32(status.st_mode))
+    }
+
+    /// Whether there is nothing at `path`, or a folder in the file's place.
+    public static func isMissing(_ path: String) -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return errno == ENOENT || errno == ENOTDIR }
+        return status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// The user whose rights the process has.
+    public static var user: UInt32 { UInt32(geteuid()) }
 
     /// Replaces the file at once, with mode 0600: a reader sees the old bytes or the new ones, also after a crash.
     public static func replace(_ path: String, with bytes: [UInt8]) throws(SecretFileError) {
@@ -97,6 +118,14 @@ public enum SecretFile {
             rest = rest.dropFirst(count)
         }
         return true
+    }
+
+    /// Why a file was not opened; of one that is closed to the process, with its owner and mode.
+    private static func openError(_ path: String) -> String {
+        let (number, text) = (errno, lastError())
+        guard number == EACCES, let access = access(path) else { return text }
+        return "\(text): it belongs to user \(access.owner) and has mode 0\(String(access.mode, radix: 8)), "
+            + "the service runs as user \(user)"
     }
 
     private static func lastError() -> String { String(cString: strerror(errno)) }

@@ -38,7 +38,20 @@ struct WrongInputs {
         Case("hato-auth serve --config @", 78, "setting config", "is a directory"),
         Case("hato-auth serve --config @/file", 78, "names and values"),
         Case(
-            "hato-auth serve --data @/new --admin-key-file @/none", 78, "setting admin-key-file", "none", "o such file"),
+            "hato-auth serve --data @/new --admin-key-file @/none", 78, "setting admin-key-file", "none", "o such file",
+            "make secrets"),
+        Case("hato-auth serve --data @/new --admin-key-file @/foreign", 78, "is not a file", "`make secrets` makes"),
+        Case(
+            "hato-auth serve --data @/new --admin-key-file @/open", 78,
+            "setting admin-key-file: @/open: every user may read this file (mode 0644); its owner alone should: chmod"),
+        Case(
+            "hato-auth serve --data @/new --tls-certificate @/open --tls-key @/open", 78,
+            "setting tls-key: @/open: every user may read this file (mode 0644)"),
+        Case(
+            "hato-notifier serve --data @/new --peer-tls --peer-tls-certificate @/open --peer-tls-key @/open", 78,
+            "setting peer-tls-key: @/open: every user may read this file (mode 0644)"),
+        Case("hato-auth serve --data @/shared", 78, "setting data: other users may write in @/shared (mode 0777)"),
+        Case("hato-dev --data @/shared", 78, "setting data: other users may write in @/shared (mode 0777)"),
         Case("hato-auth serve --data @/new --admin-key-file @/file", 78, "setting admin-key-file", "bytes"),
         Case(
             "hato-auth serve --data @/new --tls-certificate @/none --tls-key @/file", 78,
@@ -95,7 +108,13 @@ struct WrongInputs {
     @Test(arguments: serving + calling)
     func whatIsWrongIsNamed(wrong: Case) async throws {
         let folder = try TemporaryFolder()
-        _ = try folder.write("file", "no key, no certificate")
+        for (name, mode) in [("file", 0o600), ("open", 0o644)] {
+            let path = try folder.write(name, "no key, no certificate")
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+        let shared = folder.path + "/shared"
+        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: shared)
         let rules = "{\n  \"rules\": {\n    \".read\": \"tr\",\n    \".write\": \"auth.uid\"\n  }\n}"
         _ = try folder.write("wrong.json", rules)
         try FileManager.default.createDirectory(atPath: folder.path + "/foreign", withIntermediateDirectories: true)

@@ -1,4 +1,5 @@
 import HatoRPC
+import Logging
 
 #if canImport(Glibc)
     import Glibc
@@ -10,13 +11,25 @@ import HatoRPC
 
 /// The folder that holds everything a service keeps: keys, secrets, what people wrote.
 public enum DataFolder {
-    /// Makes the folder and those above it where they are missing, and sees to it that what the process makes from now
-    /// on is for its user alone. Throws `SettingsError` that names the setting `data`.
-    public static func make(_ path: String) throws(SettingsError) {
+    /// Makes the folder, and those above it, where they are missing, with mode 0700; what the process makes from then on
+    /// is for its user alone. Returns what the operator should know of a folder that was there. Throws `SettingsError`
+    /// that names the setting `data`, also for a folder that belongs to another user or that others may write.
+    @discardableResult
+    public static func make(_ path: String) throws(SettingsError) -> String? {
         _ = umask(0o077)
         try makeFolder(path)
         guard access(path, W_OK | X_OK) == 0 else {
             throw SettingsError("setting data: nothing can be written in \(path): \(FileProblem.words(errno))")
+        }
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw SettingsError("setting data: \(path) cannot be examined: \(FileProblem.words(errno))")
+        }
+        let access = DataFolderAccess(owner: UInt32(status.st_uid), mode: UInt32(status.st_mode))
+        switch access.verdict(for: UInt32(geteuid()), path) {
+        case .safe: return nil
+        case .warning(let text): return text
+        case .refused(let text): throw SettingsError("setting data: \(text)")
         }
     }
 
@@ -35,5 +48,56 @@ public enum DataFolder {
             return
         }
         throw SettingsError("setting data: the folder \(path) cannot be made: \(FileProblem.words(errno))")
+    }
+}
+
+/// Who owns a data folder and who else may use it, and whether that is safe.
+///
+/// A folder that others own or write is refused: they could replace what the service trusts. One that others may only
+/// list or enter is worth a warning, since each file in it is for the service's user alone. The mode of a folder that
+/// was there is never changed: it may be one that other programs use.
+struct DataFolderAccess: Sendable, Hashable {
+    enum Verdict: Sendable, Hashable {
+        case safe
+        case warning(String)
+        case refused(String)
+    }
+
+    /// User id of the owner.
+    var owner: UInt32
+    /// The permission bits.
+    var mode: UInt32
+
+    init(owner: UInt32, mode: UInt32) {
+        self.owner = owner
+        self.mode = mode & 0o777
+    }
+
+    /// The verdict on the folder at `path` for a service of the user with the id `user`.
+    func verdict(for user: UInt32, _ path: String) -> Verdict {
+        let below = "give a folder below it, which the service makes, such as \(path)/hato"
+        guard owner == user else {
+            return .refused(
+                "\(path) belongs to user \(owner), but the service runs as user \(user); \(below), or run: "
+                    + "chown \(user) \(path)")
+        }
+        let octal = "0" + String(mode, radix: 8)
+        guard mode & 0o022 == 0 else {
+            return .refused(
+                "other users may write in \(path) (mode \(octal)); \(below), or run: chmod 700 \(path)")
+        }
+        guard mode & 0o055 == 0 else {
+            return .warning("setting data: other users may list \(path) (mode \(octal)); run: chmod 700 \(path)")
+        }
+        return .safe
+    }
+}
+
+extension ServiceProcess.Start {
+    /// The folder of the setting `data`, made where it is missing. Throws `SettingsError`.
+    public func dataFolder() throws(SettingsError) -> String {
+        let path = settings["data"]
+        if let warning = try DataFolder.make(path) { logger.warning("\(warning)") }
+        return path
     }
 }

@@ -138,6 +138,7 @@ extension ServiceProcess.Start {
         configuration.settings = { [settings] in settings.shownAsJSON }
         switch (settings.text("tls-certificate"), settings.text("tls-key")) {
         case (let certificate?, let key?):
+            try checkPrivateKey("tls-key")
             configuration.tls = RPCServerTLS(
                 certificateFile: certificate, keyFile: key, clientAuthorityFile: settings.text("tls-client-ca"))
         case (nil, nil):
@@ -157,6 +158,7 @@ extension ServiceProcess.Start {
         }
         var configuration = RPCClientConfiguration(host: address.host, port: address.port)
         if settings.flag("peer-tls") {
+            try checkPrivateKey("peer-tls-key")
             let tls = RPCClientTLS(
                 authorityFile: settings.text("peer-tls-ca"), certificateFile: settings.text("peer-tls-certificate"),
                 keyFile: settings.text("peer-tls-key"))

@@ -91,7 +91,8 @@ final class TestDisk: Sendable {
     private func make() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         switch kind {
-        case .memory: try Self.run("mount", "-t", "tmpfs", "-o", "size=\(Self.kilobytesMax >> 3)k", "tmpfs", path)
+        case .memory:
+            try Self.run("mount", "-t", "tmpfs", "-o", "size=\(Self.kilobytesMax >> 3)k,mode=0700", "tmpfs", path)
         case .image:
             try FileManager.default.createDirectory(atPath: room, withIntermediateDirectories: true)
             try Self.run("mount", "-t", "tmpfs", "-o", "size=\(Self.kilobytesMax)k", "tmpfs", room)

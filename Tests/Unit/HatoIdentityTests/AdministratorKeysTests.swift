@@ -36,11 +36,20 @@ struct AdministratorKeysTests {
         #expect(error?.description.contains("/nonexistent/key") == true)
     }
 
-    @Test func fileThatOthersMayWriteIsRefusedAndOneTheyMayReadIsWarnedAbout() throws {
-        let writable = try TemporaryFile(first, mode: 0o620)
-        #expect(throws: SecretFileError.self) { try AdministratorKeys(file: writable.path) }
-        let readable = try TemporaryFile(first, mode: 0o444)
-        #expect(try AdministratorKeys(file: readable.path).warnings.count == 1)
+    @Test(arguments: [0o620, 0o602, 0o604, 0o444])
+    func fileThatOthersMayWriteOrEveryUserMayReadIsRefusedWithWhatIsRight(mode: Int) throws {
+        let file = try TemporaryFile(first, mode: mode)
+        let error = #expect(throws: SecretFileError.self) { try AdministratorKeys(file: file.path) }
+        let text = try #require(error?.description)
+        #expect(text.hasPrefix("\(file.path): "))
+        #expect(text.contains("(mode 0\(String(mode, radix: 8))); its owner alone should: chmod 600"))
+    }
+
+    @Test func fileThatItsGroupMayReadIsWarnedAbout() throws {
+        let readable = try TemporaryFile(first, mode: 0o640)
+        let warnings = try AdministratorKeys(file: readable.path).warnings
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.contains("(mode 0640)") == true)
     }
 
     @Test func keysFromMemoryHaveTheSameLength() {

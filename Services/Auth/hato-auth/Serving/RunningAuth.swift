@@ -17,8 +17,7 @@ struct RunningAuth: RunningService {
         var configuration = try AuthSettings.configuration(start.settings)
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: AuthTarget.service) }
         let keys = try start.administratorKeys()
-        let folder = start.settings["data"]
-        try DataFolder.make(folder)
+        let folder = try start.dataFolder()
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
         options.memory = RocksDBMemory(

@@ -20,8 +20,7 @@ struct RunningMessages: RunningService {
         if let problem { throw SettingsError(problem) }
         let keys = try start.administratorKeys()
         let auth = RPCClient(try start.clientConfiguration(to: "auth"))
-        let folder = start.settings["data"]
-        try DataFolder.make(folder)
+        let folder = try start.dataFolder()
         let authenticator = ServiceAuthenticator(
             configuration: IdentityConfiguration(
                 project: start.settings["project"], keysFile: "\(folder)/auth-keys.json"),

@@ -26,7 +26,7 @@ struct RunningNotifier: RunningService {
             project: start.settings["project"], keysFile: "\(folder)/auth-keys.json")
         configuration.backupFolder = try start.backupPath().map { BackupFolder($0, service: NotifierTarget.service) }
         try NotifierSettings.apply(start.settings, to: &configuration)
-        try DataFolder.make(folder)
+        _ = try start.dataFolder()
         var options = RocksDBOptions()
         options.preparedLogBytes = start.settings.integer(ServeSettings.preparedLog)
         options.memory = RocksDBMemory(
