@@ -52,6 +52,10 @@ enum DevSettings {
     /// Takes over what was said about slow operations, and what follows from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {
         configuration.limits.onDisconnectServiceBytesMax = settings.integer(onDisconnect.name)
+        // As `hato-messages serve` has it: two writes are made ready at a time, with some 250 bytes a value.
+        let values = MemoryDerivation(.requests, dividedBy: 512, atMost: configuration.limits.writeValuesMax)
+        configuration.limits.writeValuesMax = values.value(
+            in: MemoryPlan(bytes: settings.integer(ServeSettings.memory.name)))
         for (limit, setting) in slowLog {
             configuration.limits[keyPath: limit.field] = settings.integer(setting.name)
         }

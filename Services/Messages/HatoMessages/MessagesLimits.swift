@@ -43,7 +43,8 @@ public struct MessagesLimits: Sendable, Hashable {
     public var slowOperationMs = 100
     /// Lines a minute about them; how many more there were is said.
     public var slowOperationLinesMax = 20
-    /// Values of one write: each takes some hundred bytes while it is made ready, whatever it takes of its line.
+    /// Values of one write: each takes some 250 bytes while it is made ready, whatever it takes of its line. `serve`
+    /// takes fewer where `memory-bytes` leaves less.
     public var writeValuesMax = 4_000_000
     /// Writes of one client a second; 0: no limit. (Firebase: 1,000 of a whole database, spec §1.)
     public var clientWritesPerSecondMax = 0

@@ -26,7 +26,11 @@ enum MessagesSettings {
     }
 
     /// What follows from `memory-bytes`.
-    private static let memory = ["on-disconnect-service-bytes-max": MemoryDerivation(.held)]
+    private static let memory = [
+        "on-disconnect-service-bytes-max": MemoryDerivation(.held),
+        // Two writes are made ready at a time, with some 250 bytes a value.
+        "write-values-max": MemoryDerivation(.requests, dividedBy: 512, atMost: MessagesLimits().writeValuesMax),
+    ]
 
     /// The limits the settings come to.
     static func limits(_ settings: Settings) -> MessagesLimits {
