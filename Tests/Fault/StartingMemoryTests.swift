@@ -74,6 +74,27 @@ struct StartingMemoryTests {
     }
 }
 
+/// One request takes no more memory than `memory-bytes` promises.
+@Suite("The memory of one request", .timeLimit(.minutes(10)), .enabled(if: ProcessMemory.isKnown))
+struct RequestMemoryTests {
+    @Test func aWriteOfMoreValuesThanThereIsMemoryForIsRefusedAndTakesLittle() async throws {
+        let memory = 100 << 20
+        try await LoneMessages.run(["--memory-bytes", "\(memory)"]) { messages in
+            let ready = try await messages.start()
+            let client = messages.client()
+            let values = [JSONValue](repeating: 1, count: 500_000)
+            let error = await #expect(throws: RPCError.self) {
+                try await client.call(method: "messages.set", params: ["path": "/many", "value": .array(values)])
+            }
+            #expect(error?.reason == "too_many_values")
+            let peak = try ProcessMemory(of: ready).peakBytes
+            print("peak in MiB: \(peak >> 20)")
+            #expect(peak < memory)
+            await client.close()
+        }
+    }
+}
+
 /// What Linux says of the memory of a process.
 struct ProcessMemory {
     /// The most it has had at one time.

@@ -53,12 +53,15 @@ final class LoneMessages: Sendable {
         ] + settings
     }
 
-    func start(failpoints: String? = nil) async throws {
+    /// Returns what it says when it is ready.
+    @discardableResult
+    func start(failpoints: String? = nil) async throws -> JSONObject {
         let ready = try await program.start(arguments, failpoints: failpoints)
         guard let text = ready["listening"]?.string?.split(separator: ":").last, let number = Int(text) else {
             throw NeverHappened("no address in what hato-messages said when it was ready")
         }
         port.withLock { $0 = number }
+        return ready
     }
 
     /// An administrator's, for this life.
