@@ -91,10 +91,14 @@ public struct HealthCommand<Target: CommandTarget>: AsyncParsableCommand {
 
     public init() {}
 
+    public func validate() throws {
+        guard (0...86_400).contains(wait) else { throw ValidationError("--wait is in seconds, 0 to 86400.") }
+    }
+
     public func run() async throws {
         try await CommandSession.run(options, Target.self, takesOnly: true) { client, output in
             try RequestedMember.check(options.only, of: Service.Health.self)
-            let end = ContinuousClock.now + .milliseconds(Int(min(max(wait, 0), 86_400) * 1000))
+            let end = ContinuousClock.now + .milliseconds(Int(wait * 1000))
             while true {
                 do {
                     let answer = try await client.call(method: Service.Health.method, params: [:])

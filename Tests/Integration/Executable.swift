@@ -67,6 +67,7 @@ final class ServingProgram: Sendable {
     private let process: Process
     private let input: Pipe
     private let ended = Latch()
+    private let logFile: String
 
     /// Returns when it is ready.
     init(_ name: String, _ arguments: [String], in folder: TemporaryFolder) async throws {
@@ -76,6 +77,7 @@ final class ServingProgram: Sendable {
         let port = arguments.contains("--port") ? [] : ["--port", "0"]
         (process, input) = (try Executable.process(name, own + port + arguments, [:]), Pipe())
         let (output, log) = (Pipe(), try folder.handle("\(name).log"))
+        logFile = "\(folder.path)/\(name).log"
         process.standardInput = input
         process.standardOutput = output
         process.standardError = log
@@ -98,6 +100,11 @@ final class ServingProgram: Sendable {
         guard let configuration = RPCClientConfiguration(address: address) else { throw NeverReady(log: address) }
         return RPCClient(configuration.with(credential: Self.administratorKey))
     }
+
+    var isRunning: Bool { process.isRunning }
+
+    /// What it has written to stderr.
+    var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
 
     func stop() async {
         process.terminate()

@@ -77,13 +77,15 @@ extension TreeQuery {
 
     private static func count(_ object: JSONObject, _ name: String) throws(ArgumentError) -> Int? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let number = value.number, let count = Int(exactly: number) else {
-            throw error("\(name) must be an integer", example: #"{"orderBy": "date", "\#(name)": 50}"#)
+        let example = #"{"orderBy": "date", "\#(name)": 50}"#
+        guard let number = value.number, number == number.rounded() else {
+            throw error("\(name) must be an integer", example: example)
         }
-        guard count > 0 else {
-            throw error("\(name) must be positive", example: #"{"orderBy": "date", "\#(name)": 50}"#)
+        guard number > 0 else { throw error("\(name) must be positive", example: example) }
+        guard number <= Double(TreeLimits.queryLimitMax) else {
+            throw error("\(name) must be at most \(TreeLimits.queryLimitMax)", example: example)
         }
-        return count
+        return Int(number)
     }
 
     /// A bound as written: a value, perhaps with the key that settles ties.

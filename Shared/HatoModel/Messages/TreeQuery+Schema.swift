@@ -5,8 +5,12 @@ extension TreeQuery: JSONSchemaProviding {
         "properties": [
             "orderBy": ["type": "string"],
             "startAt": [:], "startAfter": [:], "endAt": [:], "endBefore": [:], "equalTo": [:],
-            "limitToFirst": ["type": "integer", "minimum": 1], "limitToLast": ["type": "integer", "minimum": 1],
+            "limitToFirst": limit, "limitToLast": limit,
         ],
         "additionalProperties": false,
+    ]
+
+    private static let limit: JSONValue = [
+        "type": "integer", "minimum": 1, "maximum": .number(Double(TreeLimits.queryLimitMax)),
     ]
 }

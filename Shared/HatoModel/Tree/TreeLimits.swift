@@ -9,4 +9,6 @@ public enum TreeLimits {
     public static let pathBytesMax = 32 * 1024
     /// Bytes of one string value, or of one priority, in UTF-8.
     public static let stringBytesMax = 10 * 1024 * 1024
+    /// Children that a query may ask for with `limitToFirst` or `limitToLast`, of which the least is 1 (protocol §5).
+    public static let queryLimitMax = 1_000_000
 }

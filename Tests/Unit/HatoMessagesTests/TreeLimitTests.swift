@@ -141,13 +141,17 @@ import Testing
         ("limitToFirst", 0, "limitToFirst must be positive"), ("limitToLast", -1, "limitToLast must be positive"),
         ("limitToFirst", 1.5, "limitToFirst must be an integer"),
         ("limitToLast", "5", "limitToLast must be an integer"),
-        ("limitToFirst", 1e300, "limitToFirst must be an integer"),
+        ("limitToFirst", 1_000_001, "limitToFirst must be at most 1000000"),
+        ("limitToLast", 2_147_483_647, "limitToLast must be at most 1000000"),
+        ("limitToFirst", 4_611_686_018_427_387_392, "limitToFirst must be at most 1000000"),
+        ("limitToLast", 1e300, "limitToLast must be at most 1000000"),
+        ("limitToLast", -1e300, "limitToLast must be positive"),
     ]
 
     private static let queries: [Row] = wrongLimits.map { (name: String, value: JSONValue, reason: String) -> Row in
         Row(
             name: "\(reason), not \(value)", method: "messages.get",
-            right: ["path": "/a", "query": ["orderBy": "$key", "limitToFirst": 9_007_199_254_740_991]],
+            right: ["path": "/a", "query": ["orderBy": "$key", "limitToFirst": 1_000_000]],
             wrong: ["path": "/a", "query": .object(["orderBy": "$key", name: value])], reason: reason,
             parameter: "query",
             says: "e.g.")

@@ -36,7 +36,7 @@ final class DisconnectEntries: Sendable {
         var trees: [DatabaseName: KeptTree] = [:]
         /// Those that something refers to; few.
         var owners: [WeakOwner] = []
-        var lastOwner: UInt32 = 0
+        var numbers = OwnerNumbers()
         var stored: [DisconnectOwner: StoredOwner] = [:]
     }
 
@@ -72,12 +72,17 @@ final class DisconnectEntries: Sendable {
 
     /// In whose name a request is made.
     func owner(of context: RPCContext) -> DisconnectOwner {
-        let (known, number) = state.withLock { state in
+        let known = state.withLock { state in
             state.owners.removeAll { $0.owner == nil }
-            state.lastOwner += 1
-            return (state.owners.compactMap(\.owner), state.lastOwner)
+            return state.owners.compactMap(\.owner)
         }
         if let owner = known.first(where: { $0.adopt(context) }) { return owner }
+        let number = state.withLock { state in
+            let stored = state.stored
+            return state.numbers.next { number in
+                known.contains { $0.number == number } || stored.keys.contains { $0.number == number }
+            }
+        }
         let owner = DisconnectOwner(context, number: number) { [weak self] owner in
             if let self { changed(self, owner) }
         }

@@ -71,11 +71,11 @@ public struct QueryRunner {
 
     private func everyPlace(_ query: TreeQuery, at path: TreePath) throws -> [SortPlace] {
         var places: [SortPlace] = []
-        let room = query.limit.map { $0.count.multipliedReportingOverflow(by: 2) }
-        let roomMax = room.map { $0.overflow ? .max : $0.partialValue + 1_024 } ?? .max
+        // A limit that code made is not bounded as one from JSON is; more children than this are never in memory.
+        let countMax = query.limit.map { 2 * min($0.count, 1 << 40) + 1_024 } ?? .max
         try nodes.forEachChildKey(of: path) { key in
             if let place = try place(of: key, at: path, in: query), query.contains(place) { places.append(place) }
-            if places.count >= roomMax { places = Self.limited(places.sorted(), query.limit) }
+            if places.count >= countMax { places = Self.limited(places.sorted(), query.limit) }
             return true
         }
         return Self.limited(places.sorted(), query.limit)

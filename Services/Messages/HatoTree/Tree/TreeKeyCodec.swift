@@ -122,7 +122,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
     static func isPlainText(_ bytes: Span<UInt8>) -> Bool {
         guard bytes[0] != integerMark else { return false }
         // Most bytes are ASCII; only what follows ED tells a surrogate.
-        for index in bytes.indices where bytes[index] == 0xED && bytes[index + 1] >= 0xA0 { return false }
+        for index in 0..<max(0, bytes.count - 1) where bytes[index] == 0xED && bytes[index + 1] >= 0xA0 { return false }
         return true
     }
 
@@ -151,6 +151,8 @@ public struct TreeKeyCodec: Sendable, Hashable {
             isNegative = true
             excess -= 1
         }
+        // A damaged row may say less than nothing.
+        guard excess >= 0 else { return nil }
         return TreeKey(
             unchecked: (isNegative ? "-" : "") + String(repeating: "0", count: excess) + String(value.magnitude))
     }

@@ -1,0 +1,184 @@
+import Foundation
+import HatoModel
+import HatoTesting
+import Testing
+
+/// No request ends a service, hangs, or is answered with an internal error: each method of each built service is called
+/// with each of its members set to what nobody expects, then with pairs of them, as administrator, user and nobody.
+///
+/// `HATO_HOSTILE_CALLS=n` makes n calls to each service; the seed decides which, and each run says it.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct HostileCalls {
+    private static let callsDefault = 1_500
+
+    private static var calls: Int {
+        Int(ProcessInfo.processInfo.environment["HATO_HOSTILE_CALLS"] ?? "") ?? callsDefault
+    }
+
+    @Test(arguments: ["auth", "messages", "notifier"])
+    func everyCallIsAnsweredAndTheServiceLives(_ service: String) async throws {
+        let folder = try TemporaryFolder()
+        let stack = try await HostileStack(service, in: folder)
+        let (address, auth, count) = (stack.address, stack.auth, Self.calls)
+        let seed = SeededRandom.seed()
+        let report = await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(returning: HostileRun.report(address, auth: auth, calls: count, seed: seed))
+            }
+        }
+        print("\(service): \(report.count) calls, answers by code: \(report.codes.sorted { $0.key < $1.key })")
+        for call in report.slowest { print(String(format: "%8.1f ms  ", call.seconds * 1_000) + call.call) }
+        for problem in report.problems.prefix(100) { Issue.record("\(service): \(problem)") }
+        #expect(report.count >= count)
+        #expect(stack.isRunning, "the process lives: \(stack.log.suffix(2_000))")
+        await stack.stop()
+    }
+}
+
+/// A service and those it needs, each a process of its own.
+private final class HostileStack: Sendable {
+    private let programs: [ServingProgram]
+
+    init(_ service: String, in folder: TemporaryFolder) async throws {
+        func arguments(_ name: String) -> [String] {
+            [
+                "--data", "\(folder.path)/\(name)", "--backup-dir", "\(folder.path)/\(name)-backups", "--log-level",
+                "error",
+            ]
+        }
+        var programs = [
+            try await ServingProgram(
+                "hato-auth", arguments("auth") + ["--scrypt-log-n", "1", "--scrypt-p", "1"], in: folder)
+        ]
+        if service != "auth" {
+            programs.append(
+                try await ServingProgram(
+                    "hato-messages",
+                    arguments("messages") + ["--auth", programs[0].address, "--first-rules", "signed-in"],
+                    in: folder))
+        }
+        if service == "notifier" {
+            programs.append(
+                try await ServingProgram(
+                    "hato-notifier",
+                    arguments("notifier") + ["--auth", programs[0].address, "--messages", programs[1].address],
+                    in: folder))
+        }
+        self.programs = programs
+    }
+
+    var auth: String { programs.first?.address ?? "" }
+    var address: String { programs.last?.address ?? "" }
+    var isRunning: Bool { programs.allSatisfy(\.isRunning) }
+    var log: String { programs.last?.log ?? "" }
+
+    func stop() async { for program in programs.reversed() { await program.stop() } }
+}
+
+/// The calls of one run: all single changes to numbers as administrator, then single changes and pairs by chance.
+private enum HostileRun {
+    struct Report: Sendable {
+        var count = 0
+        var codes: [Int: Int] = [:]
+        var problems: [String] = []
+        var slowest: [HostileDriver.Timed] = []
+    }
+
+    private struct Single {
+        var method: HostileMethod
+        var sample: Int
+        var site: HostileSite
+        var value: HostileValue
+    }
+
+    static func report(_ address: String, auth: String, calls: Int, seed: UInt64) -> Report {
+        var random = SeededRandom(seed: seed)
+        let drivers = HostileDriver.Role.allCases.map { HostileDriver($0, address: address, auth: auth) }
+        var problems: [String] = []
+        do {
+            let document = try drivers[0].result("rpc.discover")
+            let methods = (document["methods"]?.array ?? []).compactMap { HostileMethod($0, of: document) }
+            if methods.count < 20 { problems.append("only \(methods.count) methods are described") }
+            try run(methods, drivers, calls, &random)
+            for driver in drivers {
+                driver.disconnect()
+                let health = try driver.result("service.health")
+                if health["status"] == nil { problems.append("no health: \(health)") }
+            }
+        } catch {
+            problems.append("stopped: \(error)")
+        }
+        var report = Report(problems: problems)
+        for driver in drivers {
+            report.count += driver.count
+            report.codes.merge(driver.codes) { $0 + $1 }
+            report.problems += driver.problems
+            report.slowest = HostileDriver.slowest(report.slowest + driver.slowest)
+        }
+        return report
+    }
+
+    private static func run(
+        _ methods: [HostileMethod], _ drivers: [HostileDriver], _ calls: Int, _ random: inout SeededRandom
+    ) throws {
+        var rest = calls
+        var last = ""
+        func call(_ single: Single, _ driver: HostileDriver, and other: (HostileSite, HostileValue)? = nil) throws {
+            if single.method.name != last || rest % 200 == 0 { try prepare(drivers, for: single.method.name) }
+            (last, rest) = (single.method.name, rest - 1)
+            let changes = [(single.site, single.value)] + (other.map { [$0] } ?? [])
+            try driver.call(single.method.name, single.method.samples[single.sample], changes)
+        }
+        let all = methods.flatMap(singles)
+        for single in all where single.site.kind == .number && rest > 0 { try call(single, drivers[0]) }
+        // The rest of the singles, in the order of methods, as far as two thirds of the calls go.
+        let others = drivers.indices.flatMap { driver in
+            all.filter { driver > 0 || $0.site.kind != .number }.map { (driver, $0) }
+        }
+        let share = rest * 2 / 3
+        for (driver, single) in others where Int.random(in: 0..<others.count, using: &random) < share {
+            try call(single, drivers[driver])
+        }
+        let pairable = methods.filter { $0.samples.contains { $0.sites.count > 1 } }
+        while rest > 0, let method = pairable.randomElement(using: &random) {
+            let indices = method.samples.indices.filter { method.samples[$0].sites.count > 1 }
+            guard let index = indices.randomElement(using: &random) else { continue }
+            for _ in 0..<min(rest, 20) {
+                let sites = method.samples[index].sites.shuffled(using: &random).prefix(2)
+                guard let one = sites.first, let other = sites.last,
+                    let value = one.values.randomElement(using: &random),
+                    let second = other.values.randomElement(using: &random),
+                    let driver = drivers.randomElement(using: &random)
+                else { continue }
+                try call(Single(method: method, sample: index, site: one, value: value), driver, and: (other, second))
+            }
+        }
+    }
+
+    private static func singles(of method: HostileMethod) -> [Single] {
+        method.samples.indices.flatMap { index in
+            method.samples[index].sites.flatMap { site in
+                site.values.map { Single(method: method, sample: index, site: site, value: $0) }
+            }
+        }
+    }
+
+    /// New connections; and what an earlier call dropped or closed is there again.
+    private static func prepare(_ drivers: [HostileDriver], for method: String) throws {
+        for driver in drivers { driver.disconnect() }
+        guard method.hasPrefix("messages.") else { return }
+        try drivers[0].prepare("messages.databases.create", ["database": "default"])
+        try drivers[0].prepare("messages.rules.set", ["rules": .string(rules)])
+        try drivers[0].prepare("messages.set", ["path": "/chats", "value": .object(chats)])
+    }
+
+    private static let rules = #"{"rules": {".read": "auth != null", ".write": "auth != null"}}"#
+
+    private static let chats: JSONObject = [
+        "c1": [
+            "title": "磯野家", "x": 1, "members": ["masuo": true],
+            "messages": ["-P6iK_s-------------": ["x": "a", "date": 5]],
+        ],
+        "c2": ["x": "two"], "c3": ["x": nil, "y": 1], "c4": 7,
+    ]
+}

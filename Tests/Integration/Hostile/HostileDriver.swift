@@ -1,0 +1,190 @@
+import Foundation
+import HatoModel
+import HatoRPC
+
+/// Sends hostile calls to one service as one caller, one at a time, and says what is wrong with the answers.
+final class HostileDriver {
+    enum Role: String, CaseIterable {
+        case administrator, user, nobody
+    }
+
+    /// A call that was made, for the list of the slowest.
+    struct Timed {
+        var seconds: Double
+        var call: String
+    }
+
+    /// How long one answer may take: only what hangs gets there.
+    static let secondsPerCall = 60
+
+    let role: Role
+    private let address: String
+    /// The address of auth, where users come from.
+    private let auth: String
+    private var socket: LineSocket?
+    private var calls = 0
+    /// What results said that later params may be valid with.
+    private var learned: [String: JSONValue] = [:]
+    private(set) var problems: [String] = []
+    private(set) var slowest: [Timed] = []
+    private(set) var codes: [Int: Int] = [:]
+    private(set) var count = 0
+
+    init(_ role: Role, address: String, auth: String) {
+        (self.role, self.address, self.auth) = (role, address, auth)
+    }
+
+    /// The connection goes with the driver; the next call opens another one.
+    func disconnect() { socket = nil }
+
+    /// Makes the call with each site set to its value.
+    ///
+    /// - Throws: when the service is gone.
+    func call(_ method: String, _ sample: HostileMethod.Sample, _ changes: [(HostileSite, HostileValue)]) throws {
+        var params = filled(sample.params, except: changes.map(\.0))
+        for (number, change) in changes.enumerated() {
+            params = params.setting(change.0.steps[...], to: .string("@@\(number)@@"))
+        }
+        var text = EncodedJSON(params).text
+        for (number, change) in changes.enumerated() {
+            text = text.replacingOccurrences(of: "\"@@\(number)@@\"", with: change.1.text)
+        }
+        let name =
+            "\(method) as \(role.rawValue): " + changes.map { "\($0.0.name) = \($0.1.name)" }.joined(separator: ", ")
+        let isValid = (try? JSONParser.parse(text)) != nil
+        count += 1
+        let start = ContinuousClock.now
+        var answer: JSONValue
+        do { answer = try exchange(method, text) } catch LineSocket.Problem.closed
+            where role == .nobody && text.utf8.count > 65_000
+        {
+            // A line that is too long is answered and cut off: its rest on the way may take the answer along.
+            socket = nil
+            return
+        } catch LineSocket.Problem.cannotConnect(let reason) {
+            problems.append("\(name): the service is gone: \(reason)")
+            throw LineSocket.Problem.cannotConnect(reason)
+        } catch {
+            problems.append("\(name): \(error); \(text.prefix(300))")
+            socket = nil
+            return
+        }
+        note(ContinuousClock.now - start, name)
+        if let wrong = Self.wrong(answer, with: .number(Double(calls)), isValid: isValid) {
+            problems.append("\(name): \(wrong): \(EncodedJSON(answer).text.prefix(400)) to \(text.prefix(300))")
+        }
+        learn(answer["result"])
+        codes[Int(answer["error"]?["code"]?.integer ?? 0), default: 0] += 1
+        if answer["error"]?["data"]?["reason"] == "line_too_long" { socket = nil }
+        if method.hasPrefix("session.") || isSignedOut(answer) { socket = nil }
+    }
+
+    /// A call whose outcome does not matter.
+    func prepare(_ method: String, _ params: JSONValue) throws { _ = try exchange(method, EncodedJSON(params).text) }
+
+    /// The result of a call that must succeed.
+    func result(_ method: String) throws -> JSONValue {
+        let answer = try exchange(method, "{}")
+        guard let result = answer["result"] else { throw LineSocket.Problem.closed(EncodedJSON(answer).text) }
+        return result
+    }
+
+    // MARK: One exchange
+
+    private func exchange(_ method: String, _ params: String) throws -> JSONValue {
+        let socket = try socket ?? connected()
+        self.socket = socket
+        calls += 1
+        return try Self.exchange(socket, calls, method, params)
+    }
+
+    private func connected() throws -> LineSocket {
+        let socket = try LineSocket(address, within: Self.secondsPerCall)
+        let credential: String
+        switch role {
+        case .nobody: return socket
+        case .administrator: credential = ServingProgram.administratorKey
+        case .user:
+            let signUp = try Self.exchange(LineSocket(auth, within: Self.secondsPerCall), 1, "auth.signUp", "{}")
+            guard let token = signUp["result"]?["idToken"]?.string else {
+                throw LineSocket.Problem.closed("no user: \(EncodedJSON(signUp).text)")
+            }
+            credential = token
+        }
+        let answer = try Self.exchange(socket, 0, "session.authenticate", "{\"auth\":\"\(credential)\"}")
+        guard answer["result"] != nil else { throw LineSocket.Problem.closed(EncodedJSON(answer).text) }
+        return socket
+    }
+
+    /// Sends a request and returns the first line that is no notification.
+    private static func exchange(
+        _ socket: LineSocket, _ id: Int, _ method: String, _ params: String
+    ) throws -> JSONValue {
+        try socket.send("{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"\(method)\",\"params\":\(params)}")
+        while true {
+            let line = try JSONParser.parse(try socket.line(), depth: 80)
+            if line["method"] == nil { return line }
+        }
+    }
+
+    // MARK: Answers
+
+    private static let ownCodes: ClosedRange<Int64> = -32008 ... -32001
+    private static let specifiedCodes: Set<Int64> = [-32700, -32600, -32601, -32602]
+
+    /// What is wrong with an answer; nil when it is well-formed.
+    private static func wrong(_ answer: JSONValue, with id: JSONValue, isValid: Bool) -> String? {
+        guard answer["jsonrpc"] == "2.0" else { return "no JSON-RPC 2.0" }
+        let isTooLong = answer["error"]?["data"]?["reason"] == "line_too_long"
+        if !isValid {
+            let isParseError = answer["id"] == .null && answer["error"]?["code"] == -32700
+            return isParseError || isTooLong ? nil : "invalid JSON is no parse error"
+        }
+        guard answer["id"] == id || answer["id"] == .null && isTooLong else { return "not the answer to this call" }
+        guard let error = answer["error"] else { return answer["result"] == nil ? "neither result nor error" : nil }
+        guard answer["result"] == nil else { return "result and error" }
+        guard let code = error["code"]?.integer, ownCodes.contains(code) || specifiedCodes.contains(code) else {
+            return "an error of no known kind"
+        }
+        guard error["message"]?.string?.isEmpty == false else { return "an error without a message" }
+        guard error["data"]?["reason"]?.string?.isEmpty == false, error["data"]?["retryable"]?.bool != nil else {
+            return "an error without reason or retryable"
+        }
+        if code == -32602 || code == -32008, error["data"]?["parameter"]?.string?.isEmpty != false {
+            return "an error that names no parameter"
+        }
+        return nil
+    }
+
+    private func isSignedOut(_ answer: JSONValue) -> Bool { role == .user && answer["error"]?["code"] == -32001 }
+
+    // MARK: What results said
+
+    private static let learnable: Set<String> = [
+        "epoch", "snapshot", "subscription", "device", "uid", "notification", "refreshToken", "idToken",
+    ]
+
+    private func learn(_ result: JSONValue?) {
+        for member in result?.object?.members ?? []
+        where Self.learnable.contains(member.name) && member.value.string != nil {
+            learned[member.name] = member.value
+        }
+    }
+
+    /// The params with what is known to be valid, where nothing is to be changed.
+    private func filled(_ params: JSONValue, except sites: [HostileSite]) -> JSONValue {
+        guard var object = params.object else { return params }
+        for member in object.members {
+            guard let value = learned[member.name], member.value.string != nil else { continue }
+            object[member.name] = value
+        }
+        return .object(object)
+    }
+
+    private func note(_ duration: Duration, _ call: String) {
+        slowest.append(Timed(seconds: duration / .seconds(1), call: call))
+        if slowest.count >= 400 { slowest = Self.slowest(slowest) }
+    }
+
+    static func slowest(_ calls: [Timed]) -> [Timed] { Array(calls.sorted { $0.seconds > $1.seconds }.prefix(20)) }
+}
