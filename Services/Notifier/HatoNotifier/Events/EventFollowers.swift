@@ -166,7 +166,7 @@ struct EventPosition: Hashable, Sendable {
 
     init(number: Int) { self.number = max(0, number) }
 
-    init(version: UInt64, index: Int) { number = Int(version) << EventPosition.indexBits + index }
+    init(version: UInt64, index: Int) { number = Int(clamping: version) << EventPosition.indexBits + index }
 
     /// Behind everything of a commit.
     init(endOf version: UInt64) { self.init(version: version, index: 1 << EventPosition.indexBits - 1) }

@@ -112,7 +112,8 @@ extension OutboxDraft {
             RecordKey(.purge), after: RecordKey(.purge).with(time: max(0, cutoff)), limit: 1
         ).first
         var reader = first.map { RecordKeyReader($0.key.bytes) }
-        return (reader?.number().map { Int64($0) + policy.keepFinished.milliseconds + 1 }, false)
+        let finishedAt = reader?.number().map { Int64(clamping: min($0, UInt64(1) << 53)) }
+        return (finishedAt.map { $0 + policy.keepFinished.milliseconds + 1 }, false)
     }
 
     /// A notification goes as a whole: not before its last delivery has ended, and its dead are old enough.
