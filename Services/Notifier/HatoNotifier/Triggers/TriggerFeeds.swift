@@ -70,7 +70,8 @@ actor TriggerFeeds {
         return cursors.map { database, cursor in
             let feed = feeds[database]
             return Notifier.CursorStatus(
-                database: database, version: Int(clamping: cursor.version), epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
+                database: database, version: Int(clamping: cursor.version),
+                epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
                 following: feed?.isFollowing ?? false, gaps: cursor.gaps, error: feed?.error)
         }
     }
