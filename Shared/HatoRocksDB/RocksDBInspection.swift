@@ -36,7 +36,7 @@ public final class RocksDBInspection: StoreInspection {
         }
         version = try database.newestCommit() ?? 0
         compacted = try database.forgottenCommits()
-        snapshot = RocksSnapshot(version: version, of: database)
+        snapshot = RocksSnapshot(version: version, derived: nil, of: database)
         var problems = Self.problems(folder, version, compacted)
         if let service, let owner = try BackupFolder.service(of: folder), owner != service {
             problems.append(.corrupted("the file \(folder)/service says that this is a store of \(owner)"))

@@ -85,8 +85,8 @@ public final class RocksDBStore: Store {
         compacted = Atomic(forgotten)
         readers = try ReaderPool(threads: options.limits.readerThreads)
         writer = try GroupCommit(
-            RocksWriter(database, in: folder), at: RocksSnapshot(version: version, of: database), limits: options.limits
-        )
+            RocksWriter(database, in: folder), at: RocksSnapshot(version: version, derived: nil, of: database),
+            limits: options.limits)
     }
 
     deinit { writer.stop() }

@@ -5,13 +5,15 @@ import HatoStorage
 /// `@unchecked Sendable`: nothing here changes, and RocksDB reads snapshots from every thread.
 final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
     let version: UInt64
+    let derived: (any StoreDerived)?
     private let database: RocksDatabase
     private let snapshot: NativeSnapshot
     private let options: NativeReadOptions
 
     /// Of everything written so far, which is the caller's business to know.
-    init(version: UInt64, of database: RocksDatabase) {
+    init(version: UInt64, derived: (any StoreDerived)?, of database: RocksDatabase) {
         self.version = version
+        self.derived = derived
         self.database = database
         snapshot = database.takeSnapshot()
         options = NativeReadOptions(snapshot: snapshot)
@@ -70,6 +72,7 @@ private final class UncachedRocksSnapshot: StoreSnapshot {
     private let snapshot: RocksSnapshot
 
     var version: UInt64 { snapshot.version }
+    var derived: (any StoreDerived)? { snapshot.derived }
     var uncached: any StoreSnapshot { self }
 
     init(_ snapshot: RocksSnapshot) { self.snapshot = snapshot }

@@ -8,14 +8,17 @@ final class RocksTransaction: CommitTransaction {
     private(set) var writtenBytes = 0
     private(set) var recorded: [UInt8] = []
     private(set) var note: (any Sendable)?
+    let derived: (any StoreDerived)?
+    private(set) var newDerived: (any StoreDerived)?
     /// Whether it deletes a range.
     private(set) var deletesRange = false
     private(set) var prepared: [RocksPreparedRows] = []
     private var hasRecorded = false
     private let writer: RocksWriter
 
-    init(nextVersion: UInt64, writer: RocksWriter) {
+    init(nextVersion: UInt64, derived: (any StoreDerived)?, writer: RocksWriter) {
         self.nextVersion = nextVersion
+        self.derived = derived
         self.writer = writer
     }
 
@@ -73,4 +76,6 @@ final class RocksTransaction: CommitTransaction {
     }
 
     func attach(_ note: any Sendable) { self.note = note }
+
+    func setDerived(_ derived: any StoreDerived) { newDerived = derived }
 }

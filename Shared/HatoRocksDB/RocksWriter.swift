@@ -20,6 +20,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     private let folder: StoreFolder
     /// The newest commit that was synced in this log; whoever reads an older one says less than is true (`LogMark`).
     private let synced = Atomic<UInt64>(0)
+    /// The newest commit that was handed to the log, synced or not. Writes are one after the other.
+    private let logged = Atomic<UInt64>(0)
     /// Told to nobody (`LogMark`).
     private let opening = UInt64.random(in: .min ... .max)
     /// Whether the next batch has to take back the note of files that are taken.
@@ -41,8 +43,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         sealed = GatheredWrites(for: database)
     }
 
-    func begin(nextVersion: UInt64) -> RocksTransaction {
-        RocksTransaction(nextVersion: nextVersion, writer: self)
+    func begin(nextVersion: UInt64, derived: (any StoreDerived)?) -> RocksTransaction {
+        RocksTransaction(nextVersion: nextVersion, derived: derived, writer: self)
     }
 
     // MARK: Reading
@@ -77,7 +79,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         gathering.batch.putCommit(transaction.nextVersion, record: transaction.recorded)
         if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
-        gathering.noteApplied()
+        gathering.noteApplied(transaction.nextVersion)
         // What fails here is told when the group is made durable, by the note of it in `failure`. RocksDB alone does not
         // stay stopped: from a full disk it recovers by itself as soon as there is room, and would take what comes next.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
@@ -126,6 +128,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if let failure = writes.failure { throw failure }
         if writes.isEmpty { return }
         writes.rows.handOver(to: writes.batch)
+        // From here on a failure does not tell whether the log has it.
+        logged.store(writes.newestVersion, ordering: .relaxed)
         do throws(StoreError) {
             try Failpoint.commitBeforeApply.passOrFail()
             try rotateIfOwed(writes)
@@ -166,11 +170,11 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         return !sealed.hidesRows && !sealed.deletesRange && !owesRotation
     }
 
-    func snapshot(at version: UInt64) -> any StoreSnapshot {
+    func snapshot(at version: UInt64, derived: (any StoreDerived)?) -> any StoreSnapshot {
         // What fails here fails again in `makeDurable`, before which nobody sees the snapshot.
         try? write(sealed)
         defer { sealed.isWritten.open() }
-        return RocksSnapshot(version: version, of: database)
+        return RocksSnapshot(version: version, derived: derived, of: database)
     }
 
     func makeDurable(through version: UInt64) throws(StoreError) {
@@ -178,10 +182,13 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         try write(sealed)
         try Failpoint.commitBeforeSync.passOrFail()
         try database.syncLog()
+        try database.checkBackground()
         synced.store(version, ordering: .relaxed)
         try Failpoint.commitAfterSync.passOrFail()
         try folder.noteAnswered(version)
     }
+
+    var loggedVersion: UInt64 { logged.load(ordering: .relaxed) }
 
     func shutDown() {
         database.close()
@@ -199,6 +206,8 @@ final class GatheredWrites {
     private(set) var isEmpty = true
     /// Whether a transaction was applied to it, be it in RocksDB already or not.
     private(set) var hasCommits = false
+    /// That of the last transaction that was applied to it.
+    private(set) var newestVersion: UInt64 = 0
     /// Whether there are rows that only the batch has, where reads cannot see them.
     private(set) var hidesRows = false
     /// Whether the batch deletes a range.
@@ -220,8 +229,9 @@ final class GatheredWrites {
         hidesRows = true
     }
 
-    func noteApplied() {
+    func noteApplied(_ version: UInt64) {
         isEmpty = false
+        newestVersion = version
         hasCommits = true
     }
 

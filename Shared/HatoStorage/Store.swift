@@ -14,9 +14,13 @@
 /// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A write that
 ///   puts nothing gets the version of the state it read, and is answered only when that state is durable.
 /// - **Grouping.** Writes that wait together share one sync. Nobody can ask for less durability.
+/// - **Derived state.** What the owner works out from some rows, e.g. compiled rules, is published with them: a
+///   transaction that changes such rows sets an object, and each snapshot from its commit on has that object until a
+///   later commit replaces it. No reader gets the rows without it. It is not on disk: nil until a commit sets one.
 /// - **Epoch.** A random id of this history, which restoring a backup changes: a position is (epoch, version).
-/// - **Failure.** A failed write or sync ends the open store: everything waiting and everything later is refused with
-///   `StoreError.closed`. A sync is never tried again on the same file. Opening it anew is the owner's decision.
+/// - **Failure.** A failed write or sync ends the open store: writes that had reached the log by then are refused with
+///   `StoreError.outcomeUnknown`, everything else that waits and everything later with `StoreError.closed`. A sync is
+///   never tried again on the same file. Opening it anew is the owner's decision.
 public protocol Store: AnyObject, Sendable {
     var epoch: StoreEpoch { get }
 
@@ -128,8 +132,14 @@ public protocol StoreReading {
         _ range: KeyRange, reverse: Bool, _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> ScanStep) throws
 }
 
+/// What an owner of a store derives from its rows; see `Store`.
+public typealias StoreDerived = AnyObject & Sendable
+
 public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
     var version: UInt64 { get }
+
+    /// The derived state as of this version; nil when no commit has set one since the store was opened.
+    var derived: (any StoreDerived)? { get }
 
     /// The same for who reads much and only once: what it scans does not stay in memory in the place of what others need.
     var uncached: any StoreSnapshot { get }
@@ -159,6 +169,13 @@ extension StoreReading {
 public protocol StoreTransaction: StoreReading, StoreWriting {
     /// The version this commit will have if it writes something.
     var nextVersion: UInt64 { get }
+
+    /// The derived state as the predecessors of this transaction left it.
+    var derived: (any StoreDerived)? { get }
+
+    /// Replaces the derived state with this commit. Like `attach`, it makes no commit by itself: without a row or a
+    /// record it is dropped.
+    func setDerived(_ derived: any StoreDerived)
 
     // Later writes of a transaction win over earlier ones.
 

@@ -2,6 +2,8 @@
 public enum StoreError: Error, Sendable, Hashable {
     /// Closed on purpose, or ended by an earlier failure (then `cause` says which).
     case closed(cause: String?)
+    /// The write had reached the log when the store failed: the next opening may find it or not.
+    case outcomeUnknown(cause: String)
     case io(String)
     case corrupted(String)
     /// Somebody else has this folder open.
@@ -16,11 +18,19 @@ public enum StoreError: Error, Sendable, Hashable {
     case keyTooLong(bytes: Int)
 }
 
+extension StoreError {
+    /// Why a store has ended, in words.
+    var cause: String {
+        if case .closed(let cause?) = self { cause } else { description }
+    }
+}
+
 extension StoreError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .closed(nil): "the store is closed"
         case .closed(let cause?): "the store has ended: \(cause)"
+        case .outcomeUnknown(let cause): "the store failed while it wrote, and may have written this: \(cause)"
         case .io(let text): text
         case .corrupted(let text): "damaged: \(text)"
         case .locked(let text): text

@@ -92,8 +92,11 @@ public final class AuthService: Sendable {
             } catch let error as StoreError {
                 environment.logger.error(
                     "the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
-                if case .closed = error { throw RPCError.storeClosed }
-                throw RPCError.internalError
+                switch error {
+                case .closed: throw RPCError.storeClosed
+                case .outcomeUnknown: throw RPCError.outcomeUnknown(isIdempotent: request.isIdempotent)
+                default: throw RPCError.internalError
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 ///
 /// A write goes from an event loop straight into the store's queue (`CommitQueue`); the store's one writer plans and
 /// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the answers.
-/// Reads run on the store's reader threads. State is owned by: the catalogue (what databases there are), a session for
+/// Reads run on the store's reader threads. State is owned by: the store (the databases there are, with each snapshot), a session for
 /// each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
 /// follows).
 import HatoIdentity
@@ -40,7 +40,7 @@ public final class MessagesServer: Sendable {
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
+            store: store, catalogue: try Catalogue(store, meter), limits: limits, metrics: metrics,
             rulesMeter: meter, allowances: WriteAllowances(limits),
             slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
             now: configuration.now)
@@ -105,7 +105,7 @@ public final class MessagesServer: Sendable {
         }
         if store.version == 0 { try await makeFirstDatabase() }
         try await disconnects.finishFormerRun()
-        for name in parts.catalogue.readable.keys { builds.resume(name) }
+        for name in parts.catalogue.newest.byName.keys { builds.resume(name) }
         let address = try await server.start()
         upkeep.withLock { $0 = Task { [self] in await keepUp() } }
         return address
@@ -138,7 +138,7 @@ public final class MessagesServer: Sendable {
     /// Shows what is not counted as it happens: for a scraper that asks.
     public func refreshFigures() async {
         var figures = MessagesMetrics.Figures()
-        figures.databases = parts.catalogue.readable.count
+        figures.databases = parts.catalogue.newest.byName.count
         figures.indexBuilds = builds.runningCount
         figures.exports = exports.count
         figures.areKeysReady = if case .ready = configuration.keys() { true } else { false }
@@ -149,10 +149,7 @@ public final class MessagesServer: Sendable {
     private func makeFirstDatabase() async throws {
         let administration = DatabaseAdministration(parts)
         let rules = try administration.compile(configuration.firstRules)
-        let created = try await store.write { transaction in
-            try administration.create(.default, rules, in: transaction)
-        }
-        parts.catalogue.publish(.default, created.outcome)
+        _ = try await store.write { try administration.create(.default, rules, in: $0) }
     }
 
     /// Stops accepting, answers what was accepted, writes what the connections have left, closes the store.

@@ -36,6 +36,8 @@ enum MessagesError: Error, Sendable {
     /// A client writes more than it may.
     case writesTooFast(WriteRate, retryAfterMs: Int)
     case stopping
+    /// The store failed while the write was on its way.
+    case outcomeUnknown(isIdempotent: Bool)
 }
 
 /// The rules that were asked before one refused an operation.
@@ -74,6 +76,7 @@ extension MessagesError: RPCErrorConvertible {
                 parameter, reason: "too_many_values",
                 "A write has at most \(max) values; send the others in further writes")
         case .writesTooFast(let rate, let retryAfterMs): rate.error(retryAfterMs: retryAfterMs)
+        case .outcomeUnknown(let isIdempotent): .outcomeUnknown(isIdempotent: isIdempotent)
         }
     }
 
@@ -217,6 +220,7 @@ extension StoreError {
     var asRPCError: RPCError? {
         switch self {
         case .closed: .storeClosed
+        case .outcomeUnknown: .outcomeUnknown(isIdempotent: false)
         case .compacted(let oldest): MessagesError.compacted(oldest: oldest).rpcError
         case .unknownVersion(let newest): MessagesError.unknownVersion(newest: newest).rpcError
         default: nil
@@ -224,7 +228,21 @@ extension StoreError {
     }
 }
 
+extension Write {
+    /// What a failure of the store means for this write.
+    func naming(_ error: any Error) -> any Error {
+        guard case StoreError.outcomeUnknown = error else { return error }
+        return MessagesError.outcomeUnknown(isIdempotent: mutation.isIdempotent)
+    }
+}
+
 extension RPCReply {
+    /// `refuse` for a write.
+    func refuse(_ error: any Error, isIdempotent: Bool) {
+        guard case StoreError.outcomeUnknown = error else { return refuse(error) }
+        refuse(MessagesError.outcomeUnknown(isIdempotent: isIdempotent))
+    }
+
     /// `fail`, with the errors of the store and its records turned into those of the wire.
     func refuse(_ error: any Error) {
         switch error {

@@ -56,7 +56,7 @@ final class NotifierService: Sendable {
         router.handle(Request.self) { [self] request, context in
             do { return try await body(self, request, context) } catch let error as StoreError {
                 logger.error("the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
-                throw error.asRPCError
+                throw error.asRPCError(isIdempotent: request.isIdempotent)
             }
         }
     }

@@ -79,9 +79,12 @@ extension AddressRefusal: RPCErrorConvertible {
 
 extension StoreError {
     /// A store that has closed is an outage; what else it says is for the log.
-    var asRPCError: RPCError {
+    ///
+    /// - Parameter isIdempotent: of the request that is refused.
+    func asRPCError(isIdempotent: Bool) -> RPCError {
         switch self {
         case .closed: .storeClosed
+        case .outcomeUnknown: .outcomeUnknown(isIdempotent: isIdempotent)
         case .compacted(let oldest):
             .failedPrecondition(
                 reason: "compacted",

@@ -13,6 +13,9 @@ public protocol RPCRequest: Codable, Sendable {
     static var summary: String { get }
     static var access: Access { get }
     static var effect: Effect { get }
+    /// Whether doing it twice leaves what doing it once leaves, apart from the time of the write: then it may be sent again
+    /// when its outcome is not known.
+    var isIdempotent: Bool { get }
     /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
     static var isSlow: Bool { get }
     static var example: RPCExample<Self> { get }

@@ -488,7 +488,7 @@ final class RocksDatabase: @unchecked Sendable {
         figures["rocksdb.snapshots"] = Double(property("rocksdb.num-snapshots", of: rows))
         figures["rocksdb.running_compactions"] = Double(property("rocksdb.num-running-compactions", of: rows))
         figures["rocksdb.running_flushes"] = Double(property("rocksdb.num-running-flushes", of: rows))
-        figures["rocksdb.background_errors"] = Double(property("rocksdb.background-errors", of: rows))
+        figures["rocksdb.background_errors"] = Double(backgroundErrors)
         figures["rocksdb.is_write_stopped"] = Double(property("rocksdb.is-write-stopped", of: rows))
         return figures
     }

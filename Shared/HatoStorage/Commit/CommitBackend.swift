@@ -6,8 +6,8 @@
 package protocol CommitBackend: AnyObject, Sendable {
     associatedtype Transaction: CommitTransaction
 
-    /// A transaction on everything applied so far.
-    func begin(nextVersion: UInt64) -> Transaction
+    /// A transaction on everything applied so far, which has left `derived`.
+    func begin(nextVersion: UInt64, derived: (any StoreDerived)?) -> Transaction
 
     /// Applies rows and record as one atomic step, not durable yet; the new version is `transaction.nextVersion`.
     func apply(_ transaction: Transaction)
@@ -20,10 +20,14 @@ package protocol CommitBackend: AnyObject, Sendable {
     func seal() -> Bool
 
     /// A snapshot of everything sealed. It goes to nobody before `makeDurable`.
-    func snapshot(at version: UInt64) -> any StoreSnapshot
+    func snapshot(at version: UInt64, derived: (any StoreDerived)?) -> any StoreSnapshot
 
     /// Makes everything sealed durable.
     func makeDurable(through version: UInt64) throws(StoreError)
+
+    /// The newest version whose commit may be in the log: the next opening may find commits up to here. Asked after a
+    /// failure, when nothing is applied any more.
+    var loggedVersion: UInt64 { get }
 
     /// The last call. Nothing was submitted after what has been answered.
     func shutDown()
@@ -35,6 +39,8 @@ package protocol CommitTransaction: StoreTransaction {
     var writtenBytes: Int { get }
     var recorded: [UInt8] { get }
     var note: (any Sendable)? { get }
+    /// What `setDerived` was given last.
+    var newDerived: (any StoreDerived)? { get }
 
     /// The write has returned; whoever kept the transaction and uses it traps.
     func finish()

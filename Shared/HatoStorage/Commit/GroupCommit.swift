@@ -19,7 +19,7 @@ import Synchronization
 /// kept when somebody asks for it; it is handed over after the sync like everything else.
 ///
 /// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and
-/// the threads end. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
+/// the threads end. Of each write the refusal says whether it may have reached the log. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
 /// report success the next time.
 package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private enum Status {
@@ -151,7 +151,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     }
 
     private func run(from version: UInt64) {
-        var planned = Planned(group: PlannedGroup(after: version))
+        var planned = Planned(group: PlannedGroup(after: version, nil))
         do throws(StoreError) {
             while queue.takeAll(into: &planned.waiting, untilNudged: planned.group.count > 0) {
                 try plan(&planned)
@@ -188,7 +188,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private func add(_ pending: PendingSnapshot, to group: inout PlannedGroup) throws(StoreError) {
         let published = try snapshot()
         if group.version > (group.snapshot ?? published).version { _ = backend.seal() }
-        group.add(.snapshot(pending, group.reachSnapshot(from: published, backend.snapshot(at:))))
+        group.add(.snapshot(pending, group.reachSnapshot(from: published, backend.snapshot(at:derived:))))
         if pending.endsGroup { group.endPart() }
     }
 
@@ -203,7 +203,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         } else {
             try settle(&planned.group)
         }
-        planned.group = PlannedGroup(after: planned.group.version)
+        planned.group = PlannedGroup(after: planned.group.version, planned.group.derived)
     }
 
     // MARK: The writer's thread, or the other one: one at a time
@@ -211,7 +211,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     /// Carries a group that was sealed to its end.
     private func settle(_ group: inout PlannedGroup) throws(StoreError) {
         let published = try snapshot()
-        let snapshot = group.reachSnapshot(from: published, backend.snapshot(at:))
+        let snapshot = group.reachSnapshot(from: published, backend.snapshot(at:derived:))
         if group.version > published.version {
             let start = ContinuousClock.now
             try backend.makeDurable(through: group.version)
@@ -232,22 +232,22 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     }
 
     private func apply(_ write: any StoreWrite, to group: inout PlannedGroup) {
-        let transaction = backend.begin(nextVersion: group.version + 1)
+        let transaction = backend.begin(nextVersion: group.version + 1, derived: group.derived)
         var failure: (any Error)?
         do { try write.write(in: transaction) } catch { failure = error }
         transaction.finish()
         if failure == nil { failure = transaction.phase.problem }
         if let failure {
             backend.discard(transaction)
-            return group.add(.write(write, .failure(failure)))
+            return group.add(.write(write, .failure(failure), hasCommit: false))
         }
         if transaction.phase.hasWritten {
             backend.apply(transaction)
             group.add(
                 Commit(version: transaction.nextVersion, record: transaction.recorded, note: transaction.note),
-                bytes: transaction.writtenBytes)
+                bytes: transaction.writtenBytes, transaction.newDerived)
         }
-        group.add(.write(write, .success(group.version)))
+        group.add(.write(write, .success(group.version), hasCommit: transaction.phase.hasWritten))
     }
 
     private func publish(_ snapshot: any StoreSnapshot) {
@@ -266,8 +266,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         let version = version
         setStatus(ended, version: version)
         queue.close()
-        failed?.refuse(ended)
-        planned.group.refuse(ended)
+        let logged = backend.loggedVersion
+        failed?.refuse(ended, logged: logged)
+        planned.group.refuse(ended, logged: logged)
         for submission in planned.waiting[planned.done...] { submission.refuse(ended) }
         var waiting: [Submission] = []
         while queue.takeAll(into: &waiting) {

@@ -4,7 +4,7 @@
 struct PlannedGroup: Sendable {
     enum Answer: Sendable {
         /// With the version at which it is durable, or why it left nothing.
-        case write(any StoreWrite, Result<UInt64, any Error>)
+        case write(any StoreWrite, Result<UInt64, any Error>, hasCommit: Bool)
         case snapshot(PendingSnapshot, any StoreSnapshot)
     }
 
@@ -17,6 +17,8 @@ struct PlannedGroup: Sendable {
 
     /// The version of the newest commit, of this group or before it.
     private(set) var version: UInt64
+    /// The derived state as of that version.
+    private(set) var derived: (any StoreDerived)?
     /// The newest that was taken.
     private(set) var snapshot: (any StoreSnapshot)?
     /// How many are waiting for an answer.
@@ -29,12 +31,16 @@ struct PlannedGroup: Sendable {
     private var commits: [Commit] = []
     private var answers: [Answer] = []
 
-    init(after version: UInt64) { self.version = version }
+    init(after version: UInt64, _ derived: (any StoreDerived)?) {
+        self.version = version
+        self.derived = derived
+    }
 
-    mutating func add(_ commit: Commit, bytes: Int) {
+    mutating func add(_ commit: Commit, bytes: Int, _ newDerived: (any StoreDerived)?) {
         version = commit.version
         commits.append(commit)
         self.bytes += bytes
+        if let newDerived { derived = newDerived }
     }
 
     mutating func add(_ answer: Answer) {
@@ -44,10 +50,10 @@ struct PlannedGroup: Sendable {
 
     /// A snapshot of what is applied: the newest there is, as a rule taken now.
     mutating func reachSnapshot(
-        from published: any StoreSnapshot, _ take: (UInt64) -> any StoreSnapshot
+        from published: any StoreSnapshot, _ take: (UInt64, (any StoreDerived)?) -> any StoreSnapshot
     ) -> any StoreSnapshot {
         let newest = snapshot ?? published
-        let reached = newest.version < version ? take(version) : newest
+        let reached = newest.version < version ? take(version, derived) : newest
         snapshot = reached
         return reached
     }
@@ -66,7 +72,7 @@ struct PlannedGroup: Sendable {
             }
             for answer in part.answers {
                 switch answer {
-                case .write(let write, let result):
+                case .write(let write, let result, hasCommit: _):
                     Failpoint.commitBeforeAnswer.pass()
                     write.ended(result)
                     Failpoint.commitAfterAnswer.pass()
@@ -76,11 +82,16 @@ struct PlannedGroup: Sendable {
         }
     }
 
-    /// Instead of handing out.
-    func refuse(_ error: StoreError) {
+    /// Instead of handing out, when the store has failed.
+    ///
+    /// - Parameter logged: the newest version that may be in the log: what became of writes up to there is not known.
+    ///   One that left no commit has changed nothing, whatever the log holds.
+    func refuse(_ error: StoreError, logged: UInt64) {
         for answer in parts.flatMap(\.answers) + answers {
             switch answer {
-            case .write(let write, _): write.ended(.failure(error))
+            case .write(let write, .success(let version), hasCommit: true) where version <= logged:
+                write.ended(.failure(StoreError.outcomeUnknown(cause: error.cause)))
+            case .write(let write, _, hasCommit: _): write.ended(.failure(error))
             case .snapshot(let pending, _): pending.completion(.failure(error))
             }
         }

@@ -34,7 +34,7 @@ final class SyncThread: @unchecked Sendable {
                 do throws(StoreError) {
                     try settle(&group)
                     // What it holds goes before anybody hears that it is done.
-                    group = PlannedGroup(after: group.version)
+                    group = PlannedGroup(after: group.version, nil)
                     end(.idle)
                     settled(nil)
                 } catch {

@@ -25,7 +25,7 @@ public final class MemoryStore: Store {
         rows = MemoryRows(history, commitsBytesMax: limits.commitsBytesMax)
         readers = try ReaderPool(threads: limits.readerThreads)
         // Last: whatever fails behind it would leave its threads running.
-        writer = try GroupCommit(rows, at: rows.snapshot(at: history.version), limits: limits)
+        writer = try GroupCommit(rows, at: rows.snapshot(at: history.version, derived: nil), limits: limits)
     }
 
     deinit { writer.stop() }
@@ -135,8 +135,8 @@ final class MemoryRows: CommitBackend {
 
     var count: Int { state.withLock { $0.rows.count } }
 
-    func begin(nextVersion: UInt64) -> MemoryTransaction {
-        MemoryTransaction(nextVersion: nextVersion, rows: state.withLock { $0.rows })
+    func begin(nextVersion: UInt64, derived: (any StoreDerived)?) -> MemoryTransaction {
+        MemoryTransaction(nextVersion: nextVersion, rows: state.withLock { $0.rows }, derived: derived)
     }
 
     func apply(_ transaction: MemoryTransaction) {
@@ -157,14 +157,17 @@ final class MemoryRows: CommitBackend {
     /// What was applied is in the rows already, and there is nothing to wait for.
     func seal() -> Bool { false }
 
-    func snapshot(at version: UInt64) -> any StoreSnapshot {
-        MemorySnapshot(version: version, rows: state.withLock { $0.rows }, store: self)
+    func snapshot(at version: UInt64, derived: (any StoreDerived)?) -> any StoreSnapshot {
+        MemorySnapshot(version: version, rows: state.withLock { $0.rows }, derived: derived, store: self)
     }
 
     /// A transaction keeps its changes to itself until they are applied.
     func discard(_: MemoryTransaction) {}
 
     func makeDurable(through version: UInt64) throws(StoreError) {}
+
+    /// There is no log, and nothing that fails.
+    var loggedVersion: UInt64 { 0 }
 
     func shutDown() { isOpen.store(false, ordering: .releasing) }
 
@@ -205,11 +208,13 @@ final class MemoryRows: CommitBackend {
 final class MemorySnapshot: StoreSnapshot {
     let version: UInt64
     let rows: SortedRows
+    let derived: (any StoreDerived)?
     private let store: MemoryRows
 
-    init(version: UInt64, rows: SortedRows, store: MemoryRows) {
+    init(version: UInt64, rows: SortedRows, derived: (any StoreDerived)?, store: MemoryRows) {
         self.version = version
         self.rows = rows
+        self.derived = derived
         self.store = store
     }
 

@@ -12,12 +12,15 @@ package final class MemoryTransaction: CommitTransaction {
     package private(set) var writtenBytes = 0
     package private(set) var recorded: [UInt8] = []
     package private(set) var note: (any Sendable)?
+    package let derived: (any StoreDerived)?
+    package private(set) var newDerived: (any StoreDerived)?
     private var changes: [Change] = []
     private var hasRecorded = false
     private var rows: SortedRows
 
-    init(nextVersion: UInt64, rows: SortedRows) {
+    init(nextVersion: UInt64, rows: SortedRows, derived: (any StoreDerived)?) {
         self.nextVersion = nextVersion
+        self.derived = derived
         self.rows = rows
     }
 
@@ -80,6 +83,8 @@ package final class MemoryTransaction: CommitTransaction {
     }
 
     package func attach(_ note: any Sendable) { self.note = note }
+
+    package func setDerived(_ derived: any StoreDerived) { newDerived = derived }
 }
 
 extension Array<UInt8> {

@@ -18,7 +18,7 @@ import Testing
         first["building"] = .array((path.map { database.codec.key(of: $0) } ?? []).map { .number(Double($0)) })
         indexes[0] = .object(first)
         object["indexes"] = .array(indexes)
-        return database.with(try #require(IndexCatalog(json: .object(object))))
+        return Database(database, buildingFurther: try #require(IndexCatalog(json: .object(object))))
     }
 
     @Test func progressIsThatOfTheCollectionsNotOfTheWholeTree() async throws {
@@ -33,7 +33,7 @@ import Testing
                 _ = try await client.call(Messages.Set(path: path, value: 1))
             }
             let parts = running.service.parts
-            let database = try Self.built(upTo: "/chats/k/messages/m", parts.catalogue.forWriting(.default))
+            let database = try Self.built(upTo: "/chats/k/messages/m", parts.catalogue.newest.database(.default))
             let listing = IndexListing(
                 database: database, snapshot: try parts.store.snapshot(), counts: IndexCounts(now: { 0 }))
             let index = try #require(try listing.list().first)
@@ -49,7 +49,7 @@ import Testing
             _ = try await running.administrator.call(Messages.Set(path: "/people", value: .object(people)))
             let parts = running.service.parts
             let snapshot = try parts.store.snapshot()
-            var database = try Self.built(upTo: nil, parts.catalogue.forWriting(.default))
+            var database = try Self.built(upTo: nil, parts.catalogue.newest.database(.default))
             var listed: [Messages.Indexes.Index] = []
             while let (definition, cursor) = database.indexes.building {
                 let listing = IndexListing(database: database, snapshot: snapshot, counts: IndexCounts(now: { 0 }))
@@ -59,7 +59,7 @@ import Testing
                     indexCodec: database.indexCodec)
                 var indexes = database.indexes
                 indexes.pageApplied(try builder.page(after: cursor, childrenMax: 10))
-                database = database.with(try #require(IndexCatalog(json: indexes.json)))
+                database = Database(database, buildingFurther: try #require(IndexCatalog(json: indexes.json)))
             }
             #expect(listed.map { Int($0.entries) } == (0...10).map { $0 * 10 })
             for (page, index) in listed.enumerated() {
@@ -78,7 +78,7 @@ import Testing
             }
             for start in [0, 5_500] { try await add(start..<start + 5_500) }
             let parts = running.service.parts
-            let database = try parts.catalogue.forWriting(.default)
+            let database = try parts.catalogue.newest.database(.default)
             let time = Mutex<Int64>(0)
             let counts = IndexCounts(now: { time.withLock { $0 } })
             func entries() throws -> UInt64? {

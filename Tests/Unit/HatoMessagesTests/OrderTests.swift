@@ -298,7 +298,7 @@ private final class PipelinedLines {
 }
 
 /// Holds the writer's thread, so that what is submitted meanwhile waits together.
-private final class WriterHold: Sendable {
+final class WriterHold: Sendable {
     private let store: any Store
     private let gate = DispatchSemaphore(value: 0)
 

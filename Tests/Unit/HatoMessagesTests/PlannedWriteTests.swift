@@ -23,7 +23,7 @@ import Testing
             let planned = try #require(try PlannedWrite(write, parts))
 
             func check() throws -> AheadPlan? {
-                let database = try parts.catalogue.forWriting(.default)
+                let database = try parts.catalogue.newest.database(.default)
                 let history = CommitHistory(
                     database: database.id, firstVersion: 0, store: parts.store, pending: PendingChanges(), uid: "masuo")
                 let reader = StoreTreeReader(try parts.store.snapshot())

@@ -71,6 +71,7 @@ private final class UnreadableTransaction: StoreTransaction {
     }
 
     var nextVersion: UInt64 { transaction.nextVersion }
+    var derived: (any StoreDerived)? { transaction.derived }
 
     func get(_ key: Span<UInt8>) throws -> [UInt8]? {
         try store.check(key.withUnsafeBufferPointer { Array($0) })
@@ -84,6 +85,7 @@ private final class UnreadableTransaction: StoreTransaction {
         try transaction.scan(range, reverse: reverse, visit)
     }
 
+    func setDerived(_ derived: any StoreDerived) { transaction.setDerived(derived) }
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>) { transaction.put(key, value) }
     func delete(_ key: Span<UInt8>) { transaction.delete(key) }
     func deleteRange(_ range: KeyRange) { transaction.deleteRange(range) }

@@ -36,7 +36,7 @@ struct VerifyTests {
     }
 
     private static func database(of store: any Store) throws -> Database {
-        try Catalogue(store.snapshot(), RulesMeter(MessagesLimits(), MessagesMetrics())).forWriting(.default)
+        try Catalogue(store, RulesMeter(MessagesLimits(), MessagesMetrics())).newest.database(.default)
     }
 
     private func damage(
@@ -179,7 +179,7 @@ struct VerifyTests {
                 indexRow(database, definition.id, "/chats/c0", .leaf(.number(0)), "m0")
             )
             try await damage(running) { transaction in
-                database.with(half).putIndexes(into: transaction)
+                Database(database, buildingFurther: half).putIndexes(into: transaction)
                 transaction.delete(ahead.span)
             }
             #expect(try await client.call(Messages.Verify()).findings == [])

@@ -160,7 +160,7 @@ final class CommitQueue: Sendable {
         _ write: Write, _ planned: PlannedWrite? = nil, resolved ahead: Resolution? = nil,
         in transaction: any StoreTransaction
     ) throws -> WriteOutcome {
-        let database = try catalogue.forWriting(write.database)
+        let database = try catalogue.database(write.database, in: transaction)
         let reader: StoreTreeReader =
             if let watch = write.watch {
                 StoreTreeReader(CountedReading(reading: transaction, counter: watch.rows))
@@ -233,11 +233,13 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
     }
 
     func ended(_ result: Result<UInt64, any Error>) {
-        let result = result.flatMap { version -> Result<Committed<WriteOutcome>, any Error> in
-            guard let outcome else { return .failure(StoreError.closed(cause: nil)) }
-            return .success(Committed(outcome: outcome, version: version))
+        let ended: Result<Committed<WriteOutcome>, any Error>
+        switch (result, outcome) {
+        case (.success(let version), let outcome?): ended = .success(Committed(outcome: outcome, version: version))
+        case (.success, nil): ended = .failure(StoreError.closed(cause: nil))
+        case (.failure(let error), _): ended = .failure(write.naming(error))
         }
-        queue.ended(result, of: arrival, answer: answer)
+        queue.ended(ended, of: arrival, answer: answer)
     }
 }
 

@@ -15,8 +15,6 @@ final class Database: Sendable {
     let indexCodec: IndexKeyCodec
     let planner: WritePlanner
     let newest = NewestRows()
-    /// `indexes` as they are stored.
-    private let encodedIndexes: [UInt8]
 
     var id: DatabaseID { record.id }
 
@@ -31,9 +29,6 @@ final class Database: Sendable {
         // A new object has a new memory: what was written between two of them is not known.
         planner = WritePlanner(
             codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec), memory: ParentMemory())
-        var writer = JSONWriter()
-        writer.write(indexes.json)
-        encodedIndexes = writer.bytes
     }
 
     /// The same with its indexes built further, in the turn of the write that builds them. Nothing of the tree was written
@@ -47,9 +42,6 @@ final class Database: Sendable {
         codec = former.codec
         indexCodec = former.indexCodec
         planner = former.planner.with(IndexDeltas(indexes, codec: indexCodec))
-        var writer = JSONWriter()
-        writer.write(indexes.json)
-        encodedIndexes = writer.bytes
     }
 
     /// As stored: the record and, under a key of its own because a build changes it often, the indexes.
@@ -69,18 +61,6 @@ final class Database: Sendable {
         return indexes
     }
 
-    /// The same as of a snapshot: its indexes must be those whose rows the snapshot holds, while the catalogue may be a
-    /// moment ahead of it or behind. One look-up, as a rule.
-    func asOf(_ snapshot: any StoreSnapshot) throws -> Database {
-        let bytes = try snapshot.get(StoreKeys.indexes(of: id).span) ?? []
-        return bytes == encodedIndexes ? self : with(bytes.isEmpty ? IndexCatalog() : try Self.indexes(bytes))
-    }
-
-    /// The same with other indexes, to be read with: its planner remembers nothing.
-    func with(_ indexes: IndexCatalog) -> Database {
-        Database(name: name, record: record, rules: rules, meter: meter, indexes: indexes)
-    }
-
     /// Puts both records.
     func put(into transaction: any StoreTransaction) {
         let (key, value) = (StoreKeys.database(name), record.encoded)
@@ -89,7 +69,9 @@ final class Database: Sendable {
     }
 
     func putIndexes(into transaction: any StoreTransaction) {
-        let (key, value) = (StoreKeys.indexes(of: id), encodedIndexes)
+        var writer = JSONWriter()
+        writer.write(indexes.json)
+        let (key, value) = (StoreKeys.indexes(of: id), writer.bytes)
         transaction.put(key.span, value.span)
     }
 }

@@ -39,8 +39,9 @@ struct DatabaseAdministration: Sendable {
 
     /// In a write closure: a new database.
     func create(_ name: DatabaseName, _ rules: Rules, in transaction: any StoreTransaction) throws -> Database {
-        if (try? catalogue.forWriting(name)) != nil { throw MessagesError.databaseExists(name) }
-        guard catalogue.writtenCount < limits.databasesMax else {
+        let databases = catalogue.databases(before: transaction).byName
+        guard databases[name] == nil else { throw MessagesError.databaseExists(name) }
+        guard databases.count < limits.databasesMax else {
             throw MessagesError.tooManyDatabases(max: limits.databasesMax)
         }
         let id = try nextID(in: transaction)
@@ -55,14 +56,14 @@ struct DatabaseAdministration: Sendable {
         transaction.put(key.span, encoder.bytes.span)
         database.put(into: transaction)
         transaction.attach(DatabaseChange(id: database.id, database: database))
-        catalogue.write(name, database)
+        catalogue.set(name, database, in: transaction)
         return database
     }
 
     /// In a write closure: other rules, and the indexes they declare; the rows of indexes that they no longer declare
     /// go.
     func setRules(_ name: DatabaseName, _ rules: Rules, in transaction: any StoreTransaction) throws -> Database {
-        let old = try catalogue.forWriting(name)
+        let old = try catalogue.database(name, in: transaction)
         var indexes = old.indexes
         let dropped = indexes.adopt(rules.indexes)
         var record = old.record
@@ -74,19 +75,19 @@ struct DatabaseAdministration: Sendable {
         rows.apply(to: StoreRows(transaction))
         database.put(into: transaction)
         transaction.attach(DatabaseChange(id: database.id, database: database))
-        catalogue.write(name, database)
+        catalogue.set(name, database, in: transaction)
         return database
     }
 
     /// In a write closure: everything of the database goes.
     func drop(_ name: DatabaseName, in transaction: any StoreTransaction) throws -> Database {
-        let database = try catalogue.forWriting(name)
+        let database = try catalogue.database(name, in: transaction)
         transaction.delete(StoreKeys.database(name).span)
         transaction.delete(StoreKeys.indexes(of: database.id).span)
         transaction.deleteRange(KeyRange(prefix: StoreKeys.tree(of: database.id)))
         transaction.deleteRange(KeyRange(prefix: StoreKeys.indexRows(of: database.id)))
         transaction.attach(DatabaseChange(id: database.id, database: nil))
-        catalogue.write(name, nil)
+        catalogue.set(name, nil, in: transaction)
         return database
     }
 

@@ -28,7 +28,7 @@ final class IndexBuilds: Sendable {
     var runningCount: Int { running.withLock { $0.count } }
 
     private func isBuilding(_ name: DatabaseName) -> Bool {
-        (try? parts.catalogue.forWriting(name))?.indexes.building != nil
+        parts.catalogue.newest.byName[name]?.indexes.building != nil
     }
 
     private func step(_ name: DatabaseName) {
@@ -37,10 +37,9 @@ final class IndexBuilds: Sendable {
         } completion: { [self] result in
             switch result {
             case .success(let committed):
-                if let database = committed.outcome {
+                if committed.outcome != nil {
                     Failpoint.indexAfterPage.pass()
                     parts.metrics.builtIndexPage()
-                    parts.catalogue.publish(name, database)
                     return step(name)
                 }
             case .failure(let error):
@@ -57,7 +56,7 @@ final class IndexBuilds: Sendable {
     static func buildPage(
         of name: DatabaseName, in transaction: any StoreTransaction, _ parts: ServiceParts
     ) throws -> Database? {
-        let database = try parts.catalogue.forWriting(name)
+        let database = try parts.catalogue.database(name, in: transaction)
         guard let (definition, cursor) = database.indexes.building else { return nil }
         try Failpoint.indexBeforePage.passOrFail()
         let builder = IndexBuilder(
@@ -70,7 +69,7 @@ final class IndexBuilds: Sendable {
         next.putIndexes(into: transaction)
         Failpoint.indexInPage.pass()
         if page.cursor == nil { transaction.attach(DatabaseChange(id: next.id, database: next)) }
-        parts.catalogue.write(name, next)
+        parts.catalogue.set(name, next, in: transaction)
         return next
     }
 }

@@ -64,7 +64,7 @@ struct LargeWrites: Sendable {
         let holder = Holder(write)
         parts.store.submit({ [first] in try steps.commit(Holder(first), nil, $0) }) { result in
             if case .failure(TreeError.tooBig) = result { return attempt(1, holder, steps) }
-            steps.ended(result)
+            steps.ended(result.mapError(write.naming))
         }
     }
 
@@ -103,7 +103,7 @@ struct LargeWrites: Sendable {
     }
 
     private func end(_ result: Result<Committed<WriteOutcome>, any Error>, _ holder: Holder, _ steps: Steps) {
-        steps.ended(result)
+        steps.ended(result.mapError { holder.write?.naming($0) ?? $0 })
         // The group that is being handed out holds the changes, and then the publisher does: both are done with it when
         // they have come to something later.
         let (publisher, threads) = (publisher, threads)

@@ -13,7 +13,7 @@ struct NodeReading {
     private let isMetered: Bool
     let nodes: NodeReader
 
-    /// - Parameter database: as the catalogue has it; read as of the snapshot.
+    /// - Parameter database: as of the snapshot.
     init(_ database: Database, in snapshot: any StoreSnapshot, bytesMax: Int, meter: ReadingMeter? = nil) {
         self.database = database
         self.snapshot = snapshot
@@ -64,9 +64,7 @@ struct NodeReading {
 
     /// How a read answers a query: by an index, or not at all.
     private func plan(_ query: TreeQuery, _ path: TreePath) throws -> QueryPlan {
-        do { return try QueryPlan.indexed(query, at: path, in: database.asOf(snapshot).indexes) } catch let error
-            as QueryError
-        {
+        do { return try QueryPlan.indexed(query, at: path, in: database.indexes) } catch {
             guard case .indexNotDefined(let on, _) = error else { throw error }
             let isBuilding = database.indexes.indexes.contains {
                 !$0.isReady && $0.definition.on == on && $0.definition.covers(path)

@@ -44,7 +44,7 @@ final class PlannedWrite: Sendable {
             throw MessagesError.tooManyValues(parameter: isUpdate ? "values" : "value", max: valuesMax)
         }
         let snapshot = try parts.store.snapshot()
-        guard let database = parts.catalogue.readable(write.database) else { return nil }
+        guard let database = parts.catalogue.databases(of: snapshot).byName[write.database] else { return nil }
         let reader = StoreTreeReader(snapshot)
         let now = parts.now()
         resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)

@@ -37,7 +37,7 @@ struct ReadOrder: Sendable {
         if sessions.session(of: context.connection).hasPendingWrites {
             atPlace(endsGroup: false, context, reply, start)
         } else {
-            do { start(view(of: try store.snapshot())) } catch { reply.refuse(error) }
+            do { start(ReadView(try store.snapshot(), catalogue)) } catch { reply.refuse(error) }
         }
     }
 
@@ -54,8 +54,7 @@ struct ReadOrder: Sendable {
         }
     }
 
-    /// On a thread of the writer, where the catalogue stands at the snapshot too: what changes it is published there, in
-    /// the same order.
+    /// On a thread of the writer.
     private func atPlace<Request: RPCRequest>(
         endsGroup: Bool, _ context: RPCContext, _ reply: RPCReply<Request>,
         _ body: @escaping @Sendable (ReadView) -> Void
@@ -63,14 +62,10 @@ struct ReadOrder: Sendable {
         sessions.session(of: context.connection).inTurn {
             parts.store.submitSnapshot(endsGroup: endsGroup) { result in
                 switch result {
-                case .success(let snapshot): body(view(of: snapshot))
+                case .success(let snapshot): body(ReadView(snapshot, parts.catalogue))
                 case .failure(let error): reply.refuse(error)
                 }
             }
         }
-    }
-
-    private func view(of snapshot: any StoreSnapshot) -> ReadView {
-        ReadView(snapshot: snapshot, databases: parts.catalogue.readable)
     }
 }

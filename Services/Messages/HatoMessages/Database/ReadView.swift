@@ -4,13 +4,26 @@ import HatoStorage
 /// What a request reads: one durable version of everything.
 struct ReadView: Sendable {
     let snapshot: any StoreSnapshot
-    /// By name; of the snapshot's version when writes of the same connection were on their way, else at most a moment
-    /// behind it.
-    let databases: [DatabaseName: Database]
+    /// Of the snapshot.
+    let databases: Databases
     /// The snapshot for who keeps it longer than the request.
     var lasting: (any StoreSnapshot)?
     /// Nil when nobody asks how long the request takes.
     var watch: OperationWatch?
+
+    init(_ snapshot: any StoreSnapshot, _ catalogue: Catalogue) {
+        self.init(snapshot: snapshot, databases: catalogue.databases(of: snapshot))
+    }
+
+    private init(
+        snapshot: any StoreSnapshot, databases: Databases, lasting: (any StoreSnapshot)? = nil,
+        watch: OperationWatch? = nil
+    ) {
+        self.snapshot = snapshot
+        self.databases = databases
+        self.lasting = lasting
+        self.watch = watch
+    }
 
     /// The same, counting what is read of it.
     func watched(by watch: OperationWatch?) -> ReadView {
@@ -27,9 +40,7 @@ struct ReadView: Sendable {
 
     /// - Parameter name: nil: the default one.
     func database(_ name: DatabaseName?) throws(MessagesError) -> Database {
-        let name = name ?? .default
-        guard let database = databases[name] else { throw .databaseNotFound(name) }
-        return database
+        try databases.database(name ?? .default)
     }
 
     /// Of a request that is about the whole store, and names a database only as every request may.

@@ -54,16 +54,13 @@ final class DisconnectRuns: Sendable {
     /// Before there is a connection: writes what those of a process before have left, which ended with it; or, in a store
     /// that was restored from a backup, with what came after the backup. Throws when that cannot be read.
     func finishFormerRun() async throws {
-        let store = parts.store
-        // In a damaged store two may have one id; that is for `verify` to tell.
-        let databases = Dictionary(parts.catalogue.readable.map { ($0.value.id, $0.key) }) { one, other in
-            one.rawValue < other.rawValue ? one : other
-        }
-        let remains: DisconnectRemains = try await withCheckedThrowingContinuation { [totals] continuation in
-            store.submitRead {
-                continuation.resume(
-                    with: Result { try DisconnectRemains(store.snapshot(), databases, totals: totals) })
+        let (store, catalogue) = (parts.store, parts.catalogue)
+        let remains = try await store.read { [totals] snapshot in
+            // In a damaged store two may have one id; that is for `verify` to tell.
+            let databases = Dictionary(catalogue.databases(of: snapshot).byName.map { ($0.value.id, $0.key) }) {
+                one, other in one.rawValue < other.rawValue ? one : other
             }
+            return try DisconnectRemains(snapshot, databases, totals: totals)
         }
         let stale = remains.stale
         if !stale.isEmpty {
@@ -133,7 +130,7 @@ final class DisconnectRuns: Sendable {
         _ write: DisconnectWrite, _ entries: DisconnectEntries, in transaction: any StoreTransaction
     ) throws -> [DisconnectWrite] {
         do {
-            guard try parts.catalogue.forWriting(write.name).id == write.database else {
+            guard try parts.catalogue.database(write.name, in: transaction).id == write.database else {
                 throw MessagesError.databaseNotFound(write.name)
             }
             let caller = write.batch.owner.caller(at: parts.now())

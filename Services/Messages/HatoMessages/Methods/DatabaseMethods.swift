@@ -29,7 +29,7 @@ struct DatabaseMethods: Sendable {
         router.handleInOrder(Messages.Databases.List.self) { _, context, reply in
             reads.read(context, reply) { view in
                 Messages.Databases.List.Result(
-                    databases: view.databases.values.sorted { $0.name.rawValue < $1.name.rawValue }.map {
+                    databases: view.databases.byName.values.sorted { $0.name.rawValue < $1.name.rawValue }.map {
                         Messages.Databases.Database(name: $0.name, createdAt: $0.record.createdAt)
                     })
             }
@@ -66,7 +66,7 @@ struct DatabaseMethods: Sendable {
         change(request.database, context) { [administration] transaction in
             try administration.create(request.database, rules, in: transaction)
         } answer: { result in
-            reply.answer(result) { Messages.Databases.Create.Result(version: $0) }
+            reply.answer(result, isIdempotent: request.isIdempotent) { Messages.Databases.Create.Result(version: $0) }
         }
     }
 
@@ -75,10 +75,9 @@ struct DatabaseMethods: Sendable {
     ) {
         queue.submit(from: reads.sessions.session(of: context.connection)) { [administration] transaction in
             try administration.drop(request.database, in: transaction)
-        } published: { [parts] _ in
-            parts.catalogue.publish(request.database, nil)
         } answer: { result in
-            reply.answer(result.map { Committed(outcome: (), version: $0.version) }) {
+            let done = result.map { Committed(outcome: (), version: $0.version) }
+            reply.answer(done, isIdempotent: request.isIdempotent) {
                 Messages.Databases.Drop.Result(version: $0)
             }
         }
@@ -99,18 +98,17 @@ struct DatabaseMethods: Sendable {
         change(name, context) { [administration] transaction in
             try administration.setRules(name, rules, in: transaction)
         } answer: { result in
-            reply.answer(result) { Messages.Rules.Set.Result(version: $0) }
+            reply.answer(result, isIdempotent: request.isIdempotent) { Messages.Rules.Set.Result(version: $0) }
         }
     }
 
-    /// A commit that makes or changes a database: once durable, readers see it and its new indexes are built.
+    /// A commit that makes or changes a database; once it is durable, its new indexes are built.
     private func change(
         _ name: DatabaseName, _ context: RPCContext,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Database,
         answer: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
     ) {
-        queue.submit(from: reads.sessions.session(of: context.connection), body) { [parts, builds] done in
-            parts.catalogue.publish(name, done.outcome)
+        queue.submit(from: reads.sessions.session(of: context.connection), body) { [builds] _ in
             builds.resume(name)
         } answer: { result in
             answer(result.map { Committed(outcome: (), version: $0.version) })
@@ -120,10 +118,15 @@ struct DatabaseMethods: Sendable {
 
 extension RPCReply {
     /// Answers a write whose result is its version.
-    func answer(_ result: Result<Committed<Void>, any Error>, _ make: (UInt64) -> Request.Result) {
+    ///
+    /// - Parameter isIdempotent: of the request.
+    func answer(
+        _ result: Result<Committed<Void>, any Error>, isIdempotent: @autoclosure () -> Bool,
+        _ make: (UInt64) -> Request.Result
+    ) {
         switch result {
         case .success(let done): succeed(make(done.version))
-        case .failure(let error): refuse(error)
+        case .failure(let error): refuse(error, isIdempotent: isIdempotent())
         }
     }
 }

@@ -39,7 +39,7 @@ struct DisconnectMethods: Sendable {
         let owner = entries.owner(of: context)
         let watch = parts.slow.watch(context.method, database: database, path: mutation.path)
         queue.submit(from: session, watch: watch) { [parts] transaction in
-            let database = try parts.catalogue.forWriting(database ?? .default)
+            let database = try parts.catalogue.database(database ?? .default, in: transaction)
             let (reader, now) = (StoreTreeReader(transaction), parts.now())
             let resolved = try database.planner.resolve(mutation, reading: reader, at: now)
             try RulesJudge(database, reading: reader, now: now).authorise(resolved, by: context.caller)
@@ -47,7 +47,7 @@ struct DisconnectMethods: Sendable {
                 writes.flatMap { tree.set($0, by: owner) }
             }
         } answer: { result in
-            reply.answer(result) { _ in Empty() }
+            reply.answer(result, isIdempotent: mutation.isIdempotent) { _ in Empty() }
         }
     }
 
@@ -74,12 +74,12 @@ struct DisconnectMethods: Sendable {
         let session = sessions.session(of: context.connection)
         let entries = runs.entries(of: context.connection, session)
         queue.submit(from: session) { [parts] transaction in
-            let database = try parts.catalogue.forWriting(request.database ?? .default)
+            let database = try parts.catalogue.database(request.database ?? .default, in: transaction)
             try entries.change(of: database, within: parts.limits, in: transaction) { tree in
                 tree.cancel(at: request.path)
             }
         } answer: { result in
-            reply.answer(result) { _ in Empty() }
+            reply.answer(result, isIdempotent: request.isIdempotent) { _ in Empty() }
         }
     }
 }

@@ -55,7 +55,7 @@ struct MovingMethods: Sendable {
             version: view.snapshot.version, epoch: parts.store.epoch.description, store: parts.store.statistics)
         result.oldestChange = kept.oldest
         result.changeBytes = kept.bytes
-        result.databases = view.databases.count
+        result.databases = view.databases.byName.count
         return result
     }
 
@@ -117,7 +117,7 @@ struct MovingMethods: Sendable {
         write.watch = parts.slow.watch(context.method, database: request.database)
         queue.submit(write, from: reads.sessions.session(of: context.connection)) { result in
             let done = result.map { Committed(outcome: (), version: $0.version) }
-            reply.answer(done.mapError { ImportedRows.naming($0, in: request) }) {
+            reply.answer(done.mapError { ImportedRows.naming($0, in: request) }, isIdempotent: request.isIdempotent) {
                 Messages.Import.Result(version: $0)
             }
         }

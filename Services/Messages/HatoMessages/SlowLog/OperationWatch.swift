@@ -103,6 +103,7 @@ final class CountedSnapshot: StoreSnapshot {
     private let counter: RowCounter
 
     var version: UInt64 { snapshot.version }
+    var derived: (any StoreDerived)? { snapshot.derived }
     var uncached: any StoreSnapshot { CountedSnapshot(snapshot.uncached, counter) }
 
     init(_ snapshot: any StoreSnapshot, _ counter: RowCounter) {

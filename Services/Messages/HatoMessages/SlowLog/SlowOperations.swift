@@ -61,7 +61,7 @@ final class SlowOperations: Sendable {
 
     private func shown(_ path: TreePath, of database: DatabaseName, _ catalogue: Catalogue) -> String {
         if settings.showsPaths { return path.text }
-        let rules = catalogue.readable(database)?.rules
+        let rules = catalogue.newest.byName[database]?.rules
         return rules?.shape(of: path) ?? path.keys.map { _ in "/*" }.joined()
     }
 

@@ -58,6 +58,18 @@ public struct Mutation: Sendable {
     }
 }
 
+extension Mutation {
+    /// Whether doing it twice leaves what doing it once leaves (`RPCRequest.isIdempotent` of the request it came from).
+    public var isIdempotent: Bool {
+        if condition != nil { return true }
+        switch operation {
+        case .set(let value): return !value.holdsIncrement
+        case .update(let values): return !values.holdsIncrement
+        case .push(_, key: _, let isClientKey): return isClientKey
+        }
+    }
+}
+
 /// What a planned write does: apply the rows, record the changes.
 public struct WritePlan: Sendable {
     /// Rows of the tree and of its indexes.

@@ -46,7 +46,7 @@ final class DoubtWorld {
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "doubts") { _ in SwiftLogNoOpLogHandler() }
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
+            store: store, catalogue: try Catalogue(store, meter), limits: limits, metrics: metrics,
             rulesMeter: meter, allowances: WriteAllowances(limits),
             slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
             now: { 0 })
@@ -56,8 +56,7 @@ final class DoubtWorld {
         queue = try CommitQueue(parts, publisher: publisher)
         let rules = try Rules.compile(Self.rules)
         let administration = DatabaseAdministration(parts)
-        let created = try await store.write { try administration.create(.default, rules, in: $0) }
-        parts.catalogue.publish(.default, created.outcome)
+        _ = try await store.write { try administration.create(.default, rules, in: $0) }
         for group in store.takeGroups() { queue.groupBecameDurable(group) }
         var members: JSONObject = [:]
         for name in ["a", "b", "c", "d", "e"] { members[name] = true }
@@ -91,7 +90,7 @@ final class DoubtWorld {
         let peer = HistoryPeer(id: lastID)
         let opening = Listener.Opening(
             connection: peer, subscription: uid, caller: .user(Caller.User(uid: uid)), endWatch: {})
-        let view = ReadView(snapshot: try store.snapshot(), databases: parts.catalogue.readable)
+        let view = ReadView(try store.snapshot(), parts.catalogue)
         registry.open(opening, Messages.Listen(path: "/c"), at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(uid, result))

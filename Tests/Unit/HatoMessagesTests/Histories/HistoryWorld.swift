@@ -81,7 +81,7 @@ final class HistoryWorld {
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store.snapshot(), meter), limits: limits, metrics: metrics,
+            store: store, catalogue: try Catalogue(store, meter), limits: limits, metrics: metrics,
             rulesMeter: meter, allowances: WriteAllowances(limits),
             slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
             now: { 0 })
@@ -107,7 +107,6 @@ final class HistoryWorld {
         let rules = try Rules.compile(Self.rules[0])
         let administration = DatabaseAdministration(parts)
         let created = try store.commit { try administration.create(.default, rules, in: $0) }
-        parts.catalogue.publish(.default, created.outcome)
         states.append(HistoryState(version: created.version, node: .empty, rules: rules))
         adoptGroups()
         unpublished = []
@@ -184,7 +183,6 @@ final class HistoryWorld {
         let rules = try Rules.compile(random.pick(Self.rules))
         let administration = DatabaseAdministration(parts)
         let set = try store.commit { try administration.setRules(.default, rules, in: $0) }
-        parts.catalogue.publish(.default, set.outcome)
         tell("\(set.version): rules")
         states.append(HistoryState(version: set.version, node: states[states.count - 1].node, rules: rules))
         adoptGroups()
@@ -193,8 +191,7 @@ final class HistoryWorld {
 
     private func buildIndex() throws {
         let parts = parts
-        let built = try store.commit { try IndexBuilds.buildPage(of: .default, in: $0, parts) }
-        if let database = built.outcome { parts.catalogue.publish(.default, database) }
+        _ = try store.commit { try IndexBuilds.buildPage(of: .default, in: $0, parts) }
         adoptGroups()
     }
 
@@ -235,7 +232,7 @@ final class HistoryWorld {
         let opening = Listener.Opening(
             connection: peer, subscription: subscription, caller: listener.caller,
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
-        let view = ReadView(snapshot: try store.snapshot(), databases: parts.catalogue.readable)
+        let view = ReadView(try store.snapshot(), parts.catalogue)
         registry.open(opening, request, at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(subscription, result))

@@ -12,7 +12,7 @@ struct BufferTests {
         writes.rows.put(key.span, value.span)
         let isInOrder = writes.rows.apply()
         #expect(isInOrder)
-        writes.noteApplied()
+        writes.noteApplied(1)
         writes.rows.handOver(to: writes.batch)
         try database.write(writes.batch)
         writes.rows.removeAll()

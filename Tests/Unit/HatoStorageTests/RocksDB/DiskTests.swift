@@ -28,7 +28,7 @@ struct DiskTests {
                     failure = error
                 }
             }
-            guard case .closed(let cause?)? = failure as? StoreError else { throw Unexpected(failure) }
+            guard case .outcomeUnknown(let cause)? = failure as? StoreError else { throw Unexpected(failure) }
             #expect(cause.contains("No space left on device"))
             // The rest is refused at once with the same reason, and who watches the store is told.
             await #expect(throws: StoreError.closed(cause: cause)) { try await store.put(["a": "1"]) }

@@ -10,6 +10,7 @@
             var synced: [String: Int] = [:]
             var attempts = 0
             var error: Int32?
+            var compactionError: Int32?
         }
 
         let folder: String
@@ -36,13 +37,32 @@
         /// From now on every sync of a log fails like this.
         func fail(with error: Int32) { state.withLock { $0.error = error } }
 
+        /// From now on every compaction fails like this, when it syncs what it has written.
+        func failCompactions(with error: Int32) { state.withLock { $0.compactionError = error } }
+
         /// Holds back every sync while `body` runs, and tells it how many bytes of each log are surely on disk.
         func withoutSyncs<Result>(_ body: (_ synced: [String: Int]) throws -> Result) rethrows -> Result {
             try barrier.withLock { _ in try body(state.withLock { $0.synced }) }
         }
 
         fileprivate static func of(_ path: String) -> SyncFaults? {
-            armed.withLock { $0.first { path.hasPrefix($0.folder) && path.hasSuffix(".log") } }
+            armed.withLock { $0.first { path.hasPrefix($0.folder) } }
+        }
+
+        /// RocksDB compacts on threads of this name, and writes memtables out on others.
+        private static var isCompacting: Bool {
+            var name = [CChar](repeating: 0, count: 16)
+            pthread_getname_np(pthread_self(), &name, name.count)
+            return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                == "rocksdb:low"
+        }
+
+        fileprivate func syncTable(_ descriptor: Int32, _ original: (Int32) -> Int32) -> Int32 {
+            guard let error = state.withLock({ $0.compactionError }), Self.isCompacting else {
+                return original(descriptor)
+            }
+            errno = error
+            return -1
         }
 
         fileprivate func sync(_ path: String, _ descriptor: Int32, _ original: (Int32) -> Int32) -> Int32 {
@@ -70,6 +90,8 @@
         guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)"),
             let faults = SyncFaults.of(path)
         else { return fdatasync(descriptor) }
+        if path.hasSuffix(".sst") { return faults.syncTable(descriptor, fdatasync) }
+        guard path.hasSuffix(".log") else { return fdatasync(descriptor) }
         return faults.sync(path, descriptor, fdatasync)
     }
 
