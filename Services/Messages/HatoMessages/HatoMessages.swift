@@ -2,8 +2,8 @@
 ///
 /// A write goes from an event loop straight into the store's queue (`CommitQueue`); the store's one writer plans and
 /// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the answers.
-/// Reads run on the store's reader threads. State is owned by: the store (the databases there are, with each snapshot), a session for
-/// each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
+/// Reads run on the store's reader threads. State is owned by: the store (the databases, with each snapshot), a session
+/// for each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
 /// follows).
 import HatoIdentity
 public import HatoModel

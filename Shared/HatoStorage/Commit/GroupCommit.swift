@@ -19,8 +19,8 @@ import Synchronization
 /// kept when somebody asks for it; it is handed over after the sync like everything else.
 ///
 /// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and
-/// the threads end. Of each write the refusal says whether it may have reached the log. Nothing is tried again: after a failed sync the operating system may have dropped the pages and
-/// report success the next time.
+/// the threads end. Of each write the refusal says whether it may have reached the log. Nothing is tried again: after a
+/// failed sync the operating system may have dropped the pages and report success the next time.
 package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private enum Status {
         case open(any StoreSnapshot)
