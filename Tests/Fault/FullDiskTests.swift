@@ -29,7 +29,7 @@ struct FullDiskTests {
         await full.close()
         #expect(answered.count > 10)
         #expect(refusal?.code == .unavailable)
-        #expect(refusal?.reason == "store_closed")
+        #expect(refusal?.reason == "outcome_unknown" && refusal?.isRetryable == false)
         #expect(await program.exitCode() == 74)
         let log = try String(contentsOfFile: "\(folder)/messages.log", encoding: .utf8)
         #expect(log.contains("the store has failed"))

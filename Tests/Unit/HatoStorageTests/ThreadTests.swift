@@ -19,7 +19,8 @@ struct ThreadTests {
             }
         }
         #expect(throws: StoreError.io("no more threads")) {
-            try GroupCommit(rows, at: rows.snapshot(at: 0, derived: nil), limits: StoreLimits(), startingThreadsBy: start)
+            try GroupCommit(
+                rows, at: rows.snapshot(at: 0, derived: nil), limits: StoreLimits(), startingThreadsBy: start)
         }
         #expect(throws: StoreError.closed(cause: nil)) { try rows.checkOpen() }
         #expect(asked.all.count == failing)

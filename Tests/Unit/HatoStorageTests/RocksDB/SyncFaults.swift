@@ -51,10 +51,8 @@
 
         /// RocksDB compacts on threads of this name, and writes memtables out on others.
         private static var isCompacting: Bool {
-            var name = [CChar](repeating: 0, count: 16)
-            pthread_getname_np(pthread_self(), &name, name.count)
-            return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-                == "rocksdb:low"
+            let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+            return name == "rocksdb:low\n"
         }
 
         fileprivate func syncTable(_ descriptor: Int32, _ original: (Int32) -> Int32) -> Int32 {

@@ -149,7 +149,7 @@ import HatoTesting
                 faults.failCompactions(with: ENOSPC)
                 try await eventually("a compaction has failed") {
                     for _ in 0..<4 {
-                        try? await store.put(["k": String(repeating: "v", count: 1_000)])
+                        _ = try? await store.put(["k": String(repeating: "v", count: 1_000)])
                         try? store.database.writeOut()
                     }
                     return store.database.property("rocksdb.background-errors", of: store.database.about) > 0
