@@ -20,8 +20,8 @@ struct RealDiskTests {
         /// What the log says of it; one of these.
         fileprivate var words: [String] {
             switch self {
-            case .full: ["No space left on device"]
-            case .powerless: ["Input/output error"]
+            case .full: ["No space left on device", "background work of the database"]
+            case .powerless: ["Input/output error", "background work of the database"]
             }
         }
     }

@@ -123,7 +123,7 @@ import HatoTesting
         /// Of what waits behind a group that fails nothing has reached the log; what only reads, or is refused, has no
         /// outcome that could be unknown.
         @Test func onlyWhatMayBeInTheLogHasAnUnknownOutcome() async throws {
-            try await withStore(groupWritesMax: 3) { store, faults, folder in
+            try await withStore(groupWritesMax: 2) { store, faults, folder in
                 try await store.put(["k": "0"])
                 let results = Collected<Refusal>()
                 let gate = try await Gate(holding: store)
