@@ -109,7 +109,7 @@ let package = Package(
         room(
             "HatoAuth", in: "Services/Auth",
             ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging, metrics, lifecycle]),
-        room("HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1]),
+        room("HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1, nioSSL]),
         room(
             "HatoNotifier", in: "Services/Notifier",
             [

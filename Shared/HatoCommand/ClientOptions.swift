@@ -6,7 +6,8 @@ public import HatoRPC
 /// The options every command has that calls a service.
 ///
 /// Flags win over the environment (`HATO_AUTH_SERVER`, `HATO_MESSAGES_SERVER` or `HATO_NOTIFIER_SERVER`, `HATO_TOKEN`,
-/// `HATO_ADMIN_KEY_FILE`); a credential given as a flag hides both credentials of the environment.
+/// `HATO_ADMIN_KEY_FILE`, and for TLS `ClientTLSEnvironment`); a credential given as a flag hides both credentials of the
+/// environment.
 public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
     public var server: String?
@@ -25,19 +26,21 @@ public struct ClientOptions: ParsableArguments, Sendable {
     @Flag(help: "Let the rules judge as nobody (administrators).")
     public var asNobody = false
 
-    @Option(help: ArgumentHelp("Use TLS and trust these authorities (PEM).", valueName: "file"))
+    @Option(help: ArgumentHelp("Use TLS and trust these authorities (PEM); HATO_TLS_CA.", valueName: "file"))
     public var tlsCa: String?
 
-    @Flag(help: "Use TLS and trust the authorities of the operating system.")
+    @Flag(help: "Use TLS and trust the authorities of the operating system; HATO_TLS=true.")
     public var tls = false
 
-    @Option(help: ArgumentHelp("Show this certificate to the service (PEM).", valueName: "file"))
+    @Option(help: ArgumentHelp("Show this certificate to the service (PEM); HATO_TLS_CERTIFICATE.", valueName: "file"))
     public var tlsCertificate: String?
 
-    @Option(help: ArgumentHelp("The key of that certificate (PEM).", valueName: "file"))
+    @Option(help: ArgumentHelp("The key of that certificate (PEM); HATO_TLS_KEY.", valueName: "file"))
     public var tlsKey: String?
 
-    @Option(help: ArgumentHelp("The name the service's certificate bears, if not its host.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "The name the service's certificate bears, if not its host; HATO_TLS_SERVER_NAME.", valueName: "name"))
     public var tlsServerName: String?
 
     @Option(help: ArgumentHelp("How long a call may take.", valueName: "seconds"))
@@ -83,7 +86,7 @@ public struct ClientSettings: Sendable {
             throw CommandFailure(.usage, "'\(address)' is no address; give HOST:PORT, e.g. 127.0.0.1:\(Target.port)")
         }
         configuration.timeout = .milliseconds(Int(options.timeout * 1000))
-        configuration.tls = try Self.tls(options)
+        configuration.tls = try ClientTLSEnvironment(Target.service, environment).tls(options)
         credential = try Self.credential(options, environment)
         if let credential { configuration = configuration.with(credential: credential) }
         self.configuration = configuration
@@ -91,27 +94,6 @@ public struct ClientSettings: Sendable {
         if speaksAs != nil, credential == nil {
             throw CommandFailure(.usage, "--as is for administrators: name the key with --admin-key-file")
         }
-    }
-
-    /// Files that cannot be used are told here by their option, and not as a server that cannot be reached.
-    private static func tls(_ options: ClientOptions) throws -> RPCClientTLS? {
-        guard options.tls || options.tlsCa != nil || options.tlsCertificate != nil || options.tlsServerName != nil
-        else {
-            return nil
-        }
-        let tls = RPCClientTLS(
-            authorityFile: options.tlsCa, certificateFile: options.tlsCertificate, keyFile: options.tlsKey,
-            serverName: options.tlsServerName)
-        do { try tls.check() } catch let error as TLSFileError {
-            let option =
-                switch error.part {
-                case .authority: "--tls-ca"
-                case .certificate: "--tls-certificate"
-                case .key: "--tls-key"
-                }
-            throw CommandFailure(.inputOutput, "\(option): \(error)")
-        }
-        return tls
     }
 
     private static func credential(_ options: ClientOptions, _ environment: [String: String]) throws -> String? {

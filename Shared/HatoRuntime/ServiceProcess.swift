@@ -46,6 +46,8 @@ public struct ServiceProcess: Sendable {
         public var logger: Logger
         /// The metrics of the process in Prometheus text format, for `service.metrics`.
         public var metricsText: @Sendable () async -> String
+        /// What files connections leave; nil where nothing bounds them, as in tests.
+        var openFiles: OpenFilesPlan?
         /// Runs its argument before each answer to a scraper.
         public var beforeScrape: @Sendable (@escaping @Sendable () async -> Void) -> Void
 
@@ -60,9 +62,13 @@ public struct ServiceProcess: Sendable {
     public var service: String
     public var declared: [Setting]
 
-    public init(service: String, declared: [Setting]) {
+    /// Servers in this process, which share its open files.
+    public var servers: Int
+
+    public init(service: String, declared: [Setting], servers: Int = 1) {
         self.service = service
         self.declared = declared
+        self.servers = servers
     }
 
     public var resolver: SettingsResolver { SettingsResolver(service: service, declared: declared) }
@@ -113,13 +119,15 @@ public struct ServiceProcess: Sendable {
         _ settings: Settings, start: @Sendable (Start) async throws -> any RunningService
     ) async throws -> Int32 {
         let logger = Self.logger(service, settings)
+        let openFiles = openFiles(settings, logger)
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
         let stop = await Self.stopSignal()
         let running = try await start(
             Start(
                 service: service, settings: settings, environment: ProcessInfo.processInfo.environment, logger: logger,
-                metricsText: { await registry.scrape() }, beforeScrape: { registry.beforeScrape($0) }))
+                metricsText: { await registry.scrape() }, openFiles: openFiles,
+                beforeScrape: { registry.beforeScrape($0) }))
         let metrics: MetricsEndpoint?
         do { metrics = try await endpoint(settings, registry) } catch {
             await running.shutdown(grace: .zero)
@@ -136,11 +144,30 @@ public struct ServiceProcess: Sendable {
         return failure == nil ? 0 : 74
     }
 
+    /// Raises the limit of open files, and says in the log what holds and how many connections it leaves room for.
+    private func openFiles(_ settings: Settings, _ logger: Logger) -> OpenFilesPlan {
+        let limit = OpenFilesLimit.raised()
+        let reserve = settings.integer(ServeSettings.openFilesReserve)
+        let plan = OpenFilesPlan(limit: limit.now, reserve: reserve, servers: servers)
+        logger.info(
+            "open files",
+            metadata: ["limit": "\(limit.now)", "before": "\(limit.before)", "reserve": "\(plan.reserve)"])
+        let wanted = settings.integer("connections-max")
+        if wanted > plan.connectionsMax {
+            logger.notice(
+                "connections-max is lowered to what open files leave room for",
+                metadata: ["wanted": "\(wanted)", "connections": "\(plan.connectionsMax)"])
+        } else {
+            logger.info("connections", metadata: ["max": "\(wanted)"])
+        }
+        return plan
+    }
+
     private func endpoint(_ settings: Settings, _ registry: PrometheusRegistry) async throws -> MetricsEndpoint? {
         guard settings.text("metrics-port") != nil else { return nil }
-        return try await MetricsEndpoint(host: settings["host"], port: settings.integer("metrics-port")) {
-            await registry.scrape()
-        }
+        let host = settings[ServeSettings.metricsHost]
+        let port = settings.integer("metrics-port")
+        return try await MetricsEndpoint(host: host, port: port) { await registry.scrape() }
     }
 
     /// Returns at the first signal, or when standard input ends if the process lives only as long as who started it; or

@@ -46,6 +46,14 @@ enum Executable {
         return Ended(code: process.terminationStatus, text: try folder.text("output"), error: try folder.text("error"))
     }
 
+    /// Lets the process have at most so many files open, whatever it asks for.
+    fileprivate static func limit(_ process: Process, openFiles: Int) throws {
+        let program = try #require(process.executableURL).path
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments =
+            ["-c", #"ulimit -n "$1"; shift; exec "$@""#, "sh", String(openFiles), program] + (process.arguments ?? [])
+    }
+
     fileprivate static func process(
         _ name: String, _ arguments: [String], _ environment: [String: String]
     ) throws -> Process {
@@ -70,12 +78,15 @@ final class ServingProgram: Sendable {
     private let logFile: String
 
     /// Returns when it is ready.
-    init(_ name: String, _ arguments: [String], in folder: TemporaryFolder) async throws {
+    init(
+        _ name: String, _ arguments: [String], in folder: TemporaryFolder, openFiles: Int? = nil
+    ) async throws {
         let keys = try folder.write("admin-key", Self.administratorKey)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
         let own = ["serve", "--exit-with-stdin", "--admin-key-file", keys]
         let port = arguments.contains("--port") ? [] : ["--port", "0"]
         (process, input) = (try Executable.process(name, own + port + arguments, [:]), Pipe())
+        if let openFiles { try Executable.limit(process, openFiles: openFiles) }
         let (output, log) = (Pipe(), try folder.handle("\(name).log"))
         logFile = "\(folder.path)/\(name).log"
         process.standardInput = input
@@ -94,6 +105,8 @@ final class ServingProgram: Sendable {
 
     /// What the program said instead of getting ready.
     struct NeverReady: Error { let log: String }
+
+    var port: Int { address.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
 
     /// An administrator's client.
     func client() throws -> RPCClient {

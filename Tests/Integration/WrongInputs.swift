@@ -153,7 +153,7 @@ struct WrongInputs {
             "hato-auth",
             ["serve", "--data", "\(folder.path)/two", "--port", "0", "--metrics-port", port, "--exit-with-stdin"])
         #expect(metrics.code == 74)
-        #expect(metrics.error.contains("setting metrics-port or host: cannot listen"), "\(metrics.error)")
+        #expect(metrics.error.contains("setting metrics-port or metrics-host: cannot listen"), "\(metrics.error)")
         let stack = try await Executable.run("hato-dev", ["--ephemeral", "--messages-port", port, "--exit-with-stdin"])
         #expect(stack.code == 74)
         #expect(stack.error.contains("setting messages-port or host: cannot listen"), "\(stack.error)")

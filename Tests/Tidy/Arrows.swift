@@ -89,7 +89,7 @@ import Testing
     /// Packages from elsewhere that only these rooms may know.
     static let fenced: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoPush"],
-        "NIOSSL": ["HatoRPC"],
+        "NIOSSL": ["HatoRPC", "HatoPush"],
         "NIOHTTP1": ["HatoRuntime", "HatoPush"],
         "NIOCore": ["HatoRPC", "HatoRuntime", "HatoPush"],
         "NIOPosix": ["HatoRPC", "HatoRuntime"],

@@ -9,6 +9,8 @@ public struct AuthEnvironment: Sendable {
     /// So many bytes nobody can guess.
     public var randomBytes: @Sendable (Int) -> [UInt8]
     public var logger: Logger
+    /// What anybody can make auth log.
+    let notices: ThrottledNotices
     /// How a password becomes a hash; tests count here.
     var derive: PasswordHasher.Derivation = PasswordHasher.scrypt
 
@@ -17,6 +19,7 @@ public struct AuthEnvironment: Sendable {
         randomBytes: @escaping @Sendable (Int) -> [UInt8] = { systemRandomBytes($0) }
     ) {
         self.logger = logger
+        notices = ThrottledNotices(logger)
         self.now = now
         self.randomBytes = randomBytes
     }

@@ -2,6 +2,8 @@
 public struct AuthLimits: Sendable, Hashable {
     /// Longer passwords are refused before they are hashed.
     public var passwordBytesMax = 4096
+    /// A longer ID token in a parameter is refused before it is looked up.
+    public var idTokenBytesMax = 16 << 10
     public var emailBytesMax = 254
     public var displayNameCharactersMax = 256
     public var photoUrlBytesMax = 2048

@@ -4,7 +4,7 @@ import HatoRuntime
 
 /// What `hato-dev` can be told.
 enum DevSettings {
-    static let process = ServiceProcess(service: "dev", declared: declared)
+    static let process = ServiceProcess(service: "dev", declared: declared, servers: 3)
 
     private static var declared: [Setting] {
         let own = [

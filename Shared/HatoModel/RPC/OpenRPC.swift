@@ -10,7 +10,6 @@ public enum OpenRPC {
             "openrpc": "1.3.2",
             "info": ["title": .string(title), "version": .string(version), "license": ["name": "Apache-2.0"]],
             "methods": .array(methods.map { method(MethodDescription($0)) }),
-            "components": ["contentDescriptors": ["auth": auth, "as": speaksAs]],
         ]
         if !notifications.isEmpty {
             document["x-notifications"] = .array(notifications.map { notification(NotificationDescription($0)) })
@@ -35,8 +34,9 @@ public enum OpenRPC {
     private static func method(_ method: MethodDescription) -> JSONValue {
         var params = method.parameters.map(descriptor)
         let names = method.parameters.map(\.name)
-        for name in ["auth", "as"] where !names.contains(name) {
-            params.append(["$ref": .string("#/components/contentDescriptors/\(name)")])
+        // Inline: common readers of OpenRPC resolve no references here.
+        for (name, descriptor) in [("auth", auth), ("as", speaksAs)] where !names.contains(name) {
+            params.append(descriptor)
         }
         return [
             "name": .string(method.name),

@@ -11,7 +11,8 @@ public enum Service {
     /// How the service feels.
     public struct Health: RPCRequest {
         public static let method = "service.health"
-        public static let summary = "Says whether the service is ready and what it has checked"
+        public static let summary =
+            "Says whether the service is ready; to administrators also how long it runs and what it has checked"
         public static let access = Access.anyone
         public static let effect = Effect.read
 
@@ -27,12 +28,14 @@ public enum Service {
             public var service: String
             public var version: String
             public var status: Status
-            public var uptimeSeconds: Int
-            /// One member for each thing that was looked at.
-            public var checks: JSONObject
+            /// For administrators.
+            public var uptimeSeconds: Int?
+            /// For administrators: one member for each thing that was looked at.
+            public var checks: JSONObject?
 
-            public init(service: String, version: String, status: Status, uptimeSeconds: Int, checks: JSONObject = [:])
-            {
+            public init(
+                service: String, version: String, status: Status, uptimeSeconds: Int? = nil, checks: JSONObject? = nil
+            ) {
                 self.service = service
                 self.version = version
                 self.status = status
@@ -54,7 +57,7 @@ public enum Service {
     public struct Metrics: RPCRequest {
         public static let method = "service.metrics"
         public static let summary = "Gives the service's metrics in Prometheus' text format"
-        public static let access = Access.anyone
+        public static let access = Access.administrator
         public static let effect = Effect.read
 
         public struct Result: Codable, Sendable, Hashable {

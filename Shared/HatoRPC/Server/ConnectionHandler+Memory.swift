@@ -1,14 +1,6 @@
 import HatoModel
 import NIOCore
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
-
 // What a connection holds, and whether it may hold more (`ProcessBudget`).
 //
 // Up to `waitingBytesMax` of a line it reads without asking: a small request is never held up by what others hold. From
@@ -47,7 +39,7 @@ extension ConnectionHandler {
 
     /// Who answers for what it holds, from now on.
     func chargeToCaller() {
-        let next = server.budget.enter(Self.clientName(identity, connection.remoteAddress))
+        let next = server.budget.enter(Self.clientName(identity, connection.clientAddress))
         server.budget.add(countedBytes, to: next)
         endClaim()
         server.budget.add(-countedBytes, to: account)
@@ -56,19 +48,9 @@ extension ConnectionHandler {
     }
 
     /// A user, wherever the connections come from; else the address.
-    static func clientName(_ caller: Caller, _ remoteAddress: String) -> String {
+    static func clientName(_ caller: Caller, _ address: ClientAddress) -> String {
         if case .user(let user) = caller { return "user \(user.uid)" }
-        return "address \(addressPrefix(remoteAddress))"
-    }
-
-    /// Of IPv6 the first 64 bits: a single peer usually has all addresses that begin with them.
-    static func addressPrefix(_ address: String) -> String {
-        var bits = [UInt8](repeating: 0, count: 16)
-        guard inet_pton(AF_INET6, address, &bits) == 1 else { return address }
-        let prefix = bits.prefix(8)
-        // IPv4 written as IPv6, and this machine.
-        guard prefix.contains(where: { $0 != 0 }) else { return address }
-        return prefix.map { String($0, radix: 16) }.joined(separator: ":")
+        return "address \(address.network)"
     }
 
     // MARK: Reading

@@ -92,7 +92,8 @@ extension ConnectionHandler {
     }
 
     private func refuseHTTP() {
-        server.logger.notice("closed a connection that speaks HTTP", metadata: ["peer": "\(connection.remoteAddress)"])
+        server.notices.notice(
+            .http, "closed a connection that speaks HTTP", ["peer": "\(connection.remoteAddress)"])
         phase = .lingering
         lines.removeAll()
         closeNow()

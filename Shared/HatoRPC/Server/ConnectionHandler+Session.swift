@@ -29,6 +29,9 @@ extension ConnectionHandler {
                     "auth",
                     "auth must be a string, an ID token or the administrator key, e.g. \"eyJhbGciOiJFUzI1NiJ9.…\""))
         }
+        guard credential.utf8.count <= server.limits.credentialBytesMax else {
+            return .refused(RPCError.credentialTooLong(server.limits.credentialBytesMax))
+        }
         request.isCallCredential = true
         guard let caller = server.authenticator.remembered(credential) else {
             return .unverified(credential: credential, speaksAs: speaksAs)
@@ -76,14 +79,16 @@ extension ConnectionHandler {
         isVerifying = true
         let connection = connection
         let authenticator = server.authenticator
-        let logger = server.logger
+        let notices = server.notices
         Task {
             let outcome: Result<Caller, RPCError>
             do {
                 outcome = .success(try await authenticator.authenticate(credential))
             } catch {
                 if !(error is any RPCErrorConvertible) {
-                    logger.error("verifying a credential failed", metadata: ["error": "\(String(reflecting: error))"])
+                    notices.notice(
+                        .failedVerification, "verifying a credential failed", ["error": "\(String(reflecting: error))"],
+                        level: .error)
                 }
                 outcome = .failure(RPCError(error))
             }

@@ -73,7 +73,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Of the line that is being read elsewhere; 0: there is none.
     var lineElsewhereBytes = 0
     var identity = Caller.nobody
-    var hasShownCredential = false
+    var hasShownCredential = false {
+        didSet { if !oldValue { server.admission.showedCredential(connection) } }
+    }
+    var activity = ActivityTicks()
     var expiry: Scheduled<Void>?
 
     // Memory: see ConnectionHandler+Memory.swift.
@@ -98,7 +101,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.hub = hub
         self.usesTLS = usesTLS
         server = hub.server
-        account = server.budget.enter(Self.clientName(.nobody, connection.remoteAddress))
+        account = server.budget.enter(Self.clientName(.nobody, connection.clientAddress))
     }
 
     // MARK: The channel's life
@@ -121,7 +124,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        server.logger.debug("connection failed", metadata: ["error": "\(error)"])
+        if handshakeTimeout != nil {
+            server.notices.notice(
+                .failedHandshake, "a TLS handshake failed",
+                ["peer": "\(connection.remoteAddress)", "error": "\(error)"])
+        } else {
+            server.logger.debug("connection failed", metadata: ["error": "\(error)"])
+        }
         closeNow()
     }
 
@@ -145,7 +154,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         held = [:]
         returnHeldBytes()
         hub.remove(self)
-        server.admission.leave(connection.remoteAddress)
+        server.admission.closed(connection)
         for closed in connection.markClosed() { closed() }
         context = nil
     }
@@ -184,6 +193,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         let chunk = unwrapInboundIn(data)
         let count = chunk.readableBytes
         hub.count { $0.bytesRead += count }
+        if !hasShownCredential { noteActivity() }
         lines.append(chunk)
         handOn()
     }

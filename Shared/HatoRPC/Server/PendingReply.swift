@@ -37,7 +37,8 @@ final class PendingReply: Sendable {
 
     deinit {
         guard !isAnswered.load(ordering: .relaxed) else { return }
-        connection.hub.server.logger.error("a request was let go without an answer", metadata: ["method": "\(method)"])
+        connection.hub.server.notices.notice(
+            .unansweredRequest, "a request was let go without an answer", ["method": "\(method)"], level: .error)
         connection.answer(ticket, id.map { Response.bytes(id: $0, error: .internalError) }, isError: true)
     }
 
@@ -59,9 +60,9 @@ final class PendingReply: Sendable {
 
     func fail(_ error: any Error) {
         if !(error is any RPCErrorConvertible) {
-            connection.hub.server.logger.error(
-                "a method failed with an error it has no answer for",
-                metadata: ["method": "\(method)", "error": "\(String(reflecting: error))"])
+            connection.hub.server.notices.notice(
+                .failedRequest, "a method failed with an error it has no answer for",
+                ["method": "\(method)", "error": "\(String(reflecting: error))"], level: .error)
         }
         finish(id.map { refusal(RPCError(error), id: $0) }, isError: true)
     }

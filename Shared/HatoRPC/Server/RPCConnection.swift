@@ -21,6 +21,8 @@ public final class RPCConnection: Sendable {
 
     public let id: UInt64
     public let remoteAddress: String
+    /// The same as limits count it.
+    public let clientAddress: ClientAddress
     let hub: LoopHub
     private let state = Mutex(State())
     /// Bytes on their way to the peer: posted, queued, or given to the socket and not yet taken.
@@ -40,6 +42,7 @@ public final class RPCConnection: Sendable {
     init(id: UInt64, remoteAddress: String, hub: LoopHub) {
         self.id = id
         self.remoteAddress = remoteAddress
+        clientAddress = ClientAddress(remoteAddress)
         self.hub = hub
     }
 

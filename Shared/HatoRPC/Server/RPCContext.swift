@@ -17,7 +17,7 @@ public struct RPCContext: Sendable {
     let sequence: UInt64
 
     /// Who answers for what is asked: a user, wherever the connections come from, else the address.
-    public var client: String { ConnectionHandler.clientName(caller, connection.remoteAddress) }
+    public var client: String { ConnectionHandler.clientName(caller, connection.clientAddress) }
 
     /// A name for a listener that this request opens, unique on its connection.
     ///

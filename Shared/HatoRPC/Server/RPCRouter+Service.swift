@@ -6,11 +6,16 @@ extension RPCRouter {
         _ configuration: RPCServerConfiguration, counts: @escaping @Sendable () async -> LoopCounts
     ) {
         let start = configuration.now()
-        handle(Service.Health.self) { _, _ in
+        handle(Service.Health.self) { _, context in
             let health = await configuration.health()
-            return Service.Health.Result(
-                service: configuration.service, version: configuration.version, status: health.status,
-                uptimeSeconds: Int((configuration.now() - start) / 1_000), checks: health.checks)
+            var result = Service.Health.Result(
+                service: configuration.service, version: configuration.version, status: health.status)
+            // What is wrong inside helps an attacker, too.
+            if context.caller.isAdministrator {
+                result.uptimeSeconds = Int((configuration.now() - start) / 1_000)
+                result.checks = health.checks
+            }
+            return result
         }
         handle(Service.Metrics.self) { _, _ in
             let own = await counts().prometheus(service: configuration.service)

@@ -50,7 +50,7 @@ public final class RPCServer: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.loops))
         let hubs = Array(group.makeIterator()).map { LoopHub(loop: $0, server: state) }
         do {
-            let channel = try await bootstrap(group, hubs, tls)
+            let channel = try await bootstrap(group, hubs, tls, state.notices)
                 .bind(host: configuration.host, port: configuration.port).get()
             running.withLock { $0 = Running(group: group, channel: channel, hubs: hubs) }
             return (channel.localAddress?.ipAddress ?? configuration.host, channel.localAddress?.port ?? 0)
@@ -62,7 +62,7 @@ public final class RPCServer: Sendable {
     }
 
     private func bootstrap(
-        _ group: MultiThreadedEventLoopGroup, _ hubs: [LoopHub], _ tls: NIOSSLContext?
+        _ group: MultiThreadedEventLoopGroup, _ hubs: [LoopHub], _ tls: NIOSSLContext?, _ notices: ThrottledNotices
     ) -> ServerBootstrap {
         let limits = configuration.limits
         let bootstrap = ServerBootstrap(group: group)
@@ -70,7 +70,8 @@ public final class RPCServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                    try channel.pipeline.syncOperations.addHandlers(
+                        AcceptFailures.backoff(), AcceptFailures(notices))
                 }
             }
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
@@ -97,17 +98,22 @@ public final class RPCServer: Sendable {
     private static func setUp(_ channel: any Channel, _ hub: LoopHub, _ tls: NIOSSLContext?) throws {
         let server = hub.server
         let address = channel.remoteAddress?.ipAddress ?? "unknown"
-        guard server.admission.enter(address) else {
-            server.logger.notice("refused a connection: too many", metadata: ["peer": "\(address)"])
-            channel.close(promise: nil)
-            return
-        }
         let connection = RPCConnection(id: server.newConnectionID(), remoteAddress: address, hub: hub)
-        if let tls {
-            try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: tls), HandshakeWatcher())
+        if let refusal = server.admission.accepted(connection) {
+            // Words in the clear would only confuse a peer that waits for TLS.
+            guard tls == nil else { return channel.close(promise: nil) }
+            return try channel.pipeline.syncOperations.addHandler(RefusedConnection(refusal))
         }
-        try channel.pipeline.syncOperations.addHandler(
-            ConnectionHandler(connection: connection, hub: hub, usesTLS: tls != nil))
+        do {
+            if let tls {
+                try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: tls), HandshakeWatcher())
+            }
+            try channel.pipeline.syncOperations.addHandler(
+                ConnectionHandler(connection: connection, hub: hub, usesTLS: tls != nil))
+        } catch {
+            server.admission.closed(connection)
+            throw error
+        }
     }
 
     /// Stops accepting, answers what was accepted, closes; what is not done after `grace` is cut off.

@@ -12,7 +12,9 @@ final class ServerState: Sendable {
     let logger: Logger
     let now: @Sendable () -> Int64
     let budget: ProcessBudget
-    let admission: Admission
+    let admission: ConnectionGate
+    /// What anybody can make the server say.
+    let notices: ThrottledNotices
     /// Runs what would keep a loop too long on another thread.
     let runElsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void
     private let nextConnection = Atomic<UInt64>(1)
@@ -33,48 +35,11 @@ final class ServerState: Sendable {
         budget = ProcessBudget(
             limit: configuration.limits.processBytesInFlightMax,
             clientMax: configuration.limits.clientBytesInFlightMax)
-        admission = Admission(
-            connectionsMax: configuration.limits.connectionsMax,
-            perAddressMax: configuration.limits.connectionsPerAddressMax)
+        notices = ThrottledNotices(logger)
+        admission = ConnectionGate(ConnectionAdmission.Limits(configuration.limits), notices)
     }
 
     func newConnectionID() -> UInt64 {
         nextConnection.wrappingAdd(1, ordering: .relaxed).oldValue
-    }
-}
-
-/// Counts connections, in all and by address.
-final class Admission: Sendable {
-    private struct State {
-        var total = 0
-        var byAddress: [String: Int] = [:]
-    }
-
-    private let connectionsMax: Int
-    private let perAddressMax: Int
-    private let state = Mutex(State())
-
-    init(connectionsMax: Int, perAddressMax: Int) {
-        self.connectionsMax = connectionsMax
-        self.perAddressMax = perAddressMax
-    }
-
-    /// False when there are too many; nothing is counted then.
-    func enter(_ address: String) -> Bool {
-        state.withLock { state in
-            let same = state.byAddress[address, default: 0]
-            guard state.total < connectionsMax, same < perAddressMax else { return false }
-            state.total += 1
-            state.byAddress[address] = same + 1
-            return true
-        }
-    }
-
-    func leave(_ address: String) {
-        state.withLock { state in
-            state.total -= 1
-            let same = state.byAddress[address, default: 1] - 1
-            state.byAddress[address] = same > 0 ? same : nil
-        }
     }
 }

@@ -24,6 +24,25 @@ extension RPCError {
         invalidRequest("A line may have \(limit) bytes here", reason: "line_too_long")
     }
 
+    static let tooManyConnections = resourceExhausted(
+        reason: "too_many_connections",
+        "The service has as many connections as it takes; try again later", retryAfterMs: 1_000)
+
+    static let tooManyConnectionsFromAddress = resourceExhausted(
+        reason: "too_many_connections_from_address",
+        "The service has as many connections from this address as it takes; close some, or use one for several calls",
+        retryAfterMs: 1_000)
+
+    static let closedForAnotherConnection = resourceExhausted(
+        reason: "too_many_connections",
+        "Closed for a new connection: of those without a credential it was silent for the longest time; "
+            + "show a credential (session.authenticate) soon after connecting",
+        retryAfterMs: 1_000)
+
+    static func credentialTooLong(_ limit: Int) -> RPCError {
+        invalidParams("auth", "auth may have \(limit) bytes", reason: "credential_too_long")
+    }
+
     static let lineStalled = resourceExhausted(
         reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",
         retryAfterMs: 1_000)

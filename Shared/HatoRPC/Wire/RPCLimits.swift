@@ -2,6 +2,8 @@
 public struct RPCLimits: Sendable, Hashable {
     /// One line, without its end. Longer: -32600 `line_too_long`, then the connection closes.
     public var lineBytesMax = 16 << 20
+    /// A credential in `auth`; a longer one is refused before it is looked up or hashed.
+    public var credentialBytesMax = 16 << 10
     /// One line as long as its connection has not shown a valid credential.
     public var unauthenticatedLineBytesMax = 64 << 10
     /// Arrays and objects inside each other, the envelope included.
@@ -26,9 +28,14 @@ public struct RPCLimits: Sendable, Hashable {
     public var unsentResponseBytesMax = 1 << 20
     /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false.
     public var unsentNotificationBytesMax = 1 << 20
-    /// Connections in all; further ones are closed at once.
+    /// Connections in all. Beyond, a connection that has not shown a credential is closed for a new one; where there is
+    /// none, the new one is refused (`too_many_connections`).
     public var connectionsMax = 16_384
-    /// Connections from one address; further ones are closed at once.
+    /// Percent of `connectionsMax` that connections without a credential hold; beyond, the one among them that is silent
+    /// for the longest time is closed for a new one.
+    public var connectionsWithoutCredentialPercentMax = 90
+    /// Connections from one address, of IPv6 its /64 (`ClientAddress`); further ones are refused
+    /// (`too_many_connections_from_address`).
     public var connectionsPerAddressMax = 4_096
     /// A connection without traffic and without holds (`RPCConnection.beginHold`) is closed after this time.
     public var idleSecondsMax = 600

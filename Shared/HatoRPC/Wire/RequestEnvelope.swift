@@ -4,7 +4,7 @@ import HatoModel
 struct RequestEnvelope {
     enum Params {
         case object(JSONObject)
-        /// By position: the specification has them, this protocol refuses them.
+        /// By position, at least one: the specification has them, this protocol refuses them.
         case positional
     }
 
@@ -88,9 +88,7 @@ enum EnvelopeReader {
                 problem = "id must be a string, a number or null"
             case ("method", .string): method = try scanner.string(line)
             case ("params", .object): params = .object(try scanner.object(line))
-            case ("params", .array):
-                _ = try scanner.skip(line)
-                params = .positional
+            case ("params", .array): params = try isEmptyArray(line, &scanner) ? .object([:]) : .positional
             case ("params", _):
                 _ = try scanner.skip(line)
                 problem = "params must be an object"
@@ -103,6 +101,17 @@ enum EnvelopeReader {
         }
         return .request(
             RequestEnvelope(id: id, method: method, params: params, byteCount: scanner.position - start))
+    }
+
+    /// Whether the list that is read has no element; OpenRPC clients send one for no params.
+    private static func isEmptyArray(_ line: Span<UInt8>, _ scanner: inout JSONScanner) throws(JSONError) -> Bool {
+        var cursor = try scanner.beginArray(line)
+        var isEmpty = true
+        while try scanner.nextElement(line, &cursor) {
+            isEmpty = false
+            _ = try scanner.skip(line)
+        }
+        return isEmpty
     }
 
     private static func text(_ bytes: Span<UInt8>) -> String {

@@ -22,6 +22,9 @@ public enum ServeSettings {
                 help: "certificates in PEM that clients must be signed by (mutual TLS)"),
             Setting("metrics-port", .integer(0...65535), help: "port for Prometheus over HTTP; off unless set"),
             Setting(
+                metricsHost, .text, default: "127.0.0.1", shared: true,
+                help: "the address that port listens on: metrics ask for no credential"),
+            Setting(
                 "log-level", .choice(Logger.Level.allCases.map(\.rawValue)), default: "info", shared: true,
                 help: "the least important level that is logged"),
             Setting(
@@ -43,6 +46,11 @@ public enum ServeSettings {
                 help: "bytes of the newest rows that a store keeps in memory before it writes them to tables"
             )
             .following(MemoryDerivation(.memtables)),
+            Setting(
+                openFilesReserve, .integer(0...1_000_000_000), default: String(OpenFilesPlan.reserveDefault),
+                shared: true,
+                help: "open files that connections leave to the store, of those the system allows; at most half of them"
+            ),
             exitWithStandardInput,
         ] + wire + fromWhere
     }
@@ -57,6 +65,12 @@ public enum ServeSettings {
     /// The names of what a service opens its store with (`RocksDBMemory`).
     public static let blockCache = "block-cache-bytes"
     public static let memtables = "memtable-bytes"
+
+    /// The name of the reserve of an `OpenFilesPlan`.
+    static let openFilesReserve = "open-files-reserve"
+
+    /// Where `metrics-port` listens.
+    static let metricsHost = "metrics-host"
 
     /// The name of what a service opens its store with (`RocksDBOptions.preparedLogBytes`).
     public static let preparedLog = "prepared-log-bytes"

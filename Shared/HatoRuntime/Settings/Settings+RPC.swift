@@ -50,6 +50,7 @@ extension ServeSettings {
         limit(
             "unauthenticated-line-bytes-max", \.unauthenticatedLineBytesMax, bufferBytes,
             "longest line before a credential was shown"),
+        limit("credential-bytes-max", \.credentialBytesMax, bufferBytes, "longest credential in auth, in bytes"),
         limit("nesting-max", \.nestingMax, 1...512, "arrays and objects inside each other"),
         limit("batch-entries-max", \.batchEntriesMax, counts, "entries of one batch"),
         limit(
@@ -73,7 +74,13 @@ extension ServeSettings {
             "unsent-notification-bytes-max", \.unsentNotificationBytesMax, bufferBytes,
             "notifications a peer has not taken, in bytes"),
         limit("connections-max", \.connectionsMax, counts, "connections in all"),
-        limit("connections-per-address-max", \.connectionsPerAddressMax, counts, "connections from one address"),
+        limit(
+            "connections-without-credential-percent-max", \.connectionsWithoutCredentialPercentMax, 1...100,
+            "percent of connections-max that connections without a credential hold; beyond, the longest silent one "
+                + "is closed for a new one"),
+        limit(
+            "connections-per-address-max", \.connectionsPerAddressMax, counts,
+            "connections from one address, of IPv6 its /64"),
         limit("idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic before a connection is closed"),
         limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         limit(
@@ -133,6 +140,9 @@ extension ServiceProcess.Start {
         configuration.host = settings["host"]
         configuration.port = settings.integer("port")
         configuration.limits = ServeSettings.limits(settings)
+        if let openFiles {
+            configuration.limits.connectionsMax = min(configuration.limits.connectionsMax, openFiles.connectionsMax)
+        }
         configuration.loops = max(1, settings.integer("event-loops"))
         configuration.metrics = metricsText
         configuration.settings = { [settings] in settings.shownAsJSON }
@@ -186,7 +196,9 @@ extension SettingsError {
         let names = settings.entries.map(\.setting.name).filter {
             ($0 == "port" || $0.hasSuffix("-port")) && settings.text($0) == "\(port)"
         }
-        self.init("setting \((names + ["host"]).joined(separator: " or ")): \(error)")
+        self.init(
+            "setting \((names + [names == ["metrics-port"] ? ServeSettings.metricsHost : "host"]).joined(separator: " or ")): \(error)"
+        )
     }
 }
 

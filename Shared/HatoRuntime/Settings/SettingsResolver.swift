@@ -101,8 +101,10 @@ public struct SettingsResolver: Sendable {
 
     private func refuseUnknown(environment: [String: String]) throws {
         let prefix = "HATO_\(service.uppercased())_"
-        // `HATO_AUTH_SERVER` is for the commands that call the service, which may run in the same environment.
-        let known = Set(declared.flatMap { variables(of: $0) } + ["\(prefix)SERVER"])
+        // `HATO_AUTH_SERVER` and these of TLS are for the commands that call the service, which may run in the same
+        // environment.
+        let ofClients = ["SERVER", "TLS", "TLS_CA", "TLS_CERTIFICATE", "TLS_KEY", "TLS_SERVER_NAME"]
+        let known = Set(declared.flatMap { variables(of: $0) } + ofClients.map { prefix + $0 })
         for variable in environment.keys.sorted() where variable.hasPrefix(prefix) && !known.contains(variable) {
             throw SettingsError("unknown environment variable \(variable)")
         }

@@ -1,5 +1,6 @@
 import HatoIdentity
 import HatoModel
+import HatoRPC
 import HatoStorage
 import Logging
 import Synchronization
@@ -105,7 +106,7 @@ final class AuthBench: Sendable {
     ) async throws -> Auth.Session {
         try await service.signIn(
             Auth.SignIn(email: email, username: username, password: password),
-            CallOrigin(address: address.map { NetworkAddress($0) }))
+            CallOrigin(address: address.map { ClientAddress($0) }))
     }
 
     func refresh(_ token: String) async throws -> Auth.Session {

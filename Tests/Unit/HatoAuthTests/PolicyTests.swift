@@ -1,3 +1,4 @@
+import HatoRPC
 import Testing
 
 @testable import HatoAuth
@@ -160,6 +161,11 @@ struct AccountFormPolicyTests {
         for name in ["ab", "", String(repeating: "a", count: 33), "マスオ", "a b c", "a-b-c", "İstanbul"] {
             #expect(reason(AccountForm(username: name)) == "INVALID_USERNAME", "\(name)")
         }
+        // The Kelvin sign is three bytes and folds to one.
+        #expect(reason(AccountForm(username: String(repeating: "\u{212A}", count: 32))) == nil)
+        for name in [String(repeating: "\u{212A}", count: 33), String(repeating: "a", count: 1 << 20)] {
+            #expect(reason(AccountForm(username: name)) == "INVALID_USERNAME")
+        }
     }
 
     @Test func displayNamesAreVisible() throws {
@@ -234,22 +240,22 @@ struct AttemptPolicyTests {
         configuration.limits.signInsPerAddress = RateLimit(burst: 1, perMinute: 60)
         let ledger = AttemptLedger(configuration, now: { 0 })
         for index in 0..<1000 {
-            try ledger.admit(.signIn, from: NetworkAddress("192.0.\(index / 250).\(index % 250)"))
+            try ledger.admit(.signIn, from: ClientAddress("192.0.\(index / 250).\(index % 250)"))
             try ledger.begin(account: "\(index)")
             ledger.end(account: "\(index)", isRight: false)
         }
-        #expect(throws: AuthError.self) { try ledger.admit(.signIn, from: NetworkAddress("192.0.3.249")) }
+        #expect(throws: AuthError.self) { try ledger.admit(.signIn, from: ClientAddress("192.0.3.249")) }
     }
 
     @Test func addressesOfOneCustomerAreOne() {
-        #expect(NetworkAddress("192.0.2.1").network == NetworkAddress("192.0.2.1:5000").network)
-        #expect(NetworkAddress("192.0.2.1").network != NetworkAddress("192.0.2.2").network)
-        #expect(NetworkAddress("2001:db8::1").network == NetworkAddress("[2001:db8::ffff:2]:80").network)
-        #expect(NetworkAddress("2001:db8::1").network != NetworkAddress("2001:db8:0:1::1").network)
-        #expect(NetworkAddress("::ffff:192.0.2.1").network == NetworkAddress("192.0.2.1").network)
+        #expect(ClientAddress("192.0.2.1").network == ClientAddress("192.0.2.1:5000").network)
+        #expect(ClientAddress("192.0.2.1").network != ClientAddress("192.0.2.2").network)
+        #expect(ClientAddress("2001:db8::1").network == ClientAddress("[2001:db8::ffff:2]:80").network)
+        #expect(ClientAddress("2001:db8::1").network != ClientAddress("2001:db8:0:1::1").network)
+        #expect(ClientAddress("::ffff:192.0.2.1").network == ClientAddress("192.0.2.1").network)
         for text in ["127.0.0.1", "127.1.2.3:80", "::1", "[::1]:80", "::ffff:127.0.0.1"] {
-            #expect(NetworkAddress(text).isLoopback, "\(text)")
+            #expect(ClientAddress(text).isLoopback, "\(text)")
         }
-        #expect(!NetworkAddress("10.0.0.1").isLoopback)
+        #expect(!ClientAddress("10.0.0.1").isLoopback)
     }
 }

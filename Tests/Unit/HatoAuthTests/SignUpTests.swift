@@ -62,6 +62,18 @@ struct SignUpTests {
         #expect(bench.counts.hashes == 0)
     }
 
+    @Test func longIDTokenIsRefusedBeforeItIsLookedUp() async throws {
+        let bench = try await AuthBench.open()
+        let limit = AuthLimits().idTokenBytesMax
+        for (length, reason) in [(limit, "INVALID_ID_TOKEN"), (limit + 1, "credential_too_long")] {
+            let token = String(repeating: "a", count: length)
+            var request = Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends")
+            request.idToken = token
+            let error = await wireError { try await bench.service.signUp(request, CallOrigin()) }
+            #expect(error?.reason == reason)
+        }
+    }
+
     @Test func everyWrongFieldOfTheFormIsNamed() async throws {
         let bench = try await AuthBench.open()
         let error = await wireError {

@@ -81,6 +81,26 @@ private enum MessagesTarget: CommandTarget {
         #expect(try settings(["--tls-server-name", "auth"]).configuration.tls == RPCClientTLS(serverName: "auth"))
     }
 
+    @Test func environmentTurnsTLSOn() throws {
+        func tls(_ environment: [String: String], _ arguments: [String] = []) throws -> RPCClientTLS? {
+            try settings(arguments, environment).configuration.tls
+        }
+        #expect(try tls(["HATO_TLS": "true"]) == RPCClientTLS())
+        #expect(try tls(["HATO_TLS": "false"]) == nil)
+        #expect(try tls(["HATO_TLS_SERVER_NAME": "auth"]) == RPCClientTLS(serverName: "auth"))
+        #expect(try tls(["HATO_MESSAGES_TLS": "true"]) == RPCClientTLS())
+        #expect(try tls(["HATO_AUTH_TLS": "true"]) == nil)
+        let both = ["HATO_TLS_SERVER_NAME": "a", "HATO_MESSAGES_TLS_SERVER_NAME": "b"]
+        #expect(try tls(both) == RPCClientTLS(serverName: "b"))
+        #expect(try tls(both, ["--tls-server-name", "c"]) == RPCClientTLS(serverName: "c"))
+        #expect(try tls(["HATO_TLS": "false", "HATO_TLS_SERVER_NAME": "a"]) == nil)
+        #expect(try tls(["HATO_TLS": "false"], ["--tls"]) == RPCClientTLS())
+        #expect(code { _ = try tls(["HATO_TLS": "yes"]) } == .configuration)
+        #expect(code { _ = try tls(["HATO_TLS_CERTIFICATE": "/no/cert.pem"]) } == .configuration)
+        let error = #expect(throws: CommandFailure.self) { _ = try tls(["HATO_TLS_CA": "/no/ca.pem"]) }
+        #expect(error?.message.hasPrefix("HATO_TLS_CA: /no/ca.pem cannot be read") == true)
+    }
+
     @Test func filesOfTLSAreReadBeforeAnythingIsCalled() throws {
         let path = try file("no certificate")
         defer { try? FileManager.default.removeItem(atPath: path) }

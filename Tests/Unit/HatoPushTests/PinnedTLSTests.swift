@@ -50,6 +50,29 @@ struct PinnedTLSTests {
         await server.stop()
     }
 
+    @Test(arguments: [(TLSVersion.tlsv11, false), (.tlsv12, true)])
+    func oldVersionsOfTLSAreNotSpoken(newest: TLSVersion, isDelivered: Bool) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "hato-pinned-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await makeCertificate(in: folder)
+        let server = try await TLSServer(folder: folder, newest: newest)
+        var client = HTTPClient.Configuration()
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(folder.appending(path: "server.pem").path)
+        client.tlsConfiguration = tls
+        let channel = WebhookChannel(
+            AddressGuard(.init(allowsPrivate: true), resolver: LoopbackResolver()), limits: .init(), version: "0.1.0",
+            now: { 0 }, client: client)
+        let content = DeliveryContent(notification: "n", device: "d", uid: "u", text: .init(title: "t"))
+        let url = "https://receiver.test:\(server.port)/"
+        let address = DeviceAddress.webhook(url: url, secrets: [WebhookSecret { 1 }])
+        let outcome = await channel.deliver(Delivery(id: "n-0", address: address, content: content, createdAt: 0))
+        #expect((outcome == .delivered(DeliveryAnswer(status: 204))) == isDelivered)
+        await channel.shutdown()
+        await server.stop()
+    }
+
     private func makeCertificate(in folder: URL) async throws {
         let process = Process()
         process.executableURL = openssl.map { URL(fileURLWithPath: $0) }
@@ -72,12 +95,14 @@ private final class TLSServer: Sendable {
     private let channel: any NIOCore.Channel
     var port: Int { channel.localAddress?.port ?? 0 }
 
-    init(folder: URL) async throws {
+    init(folder: URL, newest: TLSVersion? = nil) async throws {
         let certificates = try NIOSSLCertificate.fromPEMFile(folder.appending(path: "server.pem").path)
         let key = try NIOSSLPrivateKey(file: folder.appending(path: "server.key").path, format: .pem)
-        let context = try NIOSSLContext(
-            configuration: .makeServerConfiguration(
-                certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key)))
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key))
+        configuration.minimumTLSVersion = .tlsv1
+        configuration.maximumTLSVersion = newest
+        let context = try NIOSSLContext(configuration: configuration)
         channel = try await ServerBootstrap(group: group)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

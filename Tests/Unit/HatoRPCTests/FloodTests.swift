@@ -189,7 +189,9 @@ struct FloodTests {
     }
 
     @Test func clientIsAUserElseAnAddress() {
-        func name(_ caller: Caller, _ address: String) -> String { ConnectionHandler.clientName(caller, address) }
+        func name(_ caller: Caller, _ address: String) -> String {
+            ConnectionHandler.clientName(caller, ClientAddress(address))
+        }
         let anna = Caller.user(Caller.User(uid: "anna"))
         #expect(name(anna, "192.0.2.1") == name(anna, "192.0.2.2"))
         #expect(name(.nobody, "192.0.2.1") != name(.nobody, "192.0.2.2"))

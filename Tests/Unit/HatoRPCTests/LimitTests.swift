@@ -309,16 +309,24 @@ struct LimitTests {
     }
 
     @Test func connectionsAreCountedInAllAndByAddress() async throws {
-        for change in [
-            { @Sendable (limits: inout RPCLimits) in limits.connectionsMax = 2 },
-            { @Sendable (limits: inout RPCLimits) in limits.connectionsPerAddressMax = 2 },
+        for (change, reason) in [
+            ({ @Sendable (limits: inout RPCLimits) in limits.connectionsMax = 2 }, "too_many_connections"),
+            (
+                { @Sendable (limits: inout RPCLimits) in limits.connectionsPerAddressMax = 2 },
+                "too_many_connections_from_address"
+            ),
         ] {
             let service = try await TestService { change(&$0.limits) }
             let one = try await service.peer()
             let two = try await service.peer()
-            #expect(try await one.call("check.echo")["result"] != nil)
-            #expect(try await two.call("check.echo")["result"] != nil)
+            for peer in [one, two] {
+                #expect(try await peer.call("check.echo", #"{"auth":"user-anna"}"#)["result"] != nil)
+            }
             let three = try await service.peer()
+            let told = try await three.answer()
+            #expect(told["id"] == .null)
+            #expect(told["error"]?["code"] == -32006)
+            #expect(told["error"]?["data"]?["reason"] == .string(reason))
             try await three.expectClosed()
             await one.close()
             try await eventually("a place became free") {

@@ -78,8 +78,11 @@ import Testing
             guard isRequest, request.method == json["method"]?.string else { return false }
             guard request.id.map({ try? JSONParser.parse($0) }) == (json["id"].map { $0 }) else { return false }
             switch request.params {
-            case .object(let object): return .object(object) == (json["params"] ?? [:])
-            case .positional: return json["params"]?.array != nil
+            // The empty list is the same as no params.
+            case .object(let object):
+                return json["params"]?.array.map { $0.isEmpty && object.isEmpty }
+                    ?? (.object(object) == (json["params"] ?? [:]))
+            case .positional: return json["params"]?.array?.isEmpty == false
             }
         case .invalid(let id, let detail):
             guard !isRequest, !detail.isEmpty else { return false }

@@ -46,14 +46,15 @@ struct ServerTests {
         await service.stop()
     }
 
-    @Test func healthTellsServiceVersionAndStatus() async throws {
+    @Test func healthSaysChecksAndUptimeToAdministratorsOnly() async throws {
         let service = try await TestService {
             $0.health = { RPCHealth(.degraded, checks: ["keys": "missing"]) }
         }
         let peer = try await service.peer()
-        let result = try await peer.call("service.health")["result"]
-        #expect(result?["service"] == "check")
-        #expect(result?["version"] == "1.2.3")
+        let open: JSONValue = ["service": "check", "version": "1.2.3", "status": "degraded"]
+        #expect(try await peer.call("service.health")["result"] == open)
+        #expect(try await peer.call("service.health", #"{"auth":"user-a"}"#)["result"] == open)
+        let result = try await peer.call("service.health", #"{"auth":"admin"}"#)["result"]
         #expect(result?["status"] == "degraded")
         #expect(result?["uptimeSeconds"]?.number != nil)
         #expect(result?["checks"] == ["keys": "missing"])
@@ -65,9 +66,12 @@ struct ServerTests {
         let peer = try await service.peer()
         for _ in 0..<3 { _ = try await peer.call("check.echo") }
         _ = try await peer.call("no.such")
-        let text = try #require(try await peer.call("service.metrics")["result"]?["text"]?.string)
-        #expect(text.contains("hato_rpc_requests_total{service=\"check\"} 5\n"))
-        #expect(text.contains("hato_rpc_errors_total{service=\"check\"} 1\n"))
+        #expect(try await peer.call("service.metrics")["error"]?["code"] == -32001)
+        #expect(try await peer.call("service.metrics", #"{"auth":"user-a"}"#)["error"]?["code"] == -32002)
+        let answer = try await peer.call("service.metrics", #"{"auth":"admin"}"#)
+        let text = try #require(answer["result"]?["text"]?.string)
+        #expect(text.contains("hato_rpc_requests_total{service=\"check\"} 7\n"))
+        #expect(text.contains("hato_rpc_errors_total{service=\"check\"} 3\n"))
         #expect(text.contains("hato_rpc_connections{service=\"check\"} 1\n"))
         #expect(text.hasSuffix("own_metric 1\n"))
         await service.stop()

@@ -109,7 +109,7 @@ struct WireTests {
     @Test func paramsByPositionAreRefused() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        for params in ["[]", "[1]"] {
+        for params in ["[null]", "[1]"] {
             let answer = try await peer.call("check.echo", params)
             #expect(answer["error"]?["code"] == -32602)
         }

@@ -22,6 +22,8 @@ struct AccountFormPolicy: Sendable {
         var customAttributes: String?
     }
 
+    private static let usernameBytesMax = 32
+
     private let limits: AuthLimits
     private let passwords: PasswordPolicy
 
@@ -66,7 +68,8 @@ struct AccountFormPolicy: Sendable {
     }
 
     func username(_ text: String) throws(FieldProblem) -> String {
-        let folded = text.lowercased()
+        // Folding must not be asked of megabytes: no character folds to less than a fourth of its bytes.
+        let folded = text.utf8.count <= 4 * Self.usernameBytesMax ? text.lowercased() : ""
         let isAllowed = folded.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -74,7 +77,7 @@ struct AccountFormPolicy: Sendable {
             default: false
             }
         }
-        guard isAllowed, (3...32).contains(folded.utf8.count) else {
+        guard isAllowed, (3...Self.usernameBytesMax).contains(folded.utf8.count) else {
             throw FieldProblem(
                 "username", "INVALID_USERNAME",
                 "The username should have 3 to 32 of a-z, 0-9, _ and ., such as masuo.fuguta")
@@ -94,7 +97,7 @@ struct AccountFormPolicy: Sendable {
     }
 
     private func displayName(_ text: String) throws(FieldProblem) -> String {
-        guard text.unicodeScalars.count <= limits.displayNameCharactersMax else {
+        guard Self.hasAtMost(limits.displayNameCharactersMax, text) else {
             throw FieldProblem(
                 "displayName", "INVALID_DISPLAY_NAME",
                 "The name should have at most \(limits.displayNameCharactersMax) characters")
@@ -125,11 +128,7 @@ struct AccountFormPolicy: Sendable {
     }
 
     private func photoUrl(_ text: String) throws(FieldProblem) -> String {
-        let hasScheme = ["https://", "http://"].contains { text.count > $0.count && text.lowercased().hasPrefix($0) }
-        let isPlain = text.utf8.allSatisfy {
-            $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<")
-        }
-        guard hasScheme, isPlain, text.utf8.count <= limits.photoUrlBytesMax else {
+        guard text.utf8.count <= limits.photoUrlBytesMax, Self.isPhotoUrl(text) else {
             throw FieldProblem(
                 "photoUrl", "INVALID_PHOTO_URL",
                 "The photo's address should be like https://example.com/masuo.png, at most \(limits.photoUrlBytesMax) bytes"
@@ -138,8 +137,20 @@ struct AccountFormPolicy: Sendable {
         return text
     }
 
+    private static func isPhotoUrl(_ text: String) -> Bool {
+        let folded = text.lowercased()
+        let hasScheme = ["https://", "http://"].contains { folded.utf8.count > $0.utf8.count && folded.hasPrefix($0) }
+        return hasScheme
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+    }
+
+    /// Whether the text has at most so many characters (Unicode scalars); counted only where its bytes allow it.
+    private static func hasAtMost(_ charactersMax: Int, _ text: String) -> Bool {
+        text.utf8.count <= 4 * charactersMax && text.unicodeScalars.count <= charactersMax
+    }
+
     private func customAttributes(_ text: String) throws(FieldProblem) -> String {
-        guard text.unicodeScalars.count <= limits.customAttributesCharactersMax else {
+        guard Self.hasAtMost(limits.customAttributesCharactersMax, text) else {
             throw FieldProblem(
                 "customAttributes", "CLAIMS_TOO_LARGE",
                 "The claims should have at most \(limits.customAttributesCharactersMax) characters")

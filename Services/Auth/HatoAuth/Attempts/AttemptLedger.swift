@@ -1,3 +1,4 @@
+import HatoRPC
 import Synchronization
 
 /// Remembers attempts by address and by account, in memory and bounded; a restart forgets them.
@@ -29,7 +30,7 @@ final class AttemptLedger: Sendable {
     }
 
     /// Counts one attempt of this kind from an address. Throws `AuthError.tooManyAttempts`.
-    func admit(_ kind: Kind, from address: NetworkAddress?) throws {
+    func admit(_ kind: Kind, from address: ClientAddress?) throws {
         let limit = limit(of: kind)
         guard limit.burst > 0, let address, limitsLoopback || !address.isLoopback else { return }
         let now = now()

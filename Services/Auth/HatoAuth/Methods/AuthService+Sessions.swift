@@ -94,8 +94,9 @@ extension AuthService {
             throw error
         case .reused(let uid):
             metrics.count(.refreshTokenReused)
-            environment.logger.warning(
-                "a used refresh token came again; its session was ended", metadata: ["uid": "\(uid)"])
+            environment.notices.notice(
+                .reusedRefreshToken, "a used refresh token came again; its session was ended", ["uid": "\(uid)"],
+                level: .warning)
             throw AuthError.invalidRefreshToken
         }
     }

@@ -83,6 +83,11 @@ extension AuthService {
     }
 
     private func upgradedUser(_ idToken: String) throws -> Caller.User {
+        guard idToken.utf8.count <= configuration.limits.idTokenBytesMax else {
+            throw RPCError.invalidParams(
+                "idToken", "idToken may have \(configuration.limits.idTokenBytesMax) bytes",
+                reason: "credential_too_long")
+        }
         do {
             return try authenticator.verify(idToken).caller
         } catch {

@@ -156,6 +156,7 @@ extension AuthService {
 
     /// Whether an account may have it; early ones have uids that no new one gets.
     private static func isUid(_ text: String) -> Bool {
+        guard text.utf8.count <= 4 * 128 else { return false }
         let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
         return isPlain && (1...128).contains(text.unicodeScalars.count)
     }

@@ -5,14 +5,14 @@ import HatoRPC
 struct CallOrigin: Sendable {
     var caller: Caller
     /// Nil where there is no socket.
-    var address: NetworkAddress?
+    var address: ClientAddress?
 
     init(_ context: RPCContext) {
         caller = context.caller
-        address = NetworkAddress(context.connection.remoteAddress)
+        address = context.connection.clientAddress
     }
 
-    init(caller: Caller = .nobody, address: NetworkAddress? = nil) {
+    init(caller: Caller = .nobody, address: ClientAddress? = nil) {
         self.caller = caller
         self.address = address
     }

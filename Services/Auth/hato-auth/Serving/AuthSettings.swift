@@ -86,6 +86,7 @@ enum AuthSettings {
 
     private static let limits: [Member<Int>] = [
         number("password-bytes-max", \.limits.passwordBytesMax, 64...65_536, "longest password, in bytes"),
+        number("id-token-bytes-max", \.limits.idTokenBytesMax, 1_024...65_536, "longest ID token in a parameter"),
         number("email-bytes-max", \.limits.emailBytesMax, 6...254, "longest e-mail address, in bytes"),
         number("display-name-characters-max", \.limits.displayNameCharactersMax, 1...1024, "longest name"),
         number("photo-url-bytes-max", \.limits.photoUrlBytesMax, 16...8192, "longest address of a photo, in bytes"),

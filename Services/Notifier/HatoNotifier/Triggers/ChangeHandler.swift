@@ -8,7 +8,8 @@ struct ChangeHandler: Sendable {
     let triggers: [HeldTrigger]
     let messages: MessagesClient
     let outbox: Outbox
-    let logger: Logger
+    /// What whoever may write can make the notifier log.
+    let notices: ThrottledNotices
 
     /// A trigger and where it begins.
     struct HeldTrigger: Sendable {
@@ -59,19 +60,20 @@ struct ChangeHandler: Sendable {
         tellOfIncomplete(firings)
         for notification in accepted where notification.leftOut > 0 {
             outbox.metrics.recipientsLeftOut(notification.leftOut)
-            logger.warning(
-                "a trigger has more recipients than one notification may",
-                metadata: ["notification": "\(notification.notification ?? "")", "leftOut": "\(notification.leftOut)"])
+            notices.notice(
+                .trigger("recipients"), "a trigger has more recipients than one notification may",
+                ["notification": "\(notification.notification ?? "")", "recipients": "\(notification.leftOut)"],
+                level: .warning)
         }
         return next
     }
 
     private func tellOfEmpty(_ firing: Firing) {
-        logger.info(
-            "a trigger fires, but title and body come out empty: nothing is sent",
-            metadata: [
+        notices.notice(
+            .trigger("empty"), "a trigger fires, but title and body come out empty: nothing is sent",
+            [
                 "trigger": "\(firing.trigger.trigger.id)", "database": "\(database)", "path": "\(firing.change.path)",
-            ])
+            ], level: .info)
     }
 
     /// Says once for each commit what was too big to be told.
@@ -80,12 +82,13 @@ struct ChangeHandler: Sendable {
         outbox.metrics.changesIncomplete(incomplete.count)
         for (version, ofCommit) in Dictionary(grouping: incomplete, by: \.commit.version) {
             let first = ofCommit[0]
-            logger.warning(
+            notices.notice(
+                .trigger("incomplete"),
                 "a commit was too big to tell what its nodes were; triggers that ask for it fire without",
-                metadata: [
+                [
                     "database": "\(database)", "version": "\(version)", "path": "\(first.change.path)",
                     "trigger": "\(first.trigger.trigger.id)", "changes": "\(ofCommit.count)",
-                ])
+                ], level: .warning)
         }
     }
 
@@ -101,9 +104,10 @@ struct ChangeHandler: Sendable {
         return commit.changes.flatMap { change -> [Firing] in
             if change.isMany {
                 outbox.metrics.changeSkipped()
-                logger.warning(
+                notices.notice(
+                    .trigger("many"),
                     "a commit changed more nodes than are told one by one; triggers do not fire for them",
-                    metadata: ["path": "\(change.path)", "version": "\(commit.version)"])
+                    ["path": "\(change.path)", "version": "\(commit.version)"], level: .warning)
             }
             return triggers.filter { $0.sees(commit) && $0.compiled.matches(change) }
                 .map { Firing(trigger: $0.compiled, change: change, commit: commit) }
@@ -154,9 +158,9 @@ struct ChangeHandler: Sendable {
         do { return try await get(path) } catch let error as RPCError
             where !error.isRetryable && error.code != .unavailable && error.code != .unauthenticated
         {
-            logger.warning(
-                "messages does not let a path be read; the trigger goes without it",
-                metadata: ["path": "\(path)", "error": "\(error.message)"])
+            notices.notice(
+                .trigger("unreadable"), "messages does not let a path be read; the trigger goes without it",
+                ["path": "\(path)", "error": "\(error.message)"], level: .warning)
             return nil
         }
     }

@@ -15,6 +15,7 @@ actor TriggerFeeds {
     private let messages: MessagesClient
     private let outbox: Outbox
     private let logger: Logger
+    private let notices: ThrottledNotices
     // State of this actor.
     private var feeds: [String: Feed] = [:]
     /// Counts the restarts of each database, so that only the newest one starts a task.
@@ -37,6 +38,7 @@ actor TriggerFeeds {
         self.messages = messages
         self.outbox = outbox
         self.logger = logger
+        notices = ThrottledNotices(logger)
     }
 
     func start() async throws {
@@ -116,7 +118,7 @@ actor TriggerFeeds {
             return ChangeHandler.HeldTrigger(compiled: compiled, record: record)
         }
         let handler = ChangeHandler(
-            database: database, triggers: triggers, messages: messages, outbox: outbox, logger: logger)
+            database: database, triggers: triggers, messages: messages, outbox: outbox, notices: notices)
         let patterns = Set(triggers.map(\.compiled.pattern))
         let subscription = try await messages.follow(
             database, after: FeedPosition(version: cursor.version, epoch: cursor.epoch), patterns: Array(patterns))

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 public import HatoModel
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 
 /// Delivers by Standard Webhooks: `POST` with `webhook-id`, `webhook-timestamp` and `webhook-signature`.
 ///
@@ -48,6 +49,9 @@ public struct WebhookChannel: Channel {
         configuration.timeout.connect = .init(limits.connectTimeout)
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.decompression = .disabled
+        var tls = configuration.tlsConfiguration ?? .makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        configuration.tlsConfiguration = tls
         clients = PinnedClients(configuration, clientsMax: limits.clientsMax)
     }
 

@@ -1,0 +1,145 @@
+/// Decides which connections a server has: a value that learns what happened and says who comes in and who goes.
+///
+/// - One client address (`ClientAddress`) has at most `perAddressMax` connections.
+/// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all slots
+///   are taken, the one among them that is silent for the longest time is closed for a new one: whoever only holds
+///   connections open cannot keep out a client that shows a credential.
+/// - A connection that is being closed holds its slot until it has closed. At most `evictionsMax` are being closed
+///   beyond `connectionsMax`, so that open files stay bounded however fast new connections come.
+///
+/// Each event costs O(1): connections without a credential form a list in order of their last activity.
+struct ConnectionAdmission: Sendable {
+    typealias ID = UInt64
+
+    struct Limits: Sendable, Hashable {
+        var connectionsMax: Int
+        var withoutCredentialMax: Int
+        var perAddressMax: Int
+        var evictionsMax = ConnectionAdmission.evictionsMax
+
+        init(_ limits: RPCLimits) {
+            let max = Swift.max(1, limits.connectionsMax)
+            let percent = Swift.min(Swift.max(1, limits.connectionsWithoutCredentialPercentMax), 100)
+            // Rounded up: few slots, too, leave one to a connection that has nothing to show yet.
+            connectionsMax = max
+            withoutCredentialMax = max - max / 100 * (100 - percent) - max % 100 * (100 - percent) / 100
+            perAddressMax = limits.connectionsPerAddressMax
+        }
+    }
+
+    enum Decision: Sendable, Hashable {
+        case admit
+        /// Admitted; this connection, which has not shown a credential, is to be closed.
+        case admitClosing(ID)
+        case refuse(Refusal)
+    }
+
+    enum Refusal: Sendable, Hashable {
+        case tooMany
+        case tooManyFromAddress
+    }
+
+    private struct Connection: Sendable {
+        var address: ClientAddress
+        var state: State
+        /// Neighbours in the list of those without a credential.
+        var previous: ID?
+        var next: ID?
+    }
+
+    private enum State: Sendable {
+        case withoutCredential
+        case withCredential
+        case closing
+    }
+
+    static let evictionsMax = 64
+
+    private let limits: Limits
+    private var connections: [ID: Connection] = [:]
+    private var byAddress: [ClientAddress: Int] = [:]
+    /// The ends of the list: the longest silent connection, and the one that was active last.
+    private var oldest: ID?
+    private var newest: ID?
+    private(set) var withoutCredentialCount = 0
+    private(set) var closingCount = 0
+
+    init(_ limits: Limits) { self.limits = limits }
+
+    /// All that have not closed.
+    var count: Int { connections.count }
+
+    /// A peer has connected.
+    mutating func accepted(_ id: ID, from address: ClientAddress) -> Decision {
+        guard byAddress[address, default: 0] < limits.perAddressMax else { return .refuse(.tooManyFromAddress) }
+        let isFull = count - closingCount >= limits.connectionsMax
+        guard isFull || withoutCredentialCount >= limits.withoutCredentialMax else {
+            add(id, address)
+            return .admit
+        }
+        guard let silent = oldest, closingCount < limits.evictionsMax else { return .refuse(.tooMany) }
+        remove(silent)
+        connections[silent]?.state = .closing
+        closingCount += 1
+        add(id, address)
+        return .admitClosing(silent)
+    }
+
+    /// The connection has shown a valid credential, the first time.
+    mutating func showedCredential(_ id: ID) {
+        guard connections[id]?.state == .withoutCredential else { return }
+        remove(id)
+        connections[id]?.state = .withCredential
+    }
+
+    /// Its peer has sent something.
+    mutating func wasActive(_ id: ID) {
+        guard newest != id, connections[id]?.state == .withoutCredential else { return }
+        remove(id)
+        append(id)
+    }
+
+    /// The connection has closed, for whatever reason.
+    mutating func closed(_ id: ID) {
+        guard let connection = connections[id] else { return }
+        switch connection.state {
+        case .withoutCredential: remove(id)
+        case .withCredential: break
+        case .closing: closingCount -= 1
+        }
+        connections[id] = nil
+        let same = byAddress[connection.address, default: 1] - 1
+        byAddress[connection.address] = same > 0 ? same : nil
+    }
+
+    // MARK: The list of those without a credential
+
+    private mutating func add(_ id: ID, _ address: ClientAddress) {
+        connections[id] = Connection(address: address, state: .withoutCredential)
+        byAddress[address, default: 0] += 1
+        append(id)
+    }
+
+    private mutating func append(_ id: ID) {
+        connections[id]?.previous = newest
+        connections[id]?.next = nil
+        if let newest { connections[newest]?.next = id } else { oldest = id }
+        newest = id
+        withoutCredentialCount += 1
+    }
+
+    private mutating func remove(_ id: ID) {
+        guard let connection = connections[id] else { return }
+        if let previous = connection.previous {
+            connections[previous]?.next = connection.next
+        } else {
+            oldest = connection.next
+        }
+        if let next = connection.next {
+            connections[next]?.previous = connection.previous
+        } else {
+            newest = connection.previous
+        }
+        withoutCredentialCount -= 1
+    }
+}

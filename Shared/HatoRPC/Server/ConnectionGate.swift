@@ -1,0 +1,67 @@
+import HatoModel
+import Logging
+import Synchronization
+
+/// Asks `ConnectionAdmission` about each connection of a server, and closes the connections it names.
+///
+/// The state is behind the mutex; any thread calls.
+final class ConnectionGate: Sendable {
+    private struct State {
+        var admission: ConnectionAdmission
+        var connections: [UInt64: RPCConnection] = [:]
+    }
+
+    private let state: Mutex<State>
+    private let notices: ThrottledNotices
+
+    init(_ limits: ConnectionAdmission.Limits, _ notices: ThrottledNotices) {
+        state = Mutex(State(admission: ConnectionAdmission(limits)))
+        self.notices = notices
+    }
+
+    /// Nil when the connection is admitted, which `closed` ends; else why it is not.
+    func accepted(_ connection: RPCConnection) -> RPCError? {
+        let (decision, victim) = state.withLock { state in
+            let decision = state.admission.accepted(connection.id, from: connection.clientAddress)
+            if case .refuse = decision { return (decision, RPCConnection?.none) }
+            state.connections[connection.id] = connection
+            guard case .admitClosing(let id) = decision else { return (decision, nil) }
+            return (decision, state.connections.removeValue(forKey: id))
+        }
+        switch decision {
+        case .admit: return nil
+        case .admitClosing:
+            guard let victim else { return nil }
+            notices.notice(
+                .closedForAnother, "closed the longest silent connection without a credential for a new one",
+                ["peer": "\(victim.remoteAddress)"])
+            victim.hub.post(.run(victim) { $0.cutOff(RPCError.closedForAnotherConnection) })
+            return nil
+        case .refuse(let refusal):
+            let (words, error) =
+                switch refusal {
+                case .tooMany: ("too many", RPCError.tooManyConnections)
+                case .tooManyFromAddress: ("too many from its address", RPCError.tooManyConnectionsFromAddress)
+                }
+            notices.notice(.refused, "refused a connection: \(words)", ["peer": "\(connection.remoteAddress)"])
+            return error
+        }
+    }
+
+    func showedCredential(_ connection: RPCConnection) {
+        state.withLock { state in
+            state.admission.showedCredential(connection.id)
+            // It is not closed for another any more.
+            state.connections[connection.id] = nil
+        }
+    }
+
+    func wasActive(_ connection: RPCConnection) { state.withLock { $0.admission.wasActive(connection.id) } }
+
+    func closed(_ connection: RPCConnection) {
+        state.withLock { state in
+            state.admission.closed(connection.id)
+            state.connections[connection.id] = nil
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import HatoModel
+import NIOCore
+import NIOSSL
+
+// What a connection says to `ConnectionGate`, and how it ends when another takes its slot.
+
+/// The activity of a connection without a credential, in ticks: the gate's lock is not taken for each read.
+struct ActivityTicks {
+    /// Two connections that are silent for about as long are not told apart.
+    static let interval = TimeAmount.milliseconds(500)
+
+    private var last: NIODeadline?
+
+    /// Whether activity at this time is worth saying.
+    mutating func isDue(at now: NIODeadline) -> Bool {
+        if let last, now - last < Self.interval { return false }
+        last = now
+        return true
+    }
+}
+
+extension ConnectionHandler {
+    /// Called for each read as long as no credential was shown.
+    func noteActivity() {
+        if activity.isDue(at: .now()) { server.admission.wasActive(connection) }
+    }
+
+    /// Closes at once. The peer is told why if its socket takes one line more: nothing waits for it.
+    func cutOff(_ error: RPCError) {
+        guard phase == .open || phase == .finishing, let context else { return }
+        if writesUnderWay == 0, outputCount == 0, context.channel.isWritable {
+            let line = Response.bytes(id: "null", error: error) + [UInt8(ascii: "\n")]
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: line)), promise: nil)
+        }
+        phase = .lingering
+        lines.removeAll()
+        // TLS would wait for the peer's own end, and keep the socket for as long.
+        if let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
+            tls.close(promise: nil)
+        } else {
+            closeNow()
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import HatoModel
+import HatoTesting
+import NIOCore
+import Testing
+
+@testable import HatoRPC
+
+/// Which connections a server has, by value.
+struct ConnectionAdmissionTests {
+    private static func admission(
+        _ connectionsMax: Int, perAddress: Int = 1_000, percent: Int = 90
+    ) -> ConnectionAdmission {
+        var limits = RPCLimits()
+        limits.connectionsMax = connectionsMax
+        limits.connectionsPerAddressMax = perAddress
+        limits.connectionsWithoutCredentialPercentMax = percent
+        return ConnectionAdmission(ConnectionAdmission.Limits(limits))
+    }
+
+    private static func address(_ number: UInt64) -> ClientAddress { ClientAddress("10.0.0.\(number)") }
+
+    @Test func connectionsWithoutACredentialHoldNineTenths() {
+        var admission = Self.admission(10)
+        for id in 1...9 { #expect(admission.accepted(UInt64(id), from: Self.address(1)) == .admit) }
+        #expect(admission.accepted(10, from: Self.address(2)) == .admitClosing(1))
+        #expect(admission.withoutCredentialCount == 9)
+        admission.showedCredential(10)
+        #expect(admission.withoutCredentialCount == 8)
+        #expect(admission.accepted(11, from: Self.address(2)) == .admit)
+    }
+
+    @Test func longestSilentOneIsClosed() {
+        var admission = Self.admission(10)
+        for id in 1...9 { _ = admission.accepted(UInt64(id), from: Self.address(1)) }
+        admission.wasActive(1)
+        admission.wasActive(2)
+        admission.showedCredential(3)
+        admission.closed(4)
+        for id in 10...11 { #expect(admission.accepted(UInt64(id), from: Self.address(2)) == .admit) }
+        let victims: [ConnectionAdmission.ID] = [5, 6, 7, 8, 9, 1, 2, 10]
+        for (id, victim) in zip(UInt64(20)..., victims) {
+            #expect(admission.accepted(id, from: Self.address(2)) == .admitClosing(victim))
+            admission.closed(victim)
+        }
+    }
+
+    @Test func thoseThatShowedACredentialStay() {
+        var admission = Self.admission(3)
+        for id in 1...3 {
+            #expect(admission.accepted(UInt64(id), from: Self.address(1)) == .admit)
+            admission.showedCredential(UInt64(id))
+        }
+        #expect(admission.accepted(4, from: Self.address(2)) == .refuse(.tooMany))
+        admission.closed(2)
+        #expect(admission.accepted(5, from: Self.address(2)) == .admit)
+        #expect(admission.accepted(6, from: Self.address(2)) == .admitClosing(5))
+    }
+
+    @Test func closingConnectionsAreBounded() {
+        var admission = Self.admission(100)
+        var decisions: [ConnectionAdmission.Decision] = []
+        for id in 1...1_000 { decisions.append(admission.accepted(UInt64(id), from: Self.address(1))) }
+        #expect(decisions[..<90].allSatisfy { $0 == .admit })
+        #expect(admission.closingCount == ConnectionAdmission.evictionsMax)
+        #expect(decisions[(90 + ConnectionAdmission.evictionsMax)...].allSatisfy { $0 == .refuse(.tooMany) })
+        #expect(admission.count <= 100 + ConnectionAdmission.evictionsMax)
+    }
+
+    @Test func addressesAreCountedByTheirNetwork() {
+        var admission = Self.admission(100, perAddress: 2)
+        #expect(admission.accepted(1, from: ClientAddress("2001:db8::1")) == .admit)
+        #expect(admission.accepted(2, from: ClientAddress("2001:db8::ffff:2")) == .admit)
+        #expect(admission.accepted(3, from: ClientAddress("2001:db8::3")) == .refuse(.tooManyFromAddress))
+        #expect(admission.accepted(4, from: ClientAddress("2001:db8:0:1::3")) == .admit)
+        #expect(admission.accepted(5, from: ClientAddress("192.0.2.1")) == .admit)
+        #expect(admission.accepted(6, from: ClientAddress("::ffff:192.0.2.1")) == .admit)
+        #expect(admission.accepted(7, from: ClientAddress("192.0.2.1")) == .refuse(.tooManyFromAddress))
+        admission.closed(5)
+        #expect(admission.accepted(8, from: ClientAddress("192.0.2.1")) == .admit)
+    }
+
+    @Test(arguments: [1, 2, 9, 10, 11, 16_384, 1_000_000_000])
+    func sharesAreRoundedForTheNewcomer(connectionsMax: Int) {
+        var limits = RPCLimits()
+        limits.connectionsMax = connectionsMax
+        let share = ConnectionAdmission.Limits(limits).withoutCredentialMax
+        #expect(share >= 1)
+        #expect(share == connectionsMax - connectionsMax / 10)
+    }
+
+    /// Against a plain list, event by event.
+    @Test func randomEventsKeepTheOrder() {
+        var random = SeededRandom(seed: SeededRandom.seed())
+        var admission = Self.admission(20, perAddress: 8)
+        var silent: [ConnectionAdmission.ID] = []
+        var open: [ConnectionAdmission.ID: UInt64] = [:]
+        var closing: Set<ConnectionAdmission.ID> = []
+        for id in UInt64(1)...5_000 {
+            let known = open.keys.sorted()
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0, 1:
+                let from = UInt64.random(in: 0..<5, using: &random)
+                let decision = admission.accepted(id, from: Self.address(from))
+                if open.values.count(where: { $0 == from }) >= 8 {
+                    #expect(decision == .refuse(.tooManyFromAddress))
+                    continue
+                }
+                if open.count - closing.count >= 20 || silent.count >= 18 {
+                    guard let first = silent.first else {
+                        #expect(decision == .refuse(.tooMany))
+                        continue
+                    }
+                    #expect(decision == .admitClosing(first))
+                    silent.removeFirst()
+                    closing.insert(first)
+                } else {
+                    #expect(decision == .admit)
+                }
+                silent.append(id)
+                open[id] = from
+            case 2:
+                guard let one = known.randomElement(using: &random) else { continue }
+                if Bool.random(using: &random) {
+                    admission.wasActive(one)
+                    if let index = silent.firstIndex(of: one) { silent.append(silent.remove(at: index)) }
+                } else {
+                    admission.showedCredential(one)
+                    silent.removeAll { $0 == one }
+                }
+            default:
+                guard let one = known.randomElement(using: &random) else { continue }
+                admission.closed(one)
+                silent.removeAll { $0 == one }
+                closing.remove(one)
+                open[one] = nil
+            }
+            #expect(admission.count == open.count)
+            #expect(admission.withoutCredentialCount == silent.count)
+            #expect(admission.closingCount == closing.count)
+        }
+    }
+
+    @Test func activityIsSaidNowAndThen() {
+        var ticks = ActivityTicks()
+        let due = [0, 499_999_999, 500_000_000, 999_999_999, 1_000_000_000].map { (time: UInt64) in
+            ticks.isDue(at: .uptimeNanoseconds(time))
+        }
+        #expect(due == [true, false, true, false, true])
+    }
+
+    @Test func noticesAreLoggedOnceASecond() {
+        var throttle = NoticeThrottle()
+        #expect(throttle.occurred(at: .zero) == 0)
+        for milliseconds in 1..<1_000 { #expect(throttle.occurred(at: .milliseconds(milliseconds)) == nil) }
+        #expect(throttle.occurred(at: .seconds(1)) == 999)
+        #expect(throttle.occurred(at: .milliseconds(1_999)) == nil)
+        #expect(throttle.occurred(at: .milliseconds(2_000)) == 1)
+    }
+}
+
+/// The same over sockets.
+@Suite(.timeLimit(.minutes(10)))
+struct ConnectionSlotTests {
+    @Test func silentConnectionMakesRoomAndLearnsWhy() async throws {
+        let service = try await TestService { $0.limits.connectionsMax = 10 }
+        var silent: [RawPeer] = []
+        for _ in 0..<9 {
+            let peer = try await service.peer()
+            #expect(try await peer.call("check.echo")["result"] != nil)
+            silent.append(peer)
+        }
+        let user = try await service.peer()
+        #expect(try await user.call("check.echo", #"{"auth":"user-anna"}"#)["result"] != nil)
+        let told = try await silent[0].answer()
+        #expect(told["id"] == .null)
+        #expect(told["error"]?["data"]?["reason"] == "too_many_connections")
+        try await silent[0].expectClosed()
+        #expect(try await silent[8].call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+
+    @Test func emptyListIsNoParams() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        for list in ["[]", "[ ]"] { #expect(try await peer.call("check.echo", list)["result"] != nil) }
+        for list in ["[1]", "[[]]", "[null,{}]"] {
+            let refused = try await peer.call("check.echo", list)
+            #expect(refused["error"]?["code"] == -32602)
+            #expect(refused["error"]?["data"]?["reason"] == "positional_params")
+        }
+        await service.stop()
+    }
+
+    @Test func longCredentialIsRefusedBeforeItIsLookedUp() async throws {
+        let service = try await TestService { $0.limits.credentialBytesMax = 100 }
+        let peer = try await service.peer()
+        for (length, isTaken) in [(100, true), (101, false)] {
+            let credential = "user-" + String(repeating: "a", count: length - 5)
+            for method in ["check.echo", "session.authenticate"] {
+                let answer = try await peer.call(method, #"{"auth":"\#(credential)"}"#)
+                #expect((answer["result"] != nil) == isTaken)
+                if !isTaken {
+                    #expect(answer["error"]?["data"]?["reason"] == "credential_too_long")
+                    #expect(answer["error"]?["data"]?["parameter"] == "auth")
+                }
+            }
+        }
+        #expect(RPCLimits().credentialBytesMax == 16 * 1024)
+        await service.stop()
+    }
+}
