@@ -14,6 +14,9 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value
     /// does.
     public var catchUpBytesMax = 1 << 20
+    /// Events of at least so many bytes are in memory once for all who are sent them, and counted in the budget of the
+    /// process; of smaller ones a copy for each costs less.
+    public var sharedEventBytesMin = 4 << 10
     public var coalesceMsMax = 10_000
     /// Rows that the publisher's thread reads for the events of one listened-to thing in one group of commits; what
     /// takes more is worked out on a reader's thread. So many take about 1 ms.
@@ -105,6 +108,9 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "catch-up-bytes-max", field: \.catchUpBytesMax,
             range: 1...(1 << 30), help: "bytes of one merged notification for a slow listener"),
+        Named(
+            name: "shared-event-bytes-min", field: \.sharedEventBytesMin, range: 1...(1 << 30),
+            help: "bytes from which on an event is kept once for all who are sent it"),
         Named(
             name: "coalesce-ms-max", field: \.coalesceMsMax, range: 1...3_600_000,
             help: "the longest coalesceMs of a listener"),

@@ -19,7 +19,7 @@ extension ConnectionHandler {
     /// Requests that are not answered, and answers that are not taken: it becomes less by itself.
     private var unansweredBytes: Int {
         lineElsewhereBytes + (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes
-            + connection.unsentBytes
+            + connection.unsentOwnBytes
     }
 
     func countHeldBytes() {

@@ -43,83 +43,66 @@ extension ConnectionHandler {
 
     private func emit(_ sequence: UInt64, _ response: [UInt8]?) {
         if let response {
-            makeRoom(for: response.count)
-            output.writeBytes(response)
-            output.writeInteger(UInt8(ascii: "\n"))
+            output.append(line: response)
             connection.addUnsent(response.count + 1)
-            outputCount += response.count + 1
         }
-        guard !openers.isEmpty else { return }
-        openers = openers.filter { $0.value != sequence }
-        for notification in held.removeValue(forKey: sequence) ?? [] { write(notification) }
+        guard !opened.isEmpty else { return }
+        for notification in opened.answered(sequence) { write(notification) }
     }
 
     // MARK: Notifications
 
     /// Notifications to `subscription` wait until the answer of the request that opened it has left.
     func subscriptionOpened(_ subscription: String, by sequence: UInt64) {
-        if responses.isOpen(sequence) { openers[subscription] = sequence }
+        if responses.isOpen(sequence) { opened.open(subscription, by: sequence) }
     }
 
     func deliver(_ notification: OutgoingNotification) {
-        if !openers.isEmpty, let sequence = openers[notification.subscription] {
-            held[sequence, default: []].append(notification)
-        } else {
-            write(notification)
-        }
+        if !opened.hold(notification) { write(notification) }
     }
 
     /// Its bytes were counted as unsent when it was posted: the difference to what is written is settled here.
     private func write(_ notification: OutgoingNotification) {
-        makeRoom(for: notification.byteCount)
-        let before = output.readableBytes
-        output.writeStaticString("{\"jsonrpc\":\"2.0\",\"method\":\"")
-        output.writeString(notification.method)
-        output.writeStaticString("\",\"params\":{\"subscription\":\"")
-        output.writeString(notification.subscription)
-        output.writeStaticString("\"")
-        if !notification.members.bytes.isEmpty {
-            output.writeStaticString(",")
-            output.writeBytes(notification.members.bytes)
+        let members = notification.members
+        var written = output.append(about: notification.byteCount - (members.shared?.count ?? 0)) { buffer in
+            buffer.writeStaticString("{\"jsonrpc\":\"2.0\",\"method\":\"")
+            buffer.writeString(notification.method)
+            buffer.writeStaticString("\",\"params\":{\"subscription\":\"")
+            buffer.writeString(notification.subscription)
+            buffer.writeStaticString("\"")
+            if members.count > 0 { buffer.writeStaticString(",") }
+            guard members.shared == nil else { return }
+            buffer.writeBytes(members.bytes)
+            buffer.writeStaticString("}}\n")
         }
-        output.writeStaticString("}}\n")
-        let written = output.readableBytes - before
+        if let shared = members.shared {
+            output.append(shared)
+            written += shared.count
+            written += output.append(about: 3) { $0.writeStaticString("}}\n") }
+        }
         connection.addUnsent(written - notification.byteCount)
-        outputCount += written
         hub.count { $0.notificationsSent += 1 }
     }
 
     // MARK: The socket
 
-    /// One write for all that has gathered. While the socket has not taken the last one, more gathers: a peer that does
-    /// not read costs the bytes it is sent, not a buffer for each of them.
+    /// One write for all that has gathered, or for a piece of a large text. While the socket has not taken the last one,
+    /// more gathers: a peer that does not read costs the bytes it is sent, not a buffer for each of them.
     func flush() {
-        guard outputCount > 0, let context, phase != .closed else { return }
-        guard writesUnderWay == 0 || phase != .open else { return }
-        let count = outputCount
-        let full = output
-        output = ByteBuffer()
-        outputCount = 0
-        hub.count { $0.bytesWritten += count }
+        guard writesUnderWay == 0, phase != .closed, let context, let write = output.next() else { return }
+        hub.count { $0.bytesWritten += write.count }
         let promise = context.eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenComplete { _ in self.sent(count) }
+        let (released, shared, text) = (write.releasedBytes, write.releasedSharedBytes, write.shared)
+        promise.futureResult.assumeIsolated().whenComplete { _ in self.sent(released, shared, of: text) }
         writesUnderWay += 1
-        context.writeAndFlush(wrapOutboundOut(full), promise: promise)
+        for buffer in write.buffers { context.write(wrapOutboundOut(buffer), promise: nil) }
+        context.writeAndFlush(wrapOutboundOut(write.last), promise: promise)
     }
 
-    private func sent(_ count: Int) {
+    /// - Parameter text: what was shared, which is kept up to here.
+    private func sent(_ released: Int, _ shared: Int, of text: [SharedBytes]) {
         writesUnderWay -= 1
-        connection.subtractUnsent(count)
+        connection.subtractUnsent(released, shared: shared)
         settle()
-    }
-
-    /// A large buffer is not grown by copying: what is full is written, and the next one begins.
-    private func makeRoom(for count: Int) {
-        guard output.readableBytes > 0, output.readableBytes + count > 256 << 10, let context else {
-            if output.capacity == 0 { output = ByteBufferAllocator().buffer(capacity: max(count + 1, 512)) }
-            return
-        }
-        context.write(wrapOutboundOut(output), promise: nil)
-        output = ByteBufferAllocator().buffer(capacity: max(count + 1, 4_096))
     }
 }

@@ -90,11 +90,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var hasLineWaited = false
 
     // Output: see ConnectionHandler+Output.swift.
-    var output = ByteBuffer()
-    var outputCount = 0
+    var output = OutputQueue()
     var writesUnderWay = 0
-    var openers: [String: UInt64] = [:]
-    var held: [UInt64: [OutgoingNotification]] = [:]
+    var opened = OpenedSubscriptions()
 
     init(connection: RPCConnection, hub: LoopHub, usesTLS: Bool) {
         self.connection = connection
@@ -151,7 +149,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         handshakeTimeout?.cancel()
         lines.removeAll()
         waiting = nil
-        held = [:]
+        opened = OpenedSubscriptions()
+        output = OutputQueue()
         returnHeldBytes()
         hub.remove(self)
         server.admission.closed(connection)
@@ -247,6 +246,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if hasInputEnded, phase == .open, !isHeldUp { phase = .finishing }
         guard phase == .finishing, responses.isEmpty, !isHeldUp, let context else { return }
         flush()
+        guard output.isEmpty else { return }
         phase = .lingering
         lines.removeAll()
         endClaim()

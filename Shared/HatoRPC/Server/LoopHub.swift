@@ -179,5 +179,5 @@ struct OutgoingNotification: Sendable {
     var members: EncodedJSON
 
     /// About what it adds to a socket's queue.
-    var byteCount: Int { method.utf8.count + subscription.utf8.count + members.bytes.count + 64 }
+    var byteCount: Int { method.utf8.count + subscription.utf8.count + members.count + 64 }
 }

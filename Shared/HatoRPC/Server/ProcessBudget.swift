@@ -52,7 +52,7 @@ final class ProcessBudget: Sendable {
     /// Given back in so small pieces, memory is not offered to those who wait until it adds up to as much.
     private static let offeredBytesMin = 64 << 10
 
-    private let limit: Int
+    let limit: Int
     private let linesMax: Int
     private let clientMax: Int
     private let used = Atomic(0)
@@ -62,10 +62,14 @@ final class ProcessBudget: Sendable {
     /// Given back since it was last offered.
     private let returned = Atomic(0)
     private let state = Mutex(State())
+    /// Events that connections share (`ProcessBudget+Events.swift`).
+    let events: Mutex<EventRoom>
+    let areEventsAwaited = Atomic(false)
 
     init(limit: Int, clientMax: Int) {
         self.limit = limit
         linesMax = limit - limit / 4
+        events = Mutex(EventRoom(bytesMax: limit - limit / 2))
         self.clientMax = clientMax
     }
 
@@ -120,7 +124,18 @@ final class ProcessBudget: Sendable {
         }
     }
 
+    /// What nothing takes; less than 0 when more is taken than the limit.
+    var freeBytes: Int { limit - usedBytes }
+
+    /// Counts what belongs to no client alone.
+    func addShared(_ change: Int) {
+        let all = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
+        if all.oldValue > limit && all.newValue <= limit { resumeReads() }
+        if change < 0, waitingCount.load(ordering: .sequentiallyConsistent) > 0 { offer() }
+    }
+
     private func count(_ change: Int, _ account: ClientAccount) {
+        defer { if change < 0 { offerEventRoom() } }
         let all = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
         let own = account.used.wrappingAdd(change, ordering: .sequentiallyConsistent)
         let hasRoomAgain = all.oldValue > limit && all.newValue <= limit

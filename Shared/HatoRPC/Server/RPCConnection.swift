@@ -10,13 +10,16 @@ public final class RPCConnection: Sendable {
         var nextWatch: UInt64 = 0
         var closeWatches: [UInt64: @Sendable () -> Void] = [:]
         var drainWatches: [@Sendable () -> Void] = []
-        var identityWatches: [UInt64: IdentityWatch] = [:]
+        var identityWatches = IdentityWatches()
+        var eventRoom = AwaitedRoom.none
     }
 
-    struct IdentityWatch: Sendable {
-        var caller: Caller
-        var isCallCredential: Bool
-        var change: @Sendable (RPCIdentityChange) -> Void
+    /// Room in the process's budget for an event that was refused.
+    private enum AwaitedRoom {
+        case none
+        /// Nobody was asked to call when it is there.
+        case wanted(count: Int, event: UInt64)
+        case awaited
     }
 
     public let id: UInt64
@@ -27,6 +30,8 @@ public final class RPCConnection: Sendable {
     private let state = Mutex(State())
     /// Bytes on their way to the peer: posted, queued, or given to the socket and not yet taken.
     private let unsent = Atomic(0)
+    /// How much of it other connections share.
+    private let unsentShared = Atomic(0)
     /// The largest notification that was refused since the peer was last told to have drained.
     private let refused = Atomic(0)
     private let hasClosed = Atomic(false)
@@ -56,9 +61,9 @@ public final class RPCConnection: Sendable {
     /// Sends a notification `{"subscription": …, <members>}`; `members` are the further members of its params as JSON
     /// text without braces (`"version":1,"events":[…]`), written once for all listeners that get the same.
     ///
-    /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, and nothing was sent. Bring it
-    /// up to date when `onDrain` calls. Also false after the connection closed. One that is larger than the limit is
-    /// sent when nothing else is on its way.
+    /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, or `members` are shared and the
+    /// process has no room for them; nothing was sent. Bring it up to date when `onDrain` calls. Also false after the
+    /// connection closed. One that is larger than the limit is sent when nothing else is on its way.
     public func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool {
         let notification = OutgoingNotification(method: method, subscription: subscription, members: members)
         let count = notification.byteCount
@@ -68,12 +73,27 @@ public final class RPCConnection: Sendable {
             refused.max(count, ordering: .relaxed)
             return false
         }
+        if let shared = members.shared {
+            guard shared.isCharged(to: hub.server.budget) else {
+                unsent.wrappingSubtract(count, ordering: .relaxed)
+                noteMissingRoom(shared)
+                return false
+            }
+            unsentShared.wrappingAdd(shared.count, ordering: .relaxed)
+        }
         hub.post(.notification(self, notification))
         return true
     }
 
-    /// Calls once, on the event loop, as soon as the peer has taken enough for `notify` to answer true; never when the
-    /// connection closes first.
+    private func noteMissingRoom(_ shared: SharedBytes) {
+        state.withLock { state in
+            if case .awaited = state.eventRoom { return }
+            state.eventRoom = .wanted(count: shared.count, event: shared.number)
+        }
+    }
+
+    /// Calls once, on the event loop, as soon as the peer has taken enough for `notify` to answer true and, where it
+    /// lacked that, the process has room again; never when the connection closes first.
     public func onDrain(_ drained: @escaping @Sendable () -> Void) {
         state.withLock { $0.drainWatches.append(drained) }
         // The socket may have drained just before: then nothing else would call.
@@ -131,32 +151,57 @@ public final class RPCConnection: Sendable {
 
     func addUnsent(_ count: Int) { unsent.wrappingAdd(count, ordering: .relaxed) }
 
-    func subtractUnsent(_ count: Int) { unsent.wrappingSubtract(count, ordering: .relaxed) }
+    /// - Parameter shared: how many of the bytes other connections share.
+    func subtractUnsent(_ count: Int, shared: Int) {
+        unsent.wrappingSubtract(count, ordering: .relaxed)
+        if shared > 0 { unsentShared.wrappingSubtract(shared, ordering: .relaxed) }
+    }
 
-    /// Whom to tell that there is room: for what was refused, or all there can be.
+    /// What is unsent without what other connections share, which the budget counts once.
+    var unsentOwnBytes: Int { max(0, unsentBytes - unsentShared.load(ordering: .relaxed)) }
+
+    /// Returns the callbacks that are due: there is room for what was refused, or all there can be.
     func takeDrainWatches() -> [@Sendable () -> Void] {
         let (waiting, limit) = (unsentBytes, hub.server.limits.unsentNotificationBytesMax)
         guard waiting == 0 || waiting <= limit / 2 && waiting + refused.load(ordering: .relaxed) <= limit else {
             return []
         }
-        return state.withLock { state in
-            guard !state.drainWatches.isEmpty else { return [] }
+        let (due, wanted) = state.withLock { state -> ([@Sendable () -> Void], (count: Int, event: UInt64)?) in
+            guard !state.drainWatches.isEmpty else { return ([], nil) }
+            switch state.eventRoom {
+            case .awaited: return ([], nil)
+            case .wanted(let count, let event):
+                state.eventRoom = .awaited
+                return ([], (count, event))
+            case .none: break
+            }
             refused.store(0, ordering: .relaxed)
             defer { state.drainWatches = [] }
-            return state.drainWatches
+            return (state.drainWatches, nil)
+        }
+        if let wanted { awaitRoom(for: wanted.count, of: wanted.event) }
+        return due
+    }
+
+    private func awaitRoom(for count: Int, of event: UInt64) {
+        hub.server.budget.waitForEventRoom(id, for: count, of: event) { [weak self] in
+            guard let self else { return }
+            state.withLock { $0.eventRoom = .none }
+            hub.post(.run(self) { _ in })
         }
     }
 
-    /// On the loop, once. Returns whom to tell.
+    /// On the loop, once. Returns the callbacks of those who watch.
     func markClosed() -> [@Sendable () -> Void] {
         handler = nil
+        hub.server.budget.stopWaitingForEventRoom(id)
         return state.withLock { state in
             hasClosed.store(true, ordering: .relaxed)
             state.isClosed = true
             defer {
                 state.closeWatches = [:]
                 state.drainWatches = []
-                state.identityWatches = [:]
+                state.identityWatches.removeAll()
             }
             return state.closeWatches.sorted { $0.key < $1.key }.map(\.value)
         }
@@ -170,18 +215,17 @@ extension RPCConnection {
         of caller: Caller, isCallCredential: Bool, _ change: @escaping @Sendable (RPCIdentityChange) -> Void
     ) -> RPCWatch {
         beginHold()
-        let watch = IdentityWatch(caller: caller, isCallCredential: isCallCredential, change: change)
-        let key = state.withLock { state in
-            state.nextWatch += 1
-            state.identityWatches[state.nextWatch] = watch
-            return state.nextWatch
+        let (key, isNext) = state.withLock { state in
+            let before = state.identityWatches.nextEnd
+            let key = state.identityWatches.add(caller, isCallCredential: isCallCredential, change)
+            return (key, state.identityWatches.nextEnd != before)
         }
-        if caller.expiresAt != nil { hub.post(.run(self) { $0.scheduleExpiry() }) }
+        if isNext { hub.post(.run(self) { $0.scheduleExpiry() }) }
         return RPCWatch { [weak self] in self?.endIdentityWatch(key) }
     }
 
     private func endIdentityWatch(_ key: UInt64) {
-        let existed = state.withLock { $0.identityWatches.removeValue(forKey: key) != nil }
+        let existed = state.withLock { $0.identityWatches.remove(key) }
         if existed { endHold() }
     }
 
@@ -189,15 +233,7 @@ extension RPCConnection {
     func setCaller(_ caller: Caller, isEnd: Bool) {
         let changes = state.withLock { state in
             state.caller = caller
-            var changes: [(@Sendable (RPCIdentityChange) -> Void, RPCIdentityChange)] = []
-            for (key, var watch) in state.identityWatches.sorted(by: { $0.key < $1.key }) {
-                if isEnd && watch.isCallCredential { continue }
-                let isSame = caller.isSamePerson(as: watch.caller)
-                changes.append((watch.change, isSame ? .extended(caller) : .replaced(caller)))
-                watch.caller = caller
-                state.identityWatches[key] = watch
-            }
-            return changes
+            return state.identityWatches.callerChanged(to: caller, isEnd: isEnd)
         }
         for (change, what) in changes { change(what) }
     }
@@ -205,18 +241,8 @@ extension RPCConnection {
     /// Ends the watches whose token has ended; returns when the next one does.
     func expireIdentities(now: Int64) -> Int64? {
         let (expired, next) = state.withLock { state in
-            var expired: [@Sendable (RPCIdentityChange) -> Void] = []
-            var next: Int64?
-            for (key, watch) in state.identityWatches.sorted(by: { $0.key < $1.key }) {
-                guard let end = watch.caller.expiresAt else { continue }
-                if end <= now {
-                    expired.append(watch.change)
-                    state.identityWatches[key] = nil
-                } else {
-                    next = min(next ?? end, end)
-                }
-            }
-            return (expired, next)
+            let expired = state.identityWatches.takeExpired(now: now)
+            return (expired, state.identityWatches.nextEnd)
         }
         for change in expired {
             endHold()

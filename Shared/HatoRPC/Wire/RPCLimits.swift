@@ -26,8 +26,9 @@ public struct RPCLimits: Sendable, Hashable {
     public var responseBytesMax = 16 << 20
     /// Answers that one peer has not taken yet, or that wait for an earlier one; above, its next requests wait.
     public var unsentResponseBytesMax = 1 << 20
-    /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false.
-    public var unsentNotificationBytesMax = 1 << 20
+    /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false. With what else a
+    /// connection takes, a peer that never reads costs less than 1,000 KiB.
+    public var unsentNotificationBytesMax = 960 << 10
     /// Connections in all. Beyond, a connection that has not shown a credential is closed for a new one; where there is
     /// none, the new one is refused (`too_many_connections`).
     public var connectionsMax = 16_384

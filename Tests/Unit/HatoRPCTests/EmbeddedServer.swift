@@ -42,12 +42,14 @@ final class EmbeddedServer {
 
 /// The peer of a connection of `EmbeddedServer`: hands it bytes as a socket would, only when it reads.
 final class EmbeddedPeer {
+    let connection: RPCConnection
     private let channel: EmbeddedChannel
     private let socket = ReadCounter()
     /// What the connection has not read yet.
     private var offered: [UInt8] = []
 
     init(_ connection: RPCConnection, _ hub: LoopHub, _ loop: EmbeddedEventLoop) throws {
+        self.connection = connection
         channel = EmbeddedChannel(loop: loop)
         try channel.pipeline.syncOperations.addHandlers(
             socket, ConnectionHandler(connection: connection, hub: hub, usesTLS: false))

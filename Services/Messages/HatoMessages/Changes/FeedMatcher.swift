@@ -11,6 +11,8 @@ struct FeedMatcher: Sendable, Hashable {
     var patterns: [FeedPattern]?
     /// Matches of one pattern in one commit that are told one by one.
     var matchesMax: Int
+    /// Of a notification that is in memory once for all followers that get it.
+    var sharedBytesMin = MessagesLimits().sharedEventBytesMin
 
     func entries(of note: CommitNote) -> [Messages.Change.Entry] {
         guard let patterns else { return note.cutChanges.map { entry(of: $0, note) } }

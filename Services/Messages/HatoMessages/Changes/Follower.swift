@@ -47,7 +47,7 @@ final class Follower {
         self.opening = opening
         self.position = position
         toldVersion = position
-        matcher = FeedMatcher(patterns: opening.patterns, matchesMax: limits.followMatchesMax)
+        matcher = FeedMatcher(patterns: opening.patterns, matchesMax: limits.followMatchesMax, sharedBytesMin: limits.sharedEventBytesMin)
     }
 
     /// The members of `messages.change` for a commit; nil when nothing matches.
@@ -57,8 +57,8 @@ final class Follower {
         guard note.database == database else { return nil }
         let entries = matcher.entries(of: note)
         guard !entries.isEmpty else { return nil }
-        if note.disablesTriggers { return members(version: note.version, epoch, time: note.time, nil) }
-        return members(version: note.version, epoch, time: note.time, entries)
+        let told = note.disablesTriggers ? nil : entries
+        return members(version: note.version, epoch, time: note.time, told).shared(from: matcher.sharedBytesMin)
     }
 
     /// - Parameter entries: nil for a commit with `disableTriggers`.

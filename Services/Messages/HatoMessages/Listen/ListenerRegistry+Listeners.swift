@@ -166,9 +166,13 @@ extension ListenerRegistry {
             if missed.isWhole || topic.key.query != nil { wanted = .whole }
         }
         listener.forgetMissed()
-        if let reading = topic.readings[wanted], reading.version >= max(topic.lastChanged, listener.since) {
+        let oldest = max(topic.lastChanged, listener.since)
+        if let reading = topic.readings[wanted], reading.version >= oldest {
             reading.listeners.append(listener.ticket)
             return
+        }
+        if let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
+            return arrived(listener, members, at: version)
         }
         let rows = listener.watch.map { _ in RowCounter() }
         let reading = TopicReading(id: nextID(), version: current.version, rows: rows)
@@ -182,7 +186,7 @@ extension ListenerRegistry {
             window: window)
         let (line, topicID, id) = (line, topic.id, reading.id)
         parts.store.submitRead {
-            let members = Result { try job.members() }
+            let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }
             line.post { $0.loaded(topicID, id, job.wanted, members) }
         }
     }
@@ -190,6 +194,7 @@ extension ListenerRegistry {
     private func loaded(_ topicID: UInt64, _ id: UInt64, _ wanted: ListenerReading.Wanted, _ loaded: Loaded) {
         guard let topic = topics[topicID], let reading = topic.openReadings.removeValue(forKey: id) else { return }
         if topic.readings[wanted] === reading { topic.readings[wanted] = nil }
+        if case .success(let members?) = loaded { topic.doneReadings.add(wanted, members, at: reading.version) }
         for ticket in reading.listeners {
             guard let listener = holder(of: ticket), case .loading = listener.state else { continue }
             listener.watch?.rows.count += reading.rows?.count ?? 0

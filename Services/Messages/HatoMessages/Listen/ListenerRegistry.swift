@@ -139,7 +139,8 @@ final class ListenerRegistry {
         do {
             topic.telling = .unread  // so that the window is changed in place
             let members = try update.work(
-                ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax))
+                ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
+            )?.shared(from: parts.limits.sharedEventBytesMin)
             topic.telling = .ready(update.window)
             deliver(members, update, to: topic, after: told)
         } catch is ReadingMeter.Exhausted {
@@ -172,10 +173,10 @@ final class ListenerRegistry {
             topic.waitingConnections.insert(listener.connection.id)
         }
         parts.metrics.workedElsewhere()
-        let (line, id) = (line, topic.id)
+        let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
         parts.store.submitRead {
             var update = update
-            let members = Result { try update.work() }
+            let members = Result { try update.work()?.shared(from: sharedMin) }
             line.post { [update] in $0.worked(id, update, members) }
         }
     }

@@ -65,6 +65,7 @@ final class Topic {
     var readings: [ListenerReading.Wanted: TopicReading] = [:]
     /// The same by id, those too that nobody may join any more.
     var openReadings: [UInt64: TopicReading] = [:]
+    var doneReadings = DoneReadings()
     /// The version of the last commit that touched the topic since the publisher knows it.
     private(set) var lastChanged: UInt64
     /// The same of those that the live ones have been told of.

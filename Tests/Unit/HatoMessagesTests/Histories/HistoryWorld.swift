@@ -75,6 +75,8 @@ final class HistoryWorld {
         limits.eventRowsMax = writes.random.pick([1, 6, 20, 1_000])
         limits.resumeCommitsMax = writes.random.pick([3, 50_000])
         limits.catchUpBytesMax = writes.random.pick([200, 1 << 20])
+        // Every event is shared, or none.
+        limits.sharedEventBytesMin = writes.random.pick([1, 1 << 20])
         // One right in each turn, or all at once.
         limits.rightsTurnMs = writes.random.pick([0, 100_000])
         let metrics = MessagesMetrics()

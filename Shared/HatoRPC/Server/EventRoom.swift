@@ -1,0 +1,72 @@
+/// Decides which events that connections share may be in memory, and who is next when there is room. Pure.
+///
+/// Events take half of the process's budget at most, so that peers that do not read leave room for requests; one event
+/// may always be there, however large, so that it goes on. Connections that were refused wait in the order in which
+/// they came; all that were refused the same event go on together, for they will share the next one as well.
+struct EventRoom: Sendable {
+    private struct Waiter {
+        var count: Int
+        /// Stands for the event that was refused.
+        var event: UInt64
+        var resume: @Sendable () -> Void
+    }
+
+    /// What events take at most.
+    let bytesMax: Int
+    private(set) var bytes = 0
+    private var waiters: [UInt64: Waiter] = [:]
+    /// Connections by their turn.
+    private var turns = IndexedHeap<UInt64, UInt64>()
+    private var lastTurn: UInt64 = 0
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    var isAwaited: Bool { !waiters.isEmpty }
+
+    /// - Parameter free: bytes of the process's budget that nothing takes.
+    func hasRoom(for count: Int, free: Int) -> Bool {
+        bytes == 0 || count <= min(bytesMax - bytes, free)
+    }
+
+    /// False when there is no room; nothing is counted then.
+    mutating func charge(_ count: Int, free: Int) -> Bool {
+        guard hasRoom(for: count, free: free) else { return false }
+        bytes += count
+        return true
+    }
+
+    mutating func endCharge(_ count: Int) { bytes -= count }
+
+    /// A connection waits for room for an event of `count` bytes; it keeps its turn when it waits already.
+    mutating func wait(
+        _ connection: UInt64, for count: Int, of event: UInt64, resume: @escaping @Sendable () -> Void
+    ) {
+        waiters[connection] = Waiter(count: count, event: event, resume: resume)
+        guard !turns.contains(connection) else { return }
+        lastTurn += 1
+        turns.insert(connection, lastTurn)
+    }
+
+    mutating func stopWaiting(_ connection: UInt64) {
+        waiters[connection] = nil
+        turns.remove(connection)
+    }
+
+    /// The callbacks of connections that need not wait any more, which are forgotten.
+    mutating func takeReady(free: Int) -> [@Sendable () -> Void] {
+        var room = bytes == 0 ? Int.max : min(bytesMax - bytes, free)
+        var events: Set<UInt64> = []
+        var ready: [@Sendable () -> Void] = []
+        while let (connection, _) = turns.first, let waiter = waiters[connection] {
+            if !events.contains(waiter.event) {
+                guard waiter.count <= room else { break }
+                // The first of all may be of any size.
+                room = (room == .max ? min(bytesMax, free) : room) - waiter.count
+                events.insert(waiter.event)
+            }
+            ready.append(waiter.resume)
+            stopWaiting(connection)
+        }
+        return ready
+    }
+}

@@ -1,0 +1,70 @@
+import HatoModel
+
+/// The identity watches of one connection (`RPCContext.watchIdentity`), ordered by when their tokens end. Pure.
+///
+/// Adding, removing and expiring one costs the logarithm of their number: a connection may have 10,000 listeners.
+struct IdentityWatches: Sendable {
+    typealias Change = @Sendable (RPCIdentityChange) -> Void
+
+    private struct Watch {
+        var caller: Caller
+        var isCallCredential: Bool
+        var change: Change
+    }
+
+    private var watches: [UInt64: Watch] = [:]
+    /// Keys of those whose caller has a token that ends.
+    private var ends = IndexedHeap<UInt64, Int64>()
+    private var lastKey: UInt64 = 0
+
+    var count: Int { watches.count }
+
+    /// When the next token ends, in milliseconds since 1970; nil when none does.
+    var nextEnd: Int64? { ends.first?.priority }
+
+    /// Returns the key to remove it with.
+    mutating func add(_ caller: Caller, isCallCredential: Bool, _ change: @escaping Change) -> UInt64 {
+        lastKey += 1
+        watches[lastKey] = Watch(caller: caller, isCallCredential: isCallCredential, change: change)
+        if let end = caller.expiresAt { ends.insert(lastKey, end) }
+        return lastKey
+    }
+
+    /// False when it has been removed already, or its token has ended.
+    mutating func remove(_ key: UInt64) -> Bool {
+        ends.remove(key)
+        return watches.removeValue(forKey: key) != nil
+    }
+
+    mutating func removeAll() {
+        watches = [:]
+        ends.removeAll()
+    }
+
+    /// Removes those whose tokens have ended at `now`; returns their callbacks, the earliest end first.
+    mutating func takeExpired(now: Int64) -> [Change] {
+        var expired: [Change] = []
+        while let (key, end) = ends.first, end <= now {
+            ends.remove(key)
+            if let watch = watches.removeValue(forKey: key) { expired.append(watch.change) }
+        }
+        return expired
+    }
+
+    /// The connection speaks for `caller` from now on. Returns the callbacks in the order the watches were added, each
+    /// with its change.
+    ///
+    /// - Parameter isEnd: of `session.end`, which watches of a call's own credential outlive.
+    mutating func callerChanged(to caller: Caller, isEnd: Bool) -> [(Change, RPCIdentityChange)] {
+        var changes: [(Change, RPCIdentityChange)] = []
+        for (key, var watch) in watches.sorted(by: { $0.key < $1.key }) {
+            if isEnd && watch.isCallCredential { continue }
+            let isSame = caller.isSamePerson(as: watch.caller)
+            changes.append((watch.change, isSame ? .extended(caller) : .replaced(caller)))
+            watch.caller = caller
+            watches[key] = watch
+            if let end = caller.expiresAt { ends.insert(key, end) } else { ends.remove(key) }
+        }
+        return changes
+    }
+}

@@ -1,0 +1,68 @@
+/// Entries in the order of their priorities, of which any can be removed by its key.
+///
+/// A binary heap with an index: inserting, removing and taking the first cost the logarithm of the number of entries,
+/// looking at the first costs nothing.
+struct IndexedHeap<Key: Hashable, Priority: Comparable> {
+    private var entries: [(key: Key, priority: Priority)] = []
+    /// Where the entry of a key stands.
+    private var positions: [Key: Int] = [:]
+
+    var count: Int { entries.count }
+    var isEmpty: Bool { entries.isEmpty }
+    var first: (key: Key, priority: Priority)? { entries.first }
+
+    func contains(_ key: Key) -> Bool { positions[key] != nil }
+
+    /// Adds an entry; one of the same key is replaced.
+    mutating func insert(_ key: Key, _ priority: Priority) {
+        remove(key)
+        positions[key] = entries.count
+        entries.append((key, priority))
+        moveUp(from: entries.count - 1)
+    }
+
+    /// Nothing happens when there is no entry of this key.
+    mutating func remove(_ key: Key) {
+        guard let position = positions.removeValue(forKey: key), let last = entries.popLast() else { return }
+        guard position < entries.count else { return }
+        entries[position] = last
+        positions[last.key] = position
+        moveUp(from: position)
+        moveDown(from: position)
+    }
+
+    mutating func removeAll() {
+        entries = []
+        positions = [:]
+    }
+
+    private mutating func moveUp(from start: Int) {
+        var position = start
+        while position > 0 {
+            let parent = (position - 1) / 2
+            guard entries[position].priority < entries[parent].priority else { return }
+            swap(position, parent)
+            position = parent
+        }
+    }
+
+    private mutating func moveDown(from start: Int) {
+        var position = start
+        while true {
+            var least = 2 * position + 1
+            guard least < entries.count else { return }
+            if least + 1 < entries.count, entries[least + 1].priority < entries[least].priority { least += 1 }
+            guard entries[least].priority < entries[position].priority else { return }
+            swap(position, least)
+            position = least
+        }
+    }
+
+    private mutating func swap(_ one: Int, _ other: Int) {
+        entries.swapAt(one, other)
+        positions[entries[one].key] = one
+        positions[entries[other].key] = other
+    }
+}
+
+extension IndexedHeap: Sendable where Key: Sendable, Priority: Sendable {}

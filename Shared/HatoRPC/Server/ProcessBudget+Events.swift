@@ -1,0 +1,66 @@
+import Synchronization
+
+// Events that connections share (`SharedBytes`), in the budget of the process: see `EventRoom`.
+
+extension ProcessBudget {
+    /// Counts an event that is sent to any number of connections until the value that is returned goes; nil when there
+    /// is no room for it.
+    func chargeEvent(_ count: Int) -> EventCharge? {
+        let isCharged = events.withLock { events in
+            guard events.charge(count, free: freeBytes) else { return false }
+            addShared(count)
+            return true
+        }
+        return isCharged ? EventCharge(count, in: self) : nil
+    }
+
+    fileprivate func end(_ charge: EventCharge) {
+        events.withLock { $0.endCharge(charge.count) }
+        addShared(-charge.count)
+        offerEventRoom()
+    }
+
+    /// Calls once, from any thread, when a connection that was refused an event may try again.
+    func waitForEventRoom(
+        _ connection: UInt64, for count: Int, of event: UInt64, resume: @escaping @Sendable () -> Void
+    ) {
+        events.withLock { events in
+            events.wait(connection, for: count, of: event, resume: resume)
+            areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent)
+        }
+        // What was given back before is seen here.
+        offerEventRoom()
+    }
+
+    func stopWaitingForEventRoom(_ connection: UInt64) {
+        events.withLock { events in
+            events.stopWaiting(connection)
+            areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent)
+        }
+        // Whoever stood behind it may need less.
+        offerEventRoom()
+    }
+
+    /// Lets those go on that waited for what is free now. Costs one look while nobody waits.
+    func offerEventRoom() {
+        guard areEventsAwaited.load(ordering: .sequentiallyConsistent) else { return }
+        let ready = events.withLock { events in
+            defer { areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent) }
+            return events.takeReady(free: freeBytes)
+        }
+        for resume in ready { resume() }
+    }
+}
+
+/// Bytes of an event that count in the budget as long as this exists.
+final class EventCharge: Sendable {
+    fileprivate let count: Int
+    private let budget: ProcessBudget
+
+    fileprivate init(_ count: Int, in budget: ProcessBudget) {
+        self.count = count
+        self.budget = budget
+    }
+
+    deinit { budget.end(self) }
+}

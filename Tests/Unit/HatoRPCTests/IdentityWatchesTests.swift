@@ -1,0 +1,139 @@
+import HatoModel
+import HatoTesting
+import Testing
+
+@testable import HatoRPC
+
+/// A connection with many listeners: adding, removing and expiring one costs the logarithm of their number.
+struct IdentityWatchesTests {
+    /// A priority that counts how often it is compared.
+    private struct Counted: Comparable {
+        var value: Int
+        let comparisons: Shared<Int>
+
+        static func < (left: Counted, right: Counted) -> Bool {
+            left.comparisons.change { $0 += 1 }
+            return left.value < right.value
+        }
+
+        static func == (left: Counted, right: Counted) -> Bool { left.value == right.value }
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func heapAgreesWithASortedList(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var heap = IndexedHeap<Int, Int>()
+        var model: [Int: Int] = [:]
+        for _ in 0..<20_000 {
+            let key = Int.random(in: 0..<300, using: &random)
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0, 1:
+                let priority = Int.random(in: 0..<50, using: &random)
+                heap.insert(key, priority)
+                model[key] = priority
+            case 2, 3:
+                heap.remove(key)
+                model[key] = nil
+            default:
+                guard let first = heap.first else {
+                    #expect(model.isEmpty)
+                    continue
+                }
+                #expect(model[first.key] == first.priority)
+                #expect(first.priority == model.values.min())
+                heap.remove(first.key)
+                model[first.key] = nil
+            }
+            #expect(heap.count == model.count)
+            #expect(heap.contains(key) == (model[key] != nil))
+        }
+    }
+
+    @Test func entryOfTenThousandIsInsertedAndRemovedInALogarithmOfSteps() {
+        let comparisons = Shared(0)
+        var random = SeededRandom(seed: 4)
+        var heap = IndexedHeap<Int, Counted>()
+        let count = 10_000
+        for key in 0..<count {
+            heap.insert(key, Counted(value: Int.random(in: 0..<1_000, using: &random), comparisons: comparisons))
+        }
+        // At most 14 levels, two comparisons each on the way down.
+        #expect(comparisons.current <= count * 14)
+        comparisons.change { $0 = 0 }
+        for key in (0..<count).shuffled(using: &random) { heap.remove(key) }
+        #expect(comparisons.current <= count * 29)
+        #expect(heap.isEmpty)
+    }
+
+    @Test(arguments: [5, 6])
+    func watchesEndAsTheirTokensDo(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var watches = IdentityWatches()
+        var model: [UInt64: Int64] = [:]
+        var keys: [UInt64: UInt64] = [:]
+        let ended = Shared<Set<UInt64>>([])
+        var now: Int64 = 0
+        for number in 0..<5_000 {
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0, 1:
+                let end = now + Int64.random(in: 1...400, using: &random)
+                let next = UInt64(number)
+                let key = watches.add(user(end), isCallCredential: false) { _ in ended.change { $0.insert(next) } }
+                model[next] = end
+                keys[next] = key
+            case 2:
+                guard let any = model.keys.sorted().randomElement(using: &random), let key = keys[any] else { continue }
+                #expect(watches.remove(key))
+                #expect(!watches.remove(key))
+                model[any] = nil
+            default:
+                now += Int64.random(in: 0...40, using: &random)
+                ended.change { $0 = [] }
+                for change in watches.takeExpired(now: now) { change(.expired) }
+                let expected = Set(model.filter { $0.value <= now }.keys)
+                #expect(ended.current == expected)
+                for number in expected { model[number] = nil }
+            }
+            #expect(watches.count == model.count)
+            #expect(watches.nextEnd == model.values.min())
+        }
+    }
+
+    @Test func newCallerMovesAllEnds() {
+        var watches = IdentityWatches()
+        for end in 1...3 { _ = watches.add(user(Int64(end)), isCallCredential: false) { _ in } }
+        #expect(watches.callerChanged(to: user(90), isEnd: false).count == 3)
+        #expect(watches.nextEnd == 90)
+        #expect(watches.takeExpired(now: 89).isEmpty)
+        #expect(watches.callerChanged(to: .nobody, isEnd: true).map(\.1) == Array(repeating: .replaced(.nobody), count: 3))
+        #expect(watches.nextEnd == nil)
+    }
+
+    /// What a listen costs the event loop does not grow with the listeners the connection has.
+    @Test func listenCostsNoMoreWithManyListeners() throws {
+        let server = EmbeddedServer { _ in }
+        let few = try cost(of: 400, beside: 100, server)
+        let many = try cost(of: 400, beside: 12_000, server)
+        #expect(many < few * 8, "of 400 watches: \(few) beside 100, \(many) beside 12,000")
+    }
+
+    /// How long adding so many watches takes the loop.
+    private func cost(of count: Int, beside others: Int, _ server: EmbeddedServer) throws -> Duration {
+        let connection = try server.peer().connection
+        var watches: [RPCWatch] = []
+        func add(_ number: Int) {
+            let caller = user(WallClock.milliseconds() + 3_600_000 + Int64(number))
+            watches.append(connection.watchIdentity(of: caller, isCallCredential: true) { _ in })
+        }
+        for number in 0..<others { add(number) }
+        server.loop.run()
+        return ContinuousClock().measure {
+            for number in 0..<count {
+                add(number)
+                server.loop.run()
+            }
+        }
+    }
+
+    private func user(_ end: Int64) -> Caller { .user(Caller.User(uid: "anna", expiresAt: end)) }
+}
