@@ -6,7 +6,7 @@ import HatoTesting
 struct Bench {
     /// What can be measured, in the order of the table.
     enum Part: String, CaseIterable {
-        case floors, wire, posts, rules, reads, fanout, memory, beside
+        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside
         case largeRoom = "large-room"
         case moving
 
@@ -42,6 +42,7 @@ struct Bench {
             case .reads: try await onStack(&table) { try await ReadBench(settings: settings, stack: $0).rows() }
             case .fanout: try await onStack(&table) { try await FanOutBench(settings: settings, stack: $0).rows() }
             case .memory: try await onStack(&table) { try await MemoryBench(stack: $0).rows() }
+            case .listeners: try await onStack(&table) { try await ListenerBench(stack: $0).rows() }
             case .rules:
                 try await onTwoStacks(&table) { try await RulesBench(settings: settings, ruled: $0, open: $1).rows() }
             case .beside:

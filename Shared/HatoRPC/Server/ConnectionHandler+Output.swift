@@ -89,7 +89,12 @@ extension ConnectionHandler {
     /// One write for all that has gathered, or for a piece of a large text. While the socket has not taken the last one,
     /// more gathers: a peer that does not read costs the bytes it is sent, not a buffer for each of them.
     func flush() {
-        guard writesUnderWay == 0, phase != .closed, let context, let write = output.next() else { return }
+        guard let context else { return }
+        // A socket that has room takes a write at once.
+        while writesUnderWay == 0, phase != .closed, let write = output.next() { give(write, context) }
+    }
+
+    private func give(_ write: OutputQueue.Write, _ context: ChannelHandlerContext) {
         hub.count { $0.bytesWritten += write.count }
         let promise = context.eventLoop.makePromise(of: Void.self)
         let (released, shared, text) = (write.releasedBytes, write.releasedSharedBytes, write.shared)

@@ -55,7 +55,7 @@ struct OutputTests {
 }
 
 /// Keeps what is written until the test drains it.
-private final class FullSocket: ChannelOutboundHandler {
+final class FullSocket: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -72,9 +72,16 @@ private final class FullSocket: ChannelOutboundHandler {
         writes = []
         for promise in drained { promise?.succeed(()) }
     }
+
+    /// The socket has closed.
+    func fail() {
+        let failed = writes
+        writes = []
+        for promise in failed { promise?.fail(ChannelError.ioOnClosedChannel) }
+    }
 }
 
-private struct Nobody: Authenticator {
+struct Nobody: Authenticator {
     func remembered(_ credential: String) -> Caller? { nil }
 
     func authenticate(_ credential: String) async throws -> Caller {

@@ -47,7 +47,8 @@ final class Follower {
         self.opening = opening
         self.position = position
         toldVersion = position
-        matcher = FeedMatcher(patterns: opening.patterns, matchesMax: limits.followMatchesMax, sharedBytesMin: limits.sharedEventBytesMin)
+        matcher = FeedMatcher(
+            patterns: opening.patterns, matchesMax: limits.followMatchesMax, sharedBytesMin: limits.sharedEventBytesMin)
     }
 
     /// The members of `messages.change` for a commit; nil when nothing matches.

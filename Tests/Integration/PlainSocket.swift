@@ -1,0 +1,109 @@
+import Foundation
+import HatoModel
+import HatoRPC
+import HatoTesting
+import Synchronization
+
+/// A blocking TCP connection to this machine that reads only when it is asked to, for one caller at a time.
+final class PlainSocket: Sendable {
+    /// Longer than any machine needs; only what hangs gets there.
+    private static let secondsMax = 240
+    /// What the kernel takes for a peer that does not read.
+    private static let receiveBytes: Int32 = 8 << 10
+
+    private let descriptor: Int32
+    /// What came behind the last line.
+    private let received = Mutex<[UInt8]>([])
+
+    /// - Parameter address: such as `127.0.0.1:7702`.
+    init(_ address: String) throws {
+        guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+            throw NeverHappened("\(address) has a port")
+        }
+        #if canImport(Darwin)
+            let kind = SOCK_STREAM
+        #else
+            let kind = Int32(SOCK_STREAM.rawValue)
+        #endif
+        descriptor = socket(AF_INET, kind, 0)
+        guard descriptor >= 0 else { throw NeverHappened("a socket: \(String(cString: strerror(errno)))") }
+        var (limit, bytes) = (timeval(), Self.receiveBytes)
+        limit.tv_sec = Self.secondsMax
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+        var peer = sockaddr_in()
+        peer.sin_family = sa_family_t(AF_INET)
+        peer.sin_port = in_port_t(port).bigEndian
+        peer.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let code = withUnsafePointer(to: &peer) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard code == 0 else { throw NeverHappened("a connection: \(String(cString: strerror(errno)))") }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Listens with a credential; returns when the response is there, before the first event is read.
+    static func listening(to path: String, at address: String, _ credential: String) throws -> PlainSocket {
+        let socket = try PlainSocket(address)
+        try socket.call("session.authenticate", ["auth": .string(credential)])
+        try socket.call("messages.listen", ["path": .string(path)])
+        return socket
+    }
+
+    /// Ends both directions.
+    func end() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    func send(_ method: String, _ params: JSONObject) throws {
+        var bytes = EncodedJSON(["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)]).bytes
+        bytes.append(UInt8(ascii: "\n"))
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                write(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent)
+            }
+            guard count > 0 else { throw NeverHappened("what is sent is taken: \(String(cString: strerror(errno)))") }
+            sent += count
+        }
+    }
+
+    /// Sends a request, which must succeed, and takes its response.
+    func call(_ method: String, _ params: JSONObject) throws {
+        try send(method, params)
+        let line = try line()
+        guard try JSONParser.parse(line)["result"] != nil else {
+            throw NeverHappened("\(method) succeeds: \(String(decoding: line.prefix(1_000), as: UTF8.self))")
+        }
+    }
+
+    /// The next line without its end.
+    func line() throws -> [UInt8] {
+        try received.withLock { received in
+            var block = [UInt8](repeating: 0, count: 1 << 16)
+            var searched = 0
+            while true {
+                if let end = received[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                    let line = Array(received[..<end])
+                    received.removeFirst(end + 1)
+                    return line
+                }
+                searched = received.count
+                let count = recv(descriptor, &block, block.count, 0)
+                guard count > 0 else { throw NeverHappened("a line: \(String(cString: strerror(errno)))") }
+                received.append(contentsOf: block[..<count])
+            }
+        }
+    }
+}
+
+/// Runs what blocks on a thread of its own.
+enum Blocking {
+    static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}
