@@ -6,7 +6,7 @@ import HatoTesting
 struct Bench {
     /// What can be measured, in the order of the table.
     enum Part: String, CaseIterable {
-        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside
+        case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread
         case largeRoom = "large-room"
         case moving
 
@@ -48,6 +48,11 @@ struct Bench {
             case .beside:
                 try await onTwoStacks(&table) { try await BesideBench(settings: settings, ruled: $0, stack: $1).rows() }
                 try await onStack(&table) { try await FollowerBench(settings: settings, stack: $0).rows() }
+            case .unread:
+                let memory = ["--memory-bytes", "\(UnreadBench.memoryBytes)"]
+                table.rows += try await TestStack.run(memory) {
+                    try await UnreadBench(settings: settings, stack: $0).rows()
+                }.rows
             case .largeRoom: try await onTwoChatStacks(&table)
             case .moving: try await onStack(&table) { try await MovingBench(settings: settings, stack: $0).rows() }
             }

@@ -64,6 +64,9 @@ struct WrongInputs {
             "hato-messages serve --data @/new --auth 127.0.0.1:1 --change-age-hours-max 9223372036854775807", 78,
             "change-age-hours-max"),
         Case("hato-auth serve --data @/new --idle-seconds-max 1099511627776", 78, "idle-seconds-max", "315360000"),
+        Case(
+            "hato-auth serve --data @/new --process-bytes-in-flight-max 20000000", 78, "setting response-bytes-max",
+            "16777216", "three quarters of process-bytes-in-flight-max, which is 20000000"),
         Case("hato-auth serve --data @/new --tls-certificate @/file", 78, "tls-certificate and tls-key go together"),
         Case(
             "hato-notifier serve --data @/new --peer-tls --peer-tls-ca @/none", 78,

@@ -13,7 +13,7 @@ extension ConnectionHandler {
     /// What this connection counts against the process; what its line has claimed, and what is read elsewhere, is
     /// counted there.
     private var heldBytes: Int {
-        max(0, charged(lines.capacity) - claimedBytes) + unansweredBytes - lineElsewhereBytes
+        max(0, charged(lines.capacity) - claimedBytes) + unansweredBytes - lineElsewhereBytes + reservedReadBytes
     }
 
     /// Requests that are not answered, and answers that are not taken: it becomes less by itself.
@@ -24,7 +24,7 @@ extension ConnectionHandler {
 
     func countHeldBytes() {
         let held = heldBytes
-        guard countedBytes != held else { return }
+        guard countedBytes != held, phase != .closed else { return }
         server.budget.add(held - countedBytes, to: account)
         countedBytes = held
     }
@@ -104,7 +104,9 @@ extension ConnectionHandler {
         guard !isWaitingToStartRead else { return false }
         isWaitingToStartRead = true
         let connection = connection
-        budget.whenAReadMayStart(account) { connection.hub.post(.run(connection) { $0.isWaitingToStartRead = false }) }
+        budget.whenAReadMayStart(for: connection.id, of: account) {
+            connection.hub.post(.run(connection) { $0.isWaitingToStartRead = false })
+        }
         return false
     }
 

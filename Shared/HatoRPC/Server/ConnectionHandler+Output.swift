@@ -15,8 +15,12 @@ extension ConnectionHandler {
             if readsInFlight == 0 { returnReadOverdraft() }
         }
         if isError { hub.count { $0.errors += 1 } }
-        guard let entry = ticket.entry else { return complete(ticket.sequence, response) }
-        gather(ticket.sequence, entry, response)
+        if let entry = ticket.entry {
+            gather(ticket.sequence, entry, response)
+        } else {
+            complete(ticket.sequence, response)
+        }
+        if ticket.isRead, !largeReads.isEmpty { largeReads.answered(ticket, end: output.appendedBytes) }
     }
 
     /// Takes the answer of an entry of a batch.
@@ -95,19 +99,21 @@ extension ConnectionHandler {
     }
 
     private func give(_ write: OutputQueue.Write, _ context: ChannelHandlerContext) {
-        hub.count { $0.bytesWritten += write.count }
+        let count = write.count
+        hub.count { $0.bytesWritten += count }
+        writtenBytes += count
         let promise = context.eventLoop.makePromise(of: Void.self)
-        let (released, shared, text) = (write.releasedBytes, write.releasedSharedBytes, write.shared)
-        promise.futureResult.assumeIsolated().whenComplete { _ in self.sent(released, shared, of: text) }
+        promise.futureResult.assumeIsolated().whenComplete { _ in self.sent(write) }
         writesUnderWay += 1
         for buffer in write.buffers { context.write(wrapOutboundOut(buffer), promise: nil) }
         context.writeAndFlush(wrapOutboundOut(write.last), promise: promise)
     }
 
-    /// - Parameter text: what was shared, which is kept up to here.
-    private func sent(_ released: Int, _ shared: Int, of text: [SharedBytes]) {
+    /// What was shared is kept up to here.
+    private func sent(_ write: OutputQueue.Write) {
         writesUnderWay -= 1
-        connection.subtractUnsent(released, shared: shared)
+        sentBytes += write.count
+        connection.subtractUnsent(write.releasedBytes, shared: write.releasedSharedBytes)
         settle()
     }
 }

@@ -89,9 +89,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var watchedCount = 0
     var hasLineWaited = false
 
+    /// Reads that have outgrown their small reservation.
+    var largeReads = LargeReads()
+
     // Output: see ConnectionHandler+Output.swift.
     var output = OutputQueue()
     var writesUnderWay = 0
+    /// Bytes given to the socket, and those of them whose writes are done.
+    var writtenBytes = 0
+    var sentBytes = 0
+    var stall = PeerStall()
+    /// There while the socket has not taken everything.
+    var stallWatch: Scheduled<Void>?
+    /// The peer gets one last line, and nothing more.
+    var isCutOff = false
     var opened = OpenedSubscriptions()
 
     init(connection: RPCConnection, hub: LoopHub, usesTLS: Bool) {
@@ -142,10 +153,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if phase == .lingering { closeNow() } else { settle() }
     }
 
-    private func ended() {
+    func ended() {
         guard phase != .closed else { return }
         phase = .closed
         expiry?.cancel()
+        peerDrained()
+        responses = ResponseQueue()
+        batches = [:]
+        dropLargeReads()
         handshakeTimeout?.cancel()
         lines.removeAll()
         waiting = nil
@@ -153,7 +168,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         output = OutputQueue()
         returnHeldBytes()
         hub.remove(self)
-        server.admission.closed(connection)
+        // One that is cut off counts until it has closed.
+        if !isCutOff { server.admission.closed(connection) }
         for closed in connection.markClosed() { closed() }
         context = nil
     }
@@ -226,6 +242,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         } while isHeldUp && mayHandOn && waitingCanMove
         lastTraffic = NIODeadline.now()
         countHeldBytes()
+        moveLargeReads()
+        watchPeer()
         for drained in connection.takeDrainWatches() { drained() }
         finishIfDone()
         if isReadHeld, mayRead {

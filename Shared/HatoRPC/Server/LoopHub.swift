@@ -162,13 +162,16 @@ struct LoopCounts: Sendable {
     var notificationsSent = 0
     var bytesRead = 0
     var bytesWritten = 0
+    /// Peers that were cut off because they took nothing while others waited for memory.
+    var stalledPeers = 0
 
     static func + (left: LoopCounts, right: LoopCounts) -> LoopCounts {
         LoopCounts(
             connections: left.connections + right.connections, accepted: left.accepted + right.accepted,
             requests: left.requests + right.requests, errors: left.errors + right.errors,
             notificationsSent: left.notificationsSent + right.notificationsSent,
-            bytesRead: left.bytesRead + right.bytesRead, bytesWritten: left.bytesWritten + right.bytesWritten)
+            bytesRead: left.bytesRead + right.bytesRead, bytesWritten: left.bytesWritten + right.bytesWritten,
+            stalledPeers: left.stalledPeers + right.stalledPeers)
     }
 }
 

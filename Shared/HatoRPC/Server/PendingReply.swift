@@ -36,7 +36,8 @@ final class PendingReply: Sendable {
     }
 
     deinit {
-        guard !isAnswered.load(ordering: .relaxed) else { return }
+        // Nobody hears the answer of a connection that has closed.
+        guard !isAnswered.load(ordering: .relaxed), !connection.isClosed else { return }
         connection.hub.server.notices.notice(
             .unansweredRequest, "a request was let go without an answer", ["method": "\(method)"], level: .error)
         connection.answer(ticket, id.map { Response.bytes(id: $0, error: .internalError) }, isError: true)
@@ -56,6 +57,11 @@ final class PendingReply: Sendable {
 
     func succeed(_ result: EncodedJSON) {
         succeed { writer in writer.write(encoded: result.bytes) }
+    }
+
+    /// Runs `again` when the memory of a large read is reserved; never when the connection closes first.
+    func readAgain(_ again: @escaping @Sendable (ReadReservation) -> Void) {
+        connection.hub.post(.run(connection) { [ticket] in $0.readOutgrew(ticket, again) })
     }
 
     func fail(_ error: any Error) {

@@ -19,8 +19,10 @@ import Synchronization
 /// Lines get three quarters of the limit; so all claims together leave room for answers. Claims that must wait are
 /// granted in the order in which they came, as far as the rules allow.
 ///
-/// Nobody knows how large an answer will be: while a client holds more than its share, or all hold more than the limit,
-/// requests that read do not start, but for one at a time of that client, or in all (`mayStartRead`).
+/// Nobody knows how large the result of a read will be. It starts with a small reservation, and while a client holds more
+/// than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
+/// (`mayStartRead`). One that outgrows its reservation begins again with a large one, which it may have to wait for
+/// (`ReadReservationQueue`).
 final class ProcessBudget: Sendable {
     /// Memory for the line of one connection.
     private struct Claim {
@@ -37,6 +39,11 @@ final class ProcessBudget: Sendable {
         /// The connection whose line may grow beyond the share.
         var overdrawn: UInt64?
         var charges = 0
+    }
+
+    private struct WaitingRead {
+        var client: ClientAccount
+        var resume: @Sendable () -> Void
     }
 
     private struct State {
@@ -57,7 +64,12 @@ final class ProcessBudget: Sendable {
     private let clientMax: Int
     private let used = Atomic(0)
     private let isReadOverdrawn = Atomic(false)
-    private let waitingReads = Mutex<[@Sendable () -> Void]>([])
+    /// Connections whose next request, a read, waits for room.
+    private let waitingReads = Mutex<[UInt64: WaitingRead]>([:])
+    /// See ProcessBudget+Reads.swift.
+    let largeReads: Mutex<LargeReadState>
+    /// Large reads that wait for their reservations.
+    let largeReadsWaiting = Atomic(0)
     private let waitingCount = Atomic(0)
     /// Given back since it was last offered.
     private let returned = Atomic(0)
@@ -66,8 +78,15 @@ final class ProcessBudget: Sendable {
     let events: Mutex<EventRoom>
     let areEventsAwaited = Atomic(false)
 
-    init(limit: Int, clientMax: Int) {
+    /// - Parameters:
+    ///   - largeReadBytes: what a large read reserves.
+    ///   - largeReadsRunningMax: those that run at a time.
+    init(limit: Int, clientMax: Int, largeReadBytes: Int = 0, largeReadsRunningMax: Int = 1) {
         self.limit = limit
+        largeReads = Mutex(
+            LargeReadState(
+                queue: ReadReservationQueue(
+                    bytes: largeReadBytes, limit: limit, clientMax: clientMax, runningMax: largeReadsRunningMax)))
         linesMax = limit - limit / 4
         events = Mutex(EventRoom(bytesMax: limit - limit / 2))
         self.clientMax = clientMax
@@ -94,6 +113,9 @@ final class ProcessBudget: Sendable {
             state.clients[account.name] = client.connections > 0 ? client : nil
         }
     }
+
+    /// What the client of this name holds.
+    func usedBytes(of name: String) -> Int { state.withLock { $0.clients[name]?.account.usedBytes ?? 0 } }
 
     /// Counts what a connection holds more, or less.
     func add(_ change: Int, to account: ClientAccount) {
@@ -140,6 +162,7 @@ final class ProcessBudget: Sendable {
         let own = account.used.wrappingAdd(change, ordering: .sequentiallyConsistent)
         let hasRoomAgain = all.oldValue > limit && all.newValue <= limit
         if hasRoomAgain || own.oldValue > clientMax && own.newValue <= clientMax { resumeReads() }
+        if change < 0, largeReadsWaiting.load(ordering: .sequentiallyConsistent) > 0 { grantReads() }
     }
 
     /// Whether connections of this client may go on reading although they hold something already.
@@ -174,8 +197,8 @@ final class ProcessBudget: Sendable {
 
     /// The line is complete, or the connection has closed.
     func endClaim(of connection: UInt64) {
-        state.withLock { state in
-            guard let claim = state.claims.removeValue(forKey: connection) else { return }
+        let ended: Claim? = state.withLock { state in
+            guard let claim = state.claims.removeValue(forKey: connection) else { return nil }
             if claim.wanted != nil {
                 state.waiting.removeAll { $0 == connection }
                 waitingCount.store(state.waiting.count, ordering: .sequentiallyConsistent)
@@ -184,15 +207,18 @@ final class ProcessBudget: Sendable {
             if state.clients[claim.client.name]?.overdrawn == connection {
                 state.clients[claim.client.name]?.overdrawn = nil
             }
-            count(-claim.granted, claim.client)
+            return claim
         }
+        // Outside of the mutex: reads may go on.
+        if let ended { count(-ended.granted, ended.client) }
         if waitingCount.load(ordering: .sequentiallyConsistent) > 0 { offer() }
     }
 
     /// Whether another connection waits for what this one holds: one of the same client, or one that the whole process
     /// has no room for.
     func isAwaited(_ connection: UInt64, of client: ClientAccount) -> Bool {
-        state.withLock { state in
+        if isAwaitedByReads(connection, of: client) { return true }
+        return state.withLock { state in
             state.waiting.contains { other in
                 guard other != connection, let claim = state.claims[other] else { return false }
                 return claim.client === client || !leavesRoom(claim)
@@ -270,9 +296,11 @@ final class ProcessBudget: Sendable {
         resumeReads()
     }
 
-    /// Calls once, when a read may start or an overdraft is free again.
-    func whenAReadMayStart(_ account: ClientAccount, _ resume: @escaping @Sendable () -> Void) {
-        waitingReads.withLock { $0.append(resume) }
+    /// Calls once, when a read may start or an overdraft is free again; not after `forgetRead`.
+    func whenAReadMayStart(
+        for connection: UInt64, of account: ClientAccount, _ resume: @escaping @Sendable () -> Void
+    ) {
+        waitingReads.withLock { $0[connection] = WaitingRead(client: account, resume: resume) }
         // Room may have come between the caller's look and the append.
         let isOverdrawn =
             account.usedBytes > clientMax
@@ -285,12 +313,24 @@ final class ProcessBudget: Sendable {
         overdrawn.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
     }
 
+    /// The connection has closed.
+    func forgetRead(of connection: UInt64) {
+        waitingReads.withLock { _ = $0.removeValue(forKey: connection) }
+    }
+
+    func areSmallReadsWaiting(but connection: UInt64, of client: ClientAccount) -> Bool {
+        let isFull = usedBytes > limit
+        return waitingReads.withLock { waiting in
+            waiting.contains { $0.key != connection && (isFull || $0.value.client === client) }
+        }
+    }
+
     private func resumeReads() {
         let resumed = waitingReads.withLock { waiting in
-            defer { waiting = [] }
+            defer { waiting = [:] }
             return waiting
         }
-        for resume in resumed { resume() }
+        for read in resumed.values { read.resume() }
     }
 }
 

@@ -19,6 +19,9 @@ public struct RPCContext: Sendable {
     /// Who answers for what is asked: a user, wherever the connections come from, else the address.
     public var client: String { ConnectionHandler.clientName(caller, connection.clientAddress) }
 
+    /// The bytes that a result of a read may have without a reservation (`RPCReply.readAgain`).
+    public var unreservedReadBytesMax: Int { connection.hub.server.limits.unreservedReadBytesMax }
+
     /// A name for a listener that this request opens, unique on its connection.
     ///
     /// Notifications to it wait until the answer of this request is written, so that the peer knows the name when the

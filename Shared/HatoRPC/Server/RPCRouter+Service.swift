@@ -47,5 +47,8 @@ extension LoopCounts {
             + line("notifications_sent_total", "counter", "Notifications sent to listeners.", notificationsSent)
             + line("read_bytes_total", "counter", "Bytes read from peers.", bytesRead)
             + line("written_bytes_total", "counter", "Bytes written to peers.", bytesWritten)
+            + line(
+                "stalled_peers_total", "counter", "Peers cut off for taking nothing while others wait for memory.",
+                stalledPeers)
     }
 }

@@ -34,7 +34,9 @@ final class ServerState: Sendable {
         self.logger = logger
         budget = ProcessBudget(
             limit: configuration.limits.processBytesInFlightMax,
-            clientMax: configuration.limits.clientBytesInFlightMax)
+            clientMax: configuration.limits.clientBytesInFlightMax,
+            largeReadBytes: configuration.limits.responseBytesMax,
+            largeReadsRunningMax: configuration.limits.largeReadsRunningMax)
         notices = ThrottledNotices(logger)
         admission = ConnectionGate(ConnectionAdmission.Limits(configuration.limits), notices)
     }

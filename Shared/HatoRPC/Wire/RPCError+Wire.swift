@@ -47,6 +47,11 @@ extension RPCError {
         reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",
         retryAfterMs: 1_000)
 
+    static let peerStalled = resourceExhausted(
+        reason: "peer_stalled",
+        "Others wait for the memory that the responses to this connection hold, and they are not taken",
+        retryAfterMs: 1_000)
+
     static func tooBig(_ limit: Int) -> RPCError {
         resourceExhausted(
             reason: "too_big", "The answer is larger than \(limit) bytes: page it, query it or export it")

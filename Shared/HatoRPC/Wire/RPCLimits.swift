@@ -12,9 +12,13 @@ public struct RPCLimits: Sendable, Hashable {
     public var batchEntriesMax = 1_000
     /// Requests of one connection that are being worked on; above, the server stops reading from it.
     public var requestsInFlightMax = 1_024
-    /// Those among them that read; above, the connection's next request waits. Nobody knows the size of an answer before
-    /// it is there: without this, so many answers of `responseBytesMax` each could be asked for at once.
+    /// Those among them that read; above, the connection's next request waits.
     public var readsInFlightMax = 16
+    /// What a read may take without waiting for memory. One that outgrows it begins again when `responseBytesMax` is
+    /// reserved for it, in turn with those of other clients.
+    public var unreservedReadBytesMax = 64 << 10
+    /// Reads with such a reservation that run at a time; fewer than a service has threads that read.
+    public var largeReadsRunningMax = 1
     /// Bytes of requests of one connection that are not answered yet; above, the server stops reading from it.
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the answers that peers have not taken yet.
@@ -47,6 +51,11 @@ public struct RPCLimits: Sendable, Hashable {
     /// connection closes.
     public var stalledLineSecondsMax = 5
     public var stalledLineBytesPerSecond = 32 << 10
+    /// While others wait for the memory that responses and notifications to a peer take, it must take
+    /// `stalledPeerBytesPerSecond` on average over this time; else resource_exhausted `peer_stalled`, then the
+    /// connection closes.
+    public var stalledPeerSecondsMax = 5
+    public var stalledPeerBytesPerSecond = 32 << 10
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
     public var keepAliveIdleSeconds = 20
     public var keepAliveIntervalSeconds = 10

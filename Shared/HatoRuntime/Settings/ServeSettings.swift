@@ -96,7 +96,9 @@ extension SettingsResolver {
             .resolve(flags: flags, environment: environment.filter { isAboutFile($0.key) })
         let file = try first.text("config").map { try SettingsFile(path: $0, environment: first["environment"]) }
         let settings = try resolve(flags: flags, environment: environment, file: file)
-        if let problem = ServeSettings.memoryProblem(settings) { throw SettingsError(problem) }
+        if let problem = ServeSettings.memoryProblem(settings) ?? ServeSettings.readsProblem(settings) {
+            throw SettingsError(problem)
+        }
         return settings
     }
 

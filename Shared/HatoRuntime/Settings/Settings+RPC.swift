@@ -57,6 +57,10 @@ extension ServeSettings {
             "requests-in-flight-max", \.requestsInFlightMax, counts, "requests of one connection worked on at a time"),
         limit("reads-in-flight-max", \.readsInFlightMax, counts, "those among them that read"),
         limit(
+            "unreserved-read-bytes-max", \.unreservedReadBytesMax, bufferBytes,
+            "what a read may take without waiting for memory, in bytes"),
+        limit("large-reads-running-max", \.largeReadsRunningMax, counts, "reads beyond that which run at a time"),
+        limit(
             "connection-bytes-in-flight-max", \.connectionBytesInFlightMax, bytes,
             "bytes of unanswered requests of one connection"),
         limit(
@@ -88,6 +92,11 @@ extension ServeSettings {
             "seconds after which a long line that hardly grows is cut off, when others wait for memory"),
         limit(
             "stalled-line-bytes-per-second", \.stalledLineBytesPerSecond, counts, "how much such a line has to grow"),
+        limit(
+            "stalled-peer-seconds-max", \.stalledPeerSecondsMax, seconds,
+            "seconds after which a peer that hardly takes its responses is cut off, when others wait for memory"),
+        limit(
+            "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, counts, "how much such a peer has to take"),
         limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
             "seconds of silence before TCP asks the peer"),
@@ -123,6 +132,16 @@ extension ServeSettings {
         Setting("peer-tls-certificate", .file, shared: true, help: "certificate in PEM to show to peers"),
         Setting("peer-tls-key", .file, shared: true, help: "private key of that certificate in PEM"),
     ]
+
+    /// Says what is wrong when a read of the largest response cannot reserve its memory; nil when it can. Large reads
+    /// take three quarters of the budget at most.
+    static func readsProblem(_ settings: Settings) -> String? {
+        guard settings.text("response-bytes-max") != nil, settings.text(processBytesInFlight) != nil else { return nil }
+        let (response, budget) = (settings.integer("response-bytes-max"), settings.integer(processBytesInFlight))
+        guard response > budget - budget / 4 else { return nil }
+        return "setting response-bytes-max: a response of \(response) bytes does not fit into three quarters of "
+            + "\(processBytesInFlight), which is \(budget); make it smaller, or \(processBytesInFlight) larger"
+    }
 
     static func limits(_ settings: Settings) -> RPCLimits {
         var limits = RPCLimits()

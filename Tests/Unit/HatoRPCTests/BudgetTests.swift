@@ -15,6 +15,7 @@ struct BudgetTests {
 
         init(_ change: (inout RPCLimits) -> Void) {
             var configuration = RPCServerConfiguration(service: "check", version: "1")
+            configuration.limits.unreservedReadBytesMax = 1
             change(&configuration.limits)
             configuration.limits.unauthenticatedLineBytesMax = 1 << 20
             var router = RPCRouter()

@@ -182,7 +182,7 @@ struct FloodTests {
         budget.add(800, to: hostile)
         #expect(budget.takeReadOverdraft(other) != nil)
         let resumed = Shared(0)
-        budget.whenAReadMayStart(hostile) { resumed.change { $0 += 1 } }
+        budget.whenAReadMayStart(for: 1, of: hostile) { resumed.change { $0 += 1 } }
         #expect(resumed.current == 0)
         budget.returnReadOverdraft(overdraft)
         #expect(resumed.current == 1)

@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func aBudgetThatIsSetIsThatOfEachService() throws {
-        let settings = try settings("--process-bytes-in-flight-max", "5000000")
+        let settings = try settings("--process-bytes-in-flight-max", "5000000", "--response-bytes-max", "1000000")
         let limits = try StackMemory.limits(of: "auth", settings, from: ServeSettings.limits(settings))
         #expect(limits.processBytesInFlightMax == 5_000_000)
     }

@@ -17,6 +17,8 @@ struct ExportPage {
     let rowsMax: Int
     /// Of a page as it is written: JSON may take several times what is stored. A row that is larger has a page to itself.
     let bytesMax: Int
+    /// What the page may take before the read must begin again with a reservation; nil: it has one.
+    var unreservedBytesMax: Int?
 
     struct Page {
         /// An array of pairs of a path and a primitive.
@@ -38,6 +40,7 @@ struct ExportPage {
         do { return try body() } catch { throw .invalid(parameter: parameter, error) }
     }
 
+    /// - Throws: also `TreeError.tooBig` when the page needs more than `unreservedBytesMax`.
     func read(_ snapshot: any StoreSnapshot) throws -> Page {
         try Self.naming("path") { () throws(ArgumentError) in try path.requireNode() }
         let base = database.codec.key(of: path)
@@ -66,6 +69,9 @@ struct ExportPage {
             writer.write(utf8: paths.text.span)
             try TreeLeafCodec.write(value, to: &writer)
             writer.endArray()
+            if let unreservedBytesMax, writer.count > unreservedBytesMax {
+                throw TreeError.tooBig(bytesMax: unreservedBytesMax)
+            }
             // What may be too much is taken back below.
             if end != nil, writer.count > bytesMax {
                 isCut = true

@@ -9,6 +9,8 @@ struct NodeReading {
     let snapshot: any StoreSnapshot
     /// Bytes of one answer.
     let bytesMax: Int
+    /// Bytes of a node that is hashed.
+    var hashedBytesMax = WritePlanner.hashedBytesMax
     private let reader: any TreeReader
     private let isMetered: Bool
     let nodes: NodeReader
@@ -39,7 +41,8 @@ struct NodeReading {
         writer.member("value")
         let format: NodeReader.Format = request.export == true ? .export : .plain
         if let query = request.query, try !query.isDefault || nodes.leaf(at: request.path) == nil {
-            let places = try runner.places(query, at: request.path, by: plan(query, request.path))
+            let places = try runner.places(
+                query, at: request.path, by: plan(query, request.path), keyBytesMax: bytesMax)
             try runner.write(places, at: request.path, format, to: &writer)
             writer.member("keys")
             QueryRunner.writeKeys(places, to: &writer)
@@ -59,7 +62,7 @@ struct NodeReading {
     }
 
     func etag(of path: TreePath) throws -> String {
-        SimpleHash.etag(try nodes.node(at: path, bytesMax: WritePlanner.hashedBytesMax))
+        SimpleHash.etag(try nodes.node(at: path, bytesMax: hashedBytesMax))
     }
 
     /// How a read answers a query: by an index, or not at all.

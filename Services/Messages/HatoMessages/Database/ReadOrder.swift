@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTree
 
 /// Gives every request that reads the state at its place: with all earlier writes of its connection and no later one
 /// (protocol §1).
@@ -22,22 +23,39 @@ struct ReadOrder: Sendable {
     }
 
     /// Runs `body` on a reader's thread; what it throws is the answer.
+    ///
+    /// A read whose result outgrows what it may take without a reservation (`TreeError.tooBig`) begins again with the
+    /// same view, when the memory of the largest response is reserved. A read whose connection has closed is dropped,
+    /// or stops. So `body` of a read may run twice, and has no effect before its result is complete.
     func onReader<Request: RPCRequest>(
         _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
     ) {
-        let (store, slow, catalogue) = (parts.store, parts.slow, parts.catalogue)
+        let (store, slow, catalogue, limits) = (parts.store, parts.slow, parts.catalogue, parts.limits)
         let watch = slow.watch(context.method)
+        let (connection, unreservedMax) = (context.connection, context.unreservedReadBytesMax)
         let start = { @Sendable (view: ReadView) in
             store.submitRead {
+                guard Request.effect == .write || !connection.isClosed else { return }
                 watch?.began = slow.now
-                do { try body(view.watched(by: watch)) } catch { reply.refuse(error) }
+                do {
+                    try body(view.limited(to: unreservedMax).watched(by: watch))
+                } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
+                    return reply.readAgain { reservation in
+                        store.submitRead {
+                            let view = view.whileOpen(connection).watched(by: watch)
+                            do { try body(view) } catch is ConnectionClosed {} catch { reply.refuse(error) }
+                            reservation.readEnded()
+                            slow.answered(watch, catalogue)
+                        }
+                    }
+                } catch { reply.refuse(error) }
                 slow.answered(watch, catalogue)
             }
         }
         if sessions.session(of: context.connection).hasPendingWrites {
             atPlace(endsGroup: false, context, reply, start)
         } else {
-            do { start(ReadView(try store.snapshot(), catalogue)) } catch { reply.refuse(error) }
+            do { start(ReadView(try store.snapshot(), catalogue, limits)) } catch { reply.refuse(error) }
         }
     }
 
@@ -62,7 +80,7 @@ struct ReadOrder: Sendable {
         sessions.session(of: context.connection).inTurn {
             parts.store.submitSnapshot(endsGroup: endsGroup) { result in
                 switch result {
-                case .success(let snapshot): body(ReadView(snapshot, parts.catalogue))
+                case .success(let snapshot): body(ReadView(snapshot, parts.catalogue, parts.limits))
                 case .failure(let error): reply.refuse(error)
                 }
             }

@@ -1,35 +1,51 @@
 import HatoModel
+import HatoRPC
 import HatoStorage
 
 /// What a request reads: one durable version of everything.
 struct ReadView: Sendable {
-    let snapshot: any StoreSnapshot
+    private(set) var snapshot: any StoreSnapshot
     /// Of the snapshot.
     let databases: Databases
     /// The snapshot for who keeps it longer than the request.
     var lasting: (any StoreSnapshot)?
+    /// What a result may take, in bytes; a read that needs more throws `TreeError.tooBig`.
+    var bytesMax: Int
     /// Nil when nobody asks how long the request takes.
     var watch: OperationWatch?
 
-    init(_ snapshot: any StoreSnapshot, _ catalogue: Catalogue) {
-        self.init(snapshot: snapshot, databases: catalogue.databases(of: snapshot))
-    }
-
-    private init(
-        snapshot: any StoreSnapshot, databases: Databases, lasting: (any StoreSnapshot)? = nil,
-        watch: OperationWatch? = nil
-    ) {
+    init(_ snapshot: any StoreSnapshot, _ catalogue: Catalogue, _ limits: MessagesLimits) {
         self.snapshot = snapshot
-        self.databases = databases
-        self.lasting = lasting
-        self.watch = watch
+        databases = catalogue.databases(of: snapshot)
+        bytesMax = limits.responseBytesMax
     }
 
     /// The same, counting what is read of it.
     func watched(by watch: OperationWatch?) -> ReadView {
         guard let watch else { return self }
-        return ReadView(
-            snapshot: CountedSnapshot(snapshot, watch.rows), databases: databases, lasting: snapshot, watch: watch)
+        var view = reading(CountedSnapshot(snapshot, watch.rows))
+        view.watch = watch
+        return view
+    }
+
+    /// The same for a result of so many bytes.
+    func limited(to bytesMax: Int) -> ReadView {
+        var view = self
+        view.bytesMax = min(bytesMax, view.bytesMax)
+        return view
+    }
+
+    /// The same for a read that ends when its connection has closed.
+    func whileOpen(_ connection: RPCConnection) -> ReadView {
+        reading(OpenConnectionSnapshot(snapshot, connection))
+    }
+
+    /// The same, read through another snapshot of the same version.
+    private func reading(_ other: any StoreSnapshot) -> ReadView {
+        var view = self
+        view.snapshot = other
+        view.lasting = lasting ?? snapshot
+        return view
     }
 
     /// Says what is read, for who asks how long it takes.

@@ -80,7 +80,8 @@ struct MovingMethods: Sendable {
             }
             let page = try ExportPage(
                 database: database, path: request.path, after: request.after, rowsMax: limit,
-                bytesMax: parts.limits.responseBytesMax / 4
+                bytesMax: parts.limits.responseBytesMax / 4,
+                unreservedBytesMax: view.bytesMax < parts.limits.responseBytesMax ? view.bytesMax : nil
             ).read(snapshot)
             let handle = try request.snapshot ?? exports.open(snapshot, of: place, now: now)
             if page.after == nil { exports.close(handle) }

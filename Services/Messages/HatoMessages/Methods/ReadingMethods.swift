@@ -29,7 +29,8 @@ final class ReadingMethods: Sendable {
             judge.watch = view.watch
             try request.checkCombination()
             try judge.authorise(reading: request.path.node, request.query, by: caller)
-            let reading = NodeReading(database, in: view.snapshot, bytesMax: parts.limits.responseBytesMax)
+            var reading = NodeReading(database, in: view.snapshot, bytesMax: view.bytesMax)
+            if view.bytesMax < parts.limits.responseBytesMax { reading.hashedBytesMax = view.bytesMax }
             let answer = try reading.answer(request)
             view.watch?.answerBytes = answer.count
             reply.succeed(encoded: answer)

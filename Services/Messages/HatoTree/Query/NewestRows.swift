@@ -95,7 +95,7 @@ extension QueryRunner {
             let next = first > limit / 2 ? first : 0
             newest.note(rows.span.extracting(ends[next]..<ends[next + 1]), startOf: collection, limit)
         }
-        for place in places[first...].reversed() { found.add(place) }
+        for place in places[first...].reversed() { try found.add(place) }
         return true
     }
 }

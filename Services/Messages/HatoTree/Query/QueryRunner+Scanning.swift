@@ -35,7 +35,7 @@ extension QueryRunner {
             else { throw TreeError.corrupted("a row whose key cannot be read") }
             let place = SortPlace(.null, key)
             if query.contains(place), try isWanted(key) {
-                found.add(place)
+                try found.add(place)
                 if found.isFull { return .stop }
             }
             let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
@@ -84,7 +84,7 @@ extension QueryRunner {
                 throw TreeError.corrupted("an index row that cannot be read")
             }
             if !ties.places.isEmpty, !entry.isTruncated || ties.text != entry.place.value {
-                settle(&ties, into: &found)
+                try settle(&ties, into: &found)
                 if found.isFull { return .stop }
             }
             if entry.isTruncated {
@@ -93,14 +93,14 @@ extension QueryRunner {
                 if let place = try place(of: entry.place.key, at: path, in: query) { ties.places.append(place) }
                 return .next
             }
-            if bounds.isExact || query.contains(entry.place) { found.add(entry.place) }
+            if bounds.isExact || query.contains(entry.place) { try found.add(entry.place) }
             guard found.isFull else { return .next }
             if isPlain, let newest, let limit = newest.limit(of: query) {
                 newest.note(row, startOf: collection, limit)
             }
             return .stop
         }
-        settle(&ties, into: &found)
+        try settle(&ties, into: &found)
     }
 
     /// Rows whose texts begin alike: their order is that of the whole texts.
@@ -109,10 +109,10 @@ extension QueryRunner {
         var places: [SortPlace] = []
     }
 
-    private func settle(_ ties: inout Ties, into found: inout Found) {
+    private func settle(_ ties: inout Ties, into found: inout Found) throws(TreeError) {
         ties.places.sort()
         if found.isReverse { ties.places.reverse() }
-        for place in ties.places where !found.isFull && found.query.contains(place) { found.add(place) }
+        for place in ties.places where !found.isFull && found.query.contains(place) { try found.add(place) }
         ties = Ties()
     }
 

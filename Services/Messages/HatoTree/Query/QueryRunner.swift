@@ -19,8 +19,13 @@ public struct QueryRunner {
     }
 
     /// The children of `path` that the query selects, in query order.
-    public func places(_ query: TreeQuery, at path: TreePath, by plan: QueryPlan) throws -> [SortPlace] {
-        var found = Found(query)
+    ///
+    /// - Parameter keyBytesMax: of the keys of all of them.
+    /// - Throws: `TreeError.tooBig` as soon as their keys have more bytes: a result that names them is larger.
+    public func places(
+        _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, keyBytesMax: Int = .max
+    ) throws -> [SortPlace] {
+        var found = Found(query, keyBytesMax: keyBytesMax)
         switch plan {
         case .keys:
             try addKeys(of: path, range: KeyRange(query), to: &found)
@@ -96,17 +101,24 @@ extension QueryRunner {
         let query: TreeQuery
         let isReverse: Bool
         private let countMax: Int
+        private let keyBytesMax: Int
+        private var keyBytes = 0
         private(set) var places: [SortPlace] = []
 
-        init(_ query: TreeQuery) {
+        init(_ query: TreeQuery, keyBytesMax: Int = .max) {
             self.query = query
+            self.keyBytesMax = keyBytesMax
             if case .last = query.limit { isReverse = true } else { isReverse = false }
             countMax = query.limit?.count ?? .max
         }
 
         var isFull: Bool { places.count >= countMax }
 
-        mutating func add(_ place: SortPlace) { places.append(place) }
+        mutating func add(_ place: SortPlace) throws(TreeError) {
+            keyBytes += place.key.text.utf8.count
+            if keyBytes > keyBytesMax { throw .tooBig(bytesMax: keyBytesMax) }
+            places.append(place)
+        }
 
         var inOrder: [SortPlace] { isReverse ? places.reversed() : places }
     }

@@ -90,7 +90,7 @@ final class DoubtWorld {
         let peer = HistoryPeer(id: lastID)
         let opening = Listener.Opening(
             connection: peer, subscription: uid, caller: .user(Caller.User(uid: uid)), endWatch: {})
-        let view = ReadView(try store.snapshot(), parts.catalogue)
+        let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
         registry.open(opening, Messages.Listen(path: "/c"), at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(uid, result))

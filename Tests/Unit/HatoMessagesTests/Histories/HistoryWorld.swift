@@ -234,7 +234,7 @@ final class HistoryWorld {
         let opening = Listener.Opening(
             connection: peer, subscription: subscription, caller: listener.caller,
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
-        let view = ReadView(try store.snapshot(), parts.catalogue)
+        let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
         registry.open(opening, request, at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(subscription, result))

@@ -1,0 +1,40 @@
+import HatoModel
+import NIOCore
+
+// Reads that have outgrown their small reservation (`LargeReads`, `ReadReservationQueue`).
+
+extension ConnectionHandler {
+    /// What the reads in flight have reserved: those that wait for a large reservation hold nothing.
+    var reservedReadBytes: Int { (readsInFlight - largeReads.count) * server.limits.unreservedReadBytesMax }
+
+    /// `again` runs the read from its beginning, when the memory of a large one is reserved.
+    func readOutgrew(_ ticket: RequestTicket, _ again: @escaping LargeReads.Again) {
+        guard phase != .closed, !isCutOff else { return }
+        largeReads.outgrew(ticket, again)
+        // Small reads of others do not wait for what this one waits for.
+        if readsInFlight == largeReads.count { returnReadOverdraft() }
+    }
+
+    /// Asks for the next large reservation when the peer has taken nearly all that came before.
+    func moveLargeReads() {
+        guard !largeReads.isEmpty else { return }
+        largeReads.counted()
+        // Let go of at the end: others are granted then.
+        let taken = largeReads.taken(sentBytes)
+        defer { withExtendedLifetime(taken) {} }
+        guard connection.unsentBytes <= server.limits.unsentResponseBytesMax,
+            largeReads.ask(first: responses.first, for: account)
+        else { return }
+        let connection = connection
+        server.budget.reserveRead(for: connection.id, of: account) { reservation in
+            connection.hub.post(.run(connection) { $0.largeReads.granted(reservation)?(reservation) })
+        }
+    }
+
+    /// Called when the connection has closed or is cut off.
+    func dropLargeReads() {
+        if let account = largeReads.account { server.budget.dropReads(of: connection.id, account: account) }
+        largeReads = LargeReads()
+        server.budget.forgetRead(of: connection.id)
+    }
+}

@@ -1,0 +1,58 @@
+import HatoModel
+import Logging
+import NIOCore
+
+// A peer that does not take what is sent to it, while others wait for the memory that this holds, is cut off.
+
+extension ConnectionHandler {
+    /// Called when the connection has settled: begins to watch a peer whose socket is full.
+    func watchPeer() {
+        guard writesUnderWay > 0 else {
+            if stallWatch != nil { peerDrained() }
+            return
+        }
+        guard stallWatch == nil, phase != .closed else { return }
+        stall.filled(taken: takenBytes)
+        let patience = TimeAmount.seconds(Int64(server.limits.stalledPeerSecondsMax))
+        stallWatch = hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.lookAtPeer() }
+    }
+
+    func peerDrained() {
+        stall.drained()
+        stallWatch?.cancel()
+        stallWatch = nil
+    }
+
+    /// What the socket has taken.
+    private var takenBytes: Int {
+        let buffered = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
+        return writtenBytes - (buffered ?? 0)
+    }
+
+    private func lookAtPeer() {
+        stallWatch = nil
+        guard stall.looked(taken: takenBytes, server.limits), server.budget.isAwaited(connection.id, of: account)
+        else { return watchPeer() }
+        cutOff(RPCError.peerStalled)
+    }
+
+    /// Lets go of everything the connection holds. What the socket takes of the last line says why; the response it
+    /// has taken a part of ends with the line before.
+    private func cutOff(_ error: RPCError) {
+        guard let context else { return }
+        server.logger.debug("cut off a peer that takes nothing", metadata: ["peer": "\(connection.remoteAddress)"])
+        hub.count { $0.stalledPeers += 1 }
+        isCutOff = true
+        let (channel, server, connection) = (context.channel, server, connection)
+        channel.closeFuture.whenComplete { _ in server.admission.closed(connection) }
+        guard phase == .open || phase == .finishing else { return closeNow() }
+        var last = ByteBuffer(string: "\n")
+        last.writeBytes(Response.bytes(id: "null", error: error))
+        last.writeString("\n")
+        context.writeAndFlush(wrapOutboundOut(last)).whenComplete { _ in channel.close(promise: nil) }
+        let patience = TimeAmount.seconds(Int64(server.limits.stalledPeerSecondsMax))
+        let end = hub.loop.scheduleTask(in: patience) { channel.close(promise: nil) }
+        channel.closeFuture.whenComplete { _ in end.cancel() }
+        ended()
+    }
+}

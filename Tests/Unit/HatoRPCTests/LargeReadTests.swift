@@ -1,0 +1,170 @@
+import HatoModel
+import Logging
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import HatoRPC
+
+/// Reads that outgrow what they may take without a reservation, and peers that do not take their results.
+struct LargeReadTests {
+    /// Connections of one server, on a loop whose clock the test turns; `check.read` outgrows its small reservation.
+    private final class World {
+        let loop = EmbeddedEventLoop()
+        let started = Shared<[String]>([])
+        let state: ServerState
+        private let hub: LoopHub
+
+        init(_ change: (inout RPCLimits) -> Void = { _ in }) {
+            var configuration = RPCServerConfiguration(service: "check", version: "1")
+            configuration.limits.responseBytesMax = 100_000
+            configuration.limits.unsentResponseBytesMax = 10_000
+            change(&configuration.limits)
+            var router = RPCRouter()
+            let started = started
+            router.handleInOrder(Check.Read.self) { request, _, reply in
+                reply.readAgain { reservation in
+                    started.change { $0.append(request.gate) }
+                    reply.succeed(.init(gate: String(repeating: "x", count: 90_000)))
+                    reservation.readEnded()
+                }
+            }
+            router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
+            state = ServerState(
+                configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            hub = LoopHub(loop: loop, server: state)
+        }
+
+        func connect(_ address: String) throws -> Peer {
+            let connection = RPCConnection(id: state.newConnectionID(), remoteAddress: address, hub: hub)
+            return try Peer(ConnectionHandler(connection: connection, hub: hub, usesTLS: false), loop)
+        }
+    }
+
+    /// A peer that takes what is sent when the test says so.
+    private final class Peer {
+        let socket = FullSocket()
+        let channel: EmbeddedChannel
+
+        init(_ handler: ConnectionHandler, _ loop: EmbeddedEventLoop) throws {
+            channel = EmbeddedChannel(loop: loop)
+            try channel.pipeline.syncOperations.addHandlers(socket, handler)
+            try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        }
+
+        func read(_ names: String...) throws {
+            for name in names {
+                let line =
+                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"check.read\",\"params\":{\"gate\":\"\(name)\"}}\n"
+                try channel.writeInbound(ByteBuffer(string: line))
+                channel.embeddedEventLoop.run()
+            }
+        }
+
+        func take() {
+            while socket.drain() { channel.embeddedEventLoop.run() }
+        }
+
+        func close() {
+            channel.close(promise: nil)
+            channel.embeddedEventLoop.run()
+        }
+    }
+
+    @Test func readsOfTwoClientsAlternateAndEachConnectionGoesOnWhenItsPeerTakes() throws {
+        let world = World()
+        let (one, other) = (try world.connect("192.0.2.1"), try world.connect("192.0.2.2"))
+        try one.read("a1", "a2", "a3")
+        try other.read("b1", "b2")
+        #expect(world.started.current == ["a1", "b1"], "neither has taken its first result")
+        one.take()
+        other.take()
+        #expect(Set(world.started.current) == ["a1", "a2", "a3", "b1", "b2"])
+        #expect(one.socket.taken.filter { $0 == UInt8(ascii: "\n") }.count == 3)
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func unreadResultsStayWithinTheBudget() throws {
+        let world = World {
+            $0.processBytesInFlightMax = 1_000_000
+            $0.clientBytesInFlightMax = 300_000
+        }
+        let hostile = try (0..<24).map { _ in try world.connect("192.0.2.1") }
+        for peer in hostile { for number in 0..<16 { try peer.read("m\(number)") } }
+        #expect(world.started.current.count <= 3)
+        #expect(world.state.budget.usedBytes <= 500_000)
+        let other = try world.connect("192.0.2.2")
+        try other.read("anna")
+        #expect(world.started.current.last == "anna")
+        for peer in hostile + [other] { peer.close() }
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func readsOfConnectionsThatCloseLeaveNothingBehind() throws {
+        let world = World { $0.processBytesInFlightMax = 300_000 }
+        let held = try world.connect("192.0.2.1")
+        try held.read("held")
+        for _ in 0..<100 {
+            let peer = try world.connect("192.0.2.1")
+            try peer.read("a", "b", "c")
+            peer.close()
+        }
+        #expect(world.state.budget.largeReadCounts.waiting == 0)
+        held.close()
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func peerThatTakesNothingIsCutOffWhenOthersWaitForItsMemory() throws {
+        let world = World { $0.processBytesInFlightMax = 130_000 }
+        let stalled = try world.connect("192.0.2.1")
+        try stalled.read("stalled")
+        world.loop.advanceTime(by: .seconds(60))
+        #expect(stalled.channel.isActive, "nobody waits")
+        let next = try world.connect("192.0.2.2")
+        try next.read("next")
+        #expect(world.started.current == ["stalled"])
+        world.loop.advanceTime(by: .seconds(5))
+        #expect(String(decoding: stalled.socket.taken, as: UTF8.self).hasSuffix("\n"))
+        #expect(String(decoding: stalled.socket.taken, as: UTF8.self).contains("peer_stalled"))
+        #expect(world.started.current == ["stalled", "next"])
+        // Its socket takes the last line in time, or not.
+        world.loop.advanceTime(by: .seconds(5))
+        #expect(!stalled.channel.isActive)
+        next.close()
+        #expect(world.state.budget.usedBytes == 0)
+    }
+}
+
+/// Keeps what is written until the test drains it.
+private final class FullSocket: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var writes: [EventLoopPromise<Void>?] = []
+    private(set) var taken: [UInt8] = []
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        taken += unwrapOutboundIn(data).readableBytesView
+        writes.append(promise)
+    }
+
+    /// False when there was nothing.
+    func drain() -> Bool {
+        let drained = writes
+        writes = []
+        for promise in drained { promise?.succeed(()) }
+        return !drained.isEmpty
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        context.close(mode: mode, promise: promise)
+        let failed = writes
+        writes = []
+        for promise in failed { promise?.fail(ChannelError.ioOnClosedChannel) }
+    }
+}

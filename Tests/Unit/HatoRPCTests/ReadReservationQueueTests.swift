@@ -1,0 +1,199 @@
+import HatoTesting
+import NIOCore
+import Testing
+
+@testable import HatoRPC
+
+/// Which large read goes on when.
+struct ReadReservationQueueTests {
+    /// A queue with what its reservations hold.
+    private struct World {
+        static let bytes = 16
+
+        var queue: ReadReservationQueue
+        var held: [String: Int] = [:]
+        var open: [ReadReservationQueue.Request] = []
+        var lastID: UInt64 = 0
+
+        init(limit: Int = 512, clientMax: Int = 128, runningMax: Int = 1) {
+            queue = ReadReservationQueue(
+                bytes: Self.bytes, limit: limit, clientMax: clientMax, runningMax: runningMax)
+        }
+
+        var used: Int { held.values.reduce(0, +) }
+
+        @discardableResult
+        mutating func outgrew(_ client: String, connection: UInt64 = 1) -> UInt64 {
+            lastID += 1
+            queue.outgrew(.init(id: lastID, connection: connection, client: client))
+            return lastID
+        }
+
+        mutating func next() -> ReadReservationQueue.Request? {
+            let held = held
+            guard let request = queue.next(.init(used: used) { held[$0] ?? 0 }) else { return nil }
+            self.held[request.client, default: 0] += Self.bytes
+            open.append(request)
+            return request
+        }
+
+        /// Whether nothing goes on.
+        mutating func allWait() -> Bool { next() == nil }
+
+        mutating func taken(_ request: ReadReservationQueue.Request) {
+            queue.taken(request.id)
+            open.removeAll { $0.id == request.id }
+            held[request.client, default: 0] -= Self.bytes
+        }
+    }
+
+    @Test func clientsTakeTurns() throws {
+        var world = World()
+        for _ in 0..<3 { world.outgrew("anna") }
+        for _ in 0..<3 { world.outgrew("bea") }
+        var order: [String] = []
+        while let request = world.next() {
+            order.append(request.client)
+            world.taken(request)
+        }
+        #expect(order == ["anna", "bea", "anna", "bea", "anna", "bea"])
+    }
+
+    @Test func noMoreRunThanMay() throws {
+        var world = World(runningMax: 2)
+        for _ in 0..<3 { world.outgrew("anna") }
+        let (first, second) = (world.next(), world.next())
+        let isThirdWaiting = world.allWait()
+        #expect(first != nil && second != nil && isThirdWaiting)
+        world.queue.readEnded(try #require(first).id)
+        let third = world.next()
+        #expect(third != nil)
+        #expect(world.queue.openCount == 3)
+    }
+
+    @Test func clientThatDoesNotTakeItsResultsWaitsAlone() throws {
+        var world = World(limit: 512, clientMax: 64)
+        for _ in 0..<20 { world.outgrew("mallory") }
+        while let request = world.next() { world.queue.readEnded(request.id) }
+        #expect(world.held["mallory"] == 64)
+        world.outgrew("anna")
+        let next = world.next()
+        #expect(next?.client == "anna")
+    }
+
+    @Test func quarterOfTheLimitStaysFreeUntilOneGoesBeyond() throws {
+        var world = World(limit: 128)
+        for number in 0..<20 { world.outgrew("user\(number)") }
+        while world.used <= 96 - World.bytes, let request = world.next() { world.queue.readEnded(request.id) }
+        #expect(world.used == 96)
+        // One client without anything goes on; the next waits until that one is taken.
+        let next = world.next()
+        let beyond = try #require(next)
+        world.queue.readEnded(beyond.id)
+        let isNextWaiting = world.allWait()
+        #expect(isNextWaiting)
+        #expect(world.queue.isAwaited(99, of: "elsewhere", used: world.used))
+        world.taken(beyond)
+        let after = world.next()
+        #expect(after != nil)
+    }
+
+    @Test func readsOfAClosedConnectionAreDropped() throws {
+        var world = World()
+        let dropped = [world.outgrew("anna", connection: 7), world.outgrew("anna", connection: 7)]
+        world.outgrew("anna", connection: 8)
+        let found = world.queue.closed(7, of: "anna")
+        #expect(found == dropped)
+        #expect(world.queue.waitingCount == 1)
+        let next = world.next()
+        #expect(next?.connection == 8)
+        let (running, unknown) = (world.queue.closed(8, of: "anna"), world.queue.closed(9, of: "nobody"))
+        #expect(running.isEmpty && unknown.isEmpty)
+    }
+
+    @Test func onlyWhatOthersWaitForIsAwaited() throws {
+        var world = World(limit: 512, clientMax: 16)
+        for _ in 0..<2 { world.outgrew("anna", connection: 1) }
+        let first = world.next()
+        world.queue.readEnded(try #require(first).id)
+        let isSecondWaiting = world.allWait()
+        #expect(isSecondWaiting)
+        #expect(!world.queue.isAwaited(1, of: "anna", used: world.used), "its own")
+        #expect(world.queue.isAwaited(2, of: "anna", used: world.used))
+        #expect(!world.queue.isAwaited(3, of: "bea", used: world.used))
+        #expect(world.queue.isAwaited(3, of: "bea", used: 512))
+    }
+
+    @Test func everyReadGoesOnOrIsDroppedWhateverHappens() {
+        var random = SeededRandom(seed: SeededRandom.seed())
+        for _ in 0..<300 {
+            let limit = Int.random(in: 16...600, using: &random)
+            var world = World(
+                limit: limit, clientMax: Int.random(in: 1...200, using: &random),
+                runningMax: Int.random(in: 1...3, using: &random))
+            var waiting: Set<UInt64> = []
+            for _ in 0..<200 {
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0, 1:
+                    let number = UInt64.random(in: 0..<8, using: &random)
+                    waiting.insert(world.outgrew("client\(number % 4)", connection: number))
+                case 2:
+                    if let request = world.open.randomElement(using: &random) { world.queue.readEnded(request.id) }
+                case 3:
+                    if let request = world.open.randomElement(using: &random) { world.taken(request) }
+                default:
+                    let number = UInt64.random(in: 0..<8, using: &random)
+                    for id in world.queue.closed(number, of: "client\(number % 4)") { waiting.remove(id) }
+                }
+                while let request = world.next() {
+                    let known = waiting.remove(request.id)
+                    #expect(known != nil)
+                }
+                #expect(world.queue.waitingCount == waiting.count)
+                #expect(world.queue.openCount == world.open.count)
+                #expect(world.used <= max(limit - limit / 4, 0) + World.bytes)
+            }
+            // When peers take what they get, nothing waits for ever.
+            for _ in 0..<2_000 where !waiting.isEmpty {
+                if let first = world.open.first { world.taken(first) }
+                while let request = world.next() { waiting.remove(request.id) }
+            }
+            #expect(waiting.isEmpty)
+        }
+    }
+}
+
+struct PeerStallTests {
+    @Test func peerThatTakesTooLittleHasStalled() {
+        var limits = RPCLimits()
+        limits.stalledPeerSecondsMax = 5
+        limits.stalledPeerBytesPerSecond = 100
+        var stall = PeerStall()
+        var looks = [stall.looked(taken: 0, limits)]
+        stall.filled(taken: 1_000)
+        stall.filled(taken: 9_000)
+        looks.append(stall.looked(taken: 1_500, limits))
+        looks.append(stall.looked(taken: 1_999, limits))
+        stall.drained()
+        looks.append(stall.looked(taken: 1_999, limits))
+        #expect(looks == [false, false, true, false], "nothing waited, slow, stalled, nothing waited")
+    }
+}
+
+struct OutputQueueTests {
+    @Test func everythingLeavesInOrderAndMemoryIsGivenBackWithTheLastPiece() {
+        var queue = OutputQueue()
+        let large = [UInt8](repeating: UInt8(ascii: "l"), count: 300_000)
+        queue.append(line: Array("first".utf8))
+        queue.append(line: large)
+        queue.append(line: Array("last".utf8))
+        var (bytes, released): ([UInt8], Int) = ([], 0)
+        while let piece = queue.next() {
+            bytes += piece.buffer.readableBytesView
+            released += piece.releasedBytes
+            #expect(released <= 7 || bytes.count > 300_000)
+        }
+        #expect(bytes == Array("first\n".utf8) + large + Array("\nlast\n".utf8))
+        #expect(released == bytes.count && queue.appendedBytes == bytes.count && queue.isEmpty)
+    }
+}
