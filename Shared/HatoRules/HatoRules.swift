@@ -23,14 +23,24 @@ public struct Rules: Sendable {
     /// Denies everything to users; what a new database begins with.
     public static let denyAll = Rules(text: "{\"rules\": {}}", indexes: [], rules: [], root: RulesNode())
 
-    /// Compiles a rules text. Throws every problem that was found, in the order of the text.
-    public static func compile(_ text: String) throws(RulesProblems) -> Rules {
+    /// Compiles a rules text. Throws the problems that were found, in the order of the text: all, up to
+    /// `RulesLimits.problemsMax`.
+    public static func compile(_ text: String) throws(RulesProblems) -> Rules { try compile(text, isStored: false) }
+
+    /// Compiles a rules text that was taken before, perhaps by an older version: a database must open with the rules that
+    /// it has. What is refused since then keeps its meaning here: of two wildcards of one name on one path the inner one
+    /// hides the outer one.
+    public static func compile(stored text: String) throws(RulesProblems) -> Rules {
+        try compile(text, isStored: true)
+    }
+
+    private static func compile(_ text: String, isStored: Bool) throws(RulesProblems) -> Rules {
         guard text.utf8.count <= RulesLimits.documentBytesMax else {
             let message = "Rules are longer than \(RulesLimits.documentBytesMax) bytes."
             throw RulesProblems([RulesProblem(line: 1, column: 1, message: message)])
         }
         let source = RulesSource(text)
-        var compiler = RulesCompiler()
+        var compiler = RulesCompiler(isStored: isStored)
         let root: RulesNode
         do {
             root = try compiler.compile(RulesDocumentParser.parse(source))

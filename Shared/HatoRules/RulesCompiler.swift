@@ -3,10 +3,16 @@ import HatoModel
 /// Turns a parsed rules document into rules, collecting what is wrong on the way instead of stopping at the first
 /// fault.
 struct RulesCompiler {
+    /// Whether the text was taken before: then it is not refused for what older versions took.
+    private let isStored: Bool
     private(set) var faults: [RulesFault] = []
     private(set) var indexes: [RulesIndex] = []
     /// Every rule, in the order of the text.
     private(set) var rules: [RulesRule] = []
+    /// What is counted of the work: tests hold that it grows with the text only.
+    private(set) var work = RulesCompilerWork()
+
+    init(isStored: Bool = false) { self.isStored = isStored }
 
     private static let badKey = "String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""
 
@@ -15,23 +21,20 @@ struct RulesCompiler {
         var segments: [RulesIndex.Segment] = []
         /// `$name` to the key of the path it stands for.
         var wildcards: [String: Int] = [:]
+        /// Nil: the root.
+        var pattern: RulesPattern?
 
         func below(_ segment: RulesIndex.Segment) -> Place {
             var place = self
-            if case .wildcard(let name, _) = segment { place.wildcards[name] = segments.count }
+            switch segment {
+            case .key(let key): place.pattern = RulesPattern(key.text, below: pattern)
+            case .wildcard(let name, _):
+                // An inner wildcard hides an outer one of its name.
+                place.wildcards[name] = segments.count
+                place.pattern = RulesPattern(name, below: pattern)
+            }
             place.segments.append(segment)
             return place
-        }
-
-        /// As it is written, e.g. `/chats/$chat`.
-        var pattern: String {
-            if segments.isEmpty { return "/" }
-            return segments.map { segment in
-                switch segment {
-                case .key(let key): "/" + key.text
-                case .wildcard(let name, _): "/" + name
-                }
-            }.joined()
         }
     }
 
@@ -49,7 +52,11 @@ struct RulesCompiler {
     }
 
     private mutating func fault(_ offset: Int, _ message: String) {
-        faults.append(RulesFault(offset: offset, message: message))
+        add([RulesFault(offset: offset, message: message)])
+    }
+
+    private mutating func add(_ more: [RulesFault]) {
+        faults += more.prefix(RulesLimits.problemsMax - faults.count)
     }
 
     private mutating func node(_ value: RulesDocument.Value, _ place: Place) -> RulesNode {
@@ -72,9 +79,15 @@ struct RulesCompiler {
             case ".validate": node.validate = condition(member, .validate, place)
             case ".indexOn": index(member.value, place)
             case let name where name.hasPrefix("$"):
+                if place.wildcards[name] != nil, !isStored {
+                    fault(
+                        member.offset,
+                        "The wildcard '\(Self.quoted(name))' stands above already; a path has each name once.")
+                }
                 let child = self.child(member, place.below(.wildcard(name, except: literalNames)))
                 if let wildcard {
-                    fault(member.offset, "Cannot have multiple default rules ('\(wildcard.name)' and '\(name)').")
+                    let (first, second) = (Self.quoted(wildcard.name), Self.quoted(name))
+                    fault(member.offset, "Cannot have multiple default rules ('\(first)' and '\(second)').")
                 } else {
                     wildcard = (name, child)
                 }
@@ -84,6 +97,16 @@ struct RulesCompiler {
             }
         }
         return RulesNode(literals: literals, wildcard: wildcard?.node, rules: node)
+    }
+
+    private static func quoted(_ name: String) -> String {
+        let scalars = name.unicodeScalars
+        guard
+            let end = scalars.index(
+                scalars.startIndex, offsetBy: RulesLimits.quotedNameMax, limitedBy: scalars.endIndex),
+            end < scalars.endIndex
+        else { return name }
+        return String(scalars[..<end]) + "…"
     }
 
     private mutating func child(_ member: RulesDocument.Member, _ place: Place) -> RulesNode {
@@ -104,10 +127,17 @@ struct RulesCompiler {
         guard let (text, expression) = expression(member) else { return nil }
         var checker = RulesTypeChecker(rule: member.name, wildcards: place.wildcards)
         checker.checkRule(expression)
-        faults += checker.faults
+        add(checker.faults)
         guard checker.faults.isEmpty else { return nil }
-        let test = RulesLowering(wildcards: place.wildcards).test(expression)
-        let rule = RulesRule(kind, id: rules.count, at: place.pattern, (text, test, expression.count))
+        let count = expression.count
+        work.expressions += count
+        for program in checker.programs.values { work.regexInstructions += program.instructions.count }
+        guard isStored || work.regexInstructions <= RulesLimits.documentRegexInstructionsMax else {
+            fault(text.place(0), "The regular expressions of these rules are too large together.")
+            return nil
+        }
+        let test = RulesLowering(wildcards: place.wildcards, programs: checker.programs).test(expression)
+        let rule = RulesRule(kind, id: rules.count, at: place.pattern, (text, test, count))
         rules.append(rule)
         return rule
     }
@@ -125,7 +155,7 @@ struct RulesCompiler {
             return nil
         }
         do { return (text, try RulesExpressionParser.parse(text)) } catch {
-            faults.append(error)
+            add([error])
             return nil
         }
     }
@@ -166,4 +196,11 @@ struct RulesCompiler {
     private mutating func add(_ target: RulesIndex.Target, _ place: Place) {
         indexes.append(RulesIndex(segments: place.segments, target: target))
     }
+}
+
+/// How much was made of a document.
+struct RulesCompilerWork {
+    /// Expressions that were checked and turned into closures.
+    var expressions = 0
+    var regexInstructions = 0
 }

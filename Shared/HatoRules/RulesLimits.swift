@@ -20,6 +20,12 @@ public enum RulesLimits {
     static let regexRepetitionsMax = 1_000
     /// Instructions of one compiled regular expression.
     static let regexInstructionsMax = 5_000
+    /// Instructions of all regular expressions of one document: some 20 MB.
+    static let documentRegexInstructionsMax = 500_000
+    /// Problems of one document that are reported: the first ones that are found.
+    public static let problemsMax = 1_000
+    /// Characters of a name in a problem's message that was not written where the problem is.
+    static let quotedNameMax = 100
     /// Places that a read set names one by one; beyond them it stands for everything.
     public static let readsMax = 10_000
 }

@@ -9,21 +9,24 @@ public final class RulesRule: Sendable {
     /// Its number in the order of the text, from 0: the place in `Rules.rules`.
     public let id: Int
     public let kind: Kind
-    /// The node it stands at, as it is written: `/chats/$chat`.
-    public let pattern: String
+    /// Nil: the root.
+    let place: RulesPattern?
     let source: RulesDocument.PlacedText
     let test: RulesTest
     /// How many expressions it has: what it costs before it looks at data.
     let count: Int
 
     init(
-        _ kind: Kind, id: Int, at pattern: String, _ compiled: (RulesDocument.PlacedText, RulesTest, count: Int)
+        _ kind: Kind, id: Int, at place: RulesPattern?, _ compiled: (RulesDocument.PlacedText, RulesTest, count: Int)
     ) {
         self.id = id
         self.kind = kind
-        self.pattern = pattern
+        self.place = place
         (source, test, count) = compiled
     }
+
+    /// The node it stands at, as it is written: `/chats/$chat`.
+    public var pattern: String { place?.text ?? "/" }
 
     /// The expression, with the escapes of the document resolved.
     public var text: String { source.text }

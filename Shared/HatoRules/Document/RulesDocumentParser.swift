@@ -1,3 +1,5 @@
+import HatoModel
+
 /// Reads a rules text (spec §9.1): JSON with `//` and `/* */` comments, trailing commas, and raw line breaks and tabs
 /// inside strings. The first fault ends it: what follows a wrong bracket means nothing.
 struct RulesDocumentParser {
@@ -69,7 +71,7 @@ struct RulesDocumentParser {
 
     private mutating func members() throws(RulesFault) -> [RulesDocument.Member] {
         var members: [RulesDocument.Member] = []
-        var names: Set<String> = []
+        var names: Set<TreeKey> = []
         position += 1
         try skipBlanks()
         while next != "}" {
@@ -78,7 +80,7 @@ struct RulesDocumentParser {
                 throw fault(next == "," && members.isEmpty ? "Unexpected ','." : "Expected '\"'.")
             }
             let name = try string().text
-            guard names.insert(name).inserted else {
+            guard names.insert(TreeKey(unchecked: name)).inserted else {
                 throw RulesFault(offset: offset, message: "Duplicate key '\(name)'.")
             }
             try skipBlanks()
@@ -153,36 +155,26 @@ struct RulesDocumentParser {
     private mutating func unicodeEscape(_ start: Int) throws(RulesFault) -> Unicode.Scalar {
         let first = try hexUnit(start)
         if let scalar = Unicode.Scalar(first) { return scalar }
-        guard first < 0xDC00, next == "\\", position + 1 < scalars.count, scalars[position + 1] == "u" else {
-            throw RulesFault(offset: start, message: "Invalid escape: unpaired surrogate")
+        let unpaired = RulesFault(offset: start, message: SurrogatePair.unpaired)
+        guard SurrogatePair.isHigh(first), next == "\\", position + 1 < scalars.count, scalars[position + 1] == "u"
+        else {
+            throw unpaired
         }
         position += 2
-        let second = try hexUnit(start)
-        guard (0xDC00...0xDFFF).contains(second),
-            let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
-        else { throw RulesFault(offset: start, message: "Invalid escape: unpaired surrogate") }
+        guard let scalar = SurrogatePair.scalar(first, try hexUnit(start)) else { throw unpaired }
         return scalar
     }
 
     private mutating func hexUnit(_ start: Int) throws(RulesFault) -> UInt32 {
         var unit: UInt32 = 0
         for _ in 0..<4 {
-            guard let digit = next.flatMap(Self.hexDigit) else {
+            guard let digit = next.flatMap(SurrogatePair.hexDigit) else {
                 throw RulesFault(offset: start, message: "Invalid escape: '\\u' needs four hex digits")
             }
             unit = unit << 4 + digit
             position += 1
         }
         return unit
-    }
-
-    private static func hexDigit(_ scalar: Unicode.Scalar) -> UInt32? {
-        switch scalar {
-        case "0"..."9": scalar.value - 0x30
-        case "a"..."f": scalar.value - 0x61 + 10
-        case "A"..."F": scalar.value - 0x41 + 10
-        default: nil
-        }
     }
 
     /// `true`, `false`, `null` or a number.

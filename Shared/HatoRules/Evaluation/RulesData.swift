@@ -1,7 +1,7 @@
 public import HatoModel
 
-/// What rules can be evaluated over: a tree, asked place by place, so that a look at one child never reads its
-/// neighbours.
+/// What rules can be evaluated over: a tree, asked path by path, so that a look at one child never reads its
+/// siblings.
 ///
 /// Paths name nodes, never priorities. What these throw ends the whole evaluation: it is no answer of the rules.
 public protocol RulesData {

@@ -103,6 +103,20 @@ struct RulesEvaluation {
         return try look(place, .value, span) { data, path in try data.leaf(at: path) } ?? nil
     }
 
+    /// What `val()` gives. Whether there are children is looked up only where there is no primitive; that second look
+    /// is not recorded: every change that touches it touches the value that was looked up first.
+    mutating func value(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> RulesValue {
+        if let leaf = try leaf(place, span) {
+            if case .string(let text) = leaf { try spend(text.utf8.count / 16, span) }
+            return RulesValue(leaf)
+        }
+        if let node = place.node { return node.children == nil ? .null : .children }
+        if place.isMissing { return .null }
+        try spend(RulesLimits.lookSteps, span)
+        let (data, path) = (place.isAfter ? after : before, place.path)
+        return try reading(span) { () throws in try data.hasChildren(at: path) } ? .children : .null
+    }
+
     mutating func exists(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> Bool {
         if let node = place.node { return !node.isEmpty }
         return try look(place, .existence, span) { data, path in try data.exists(at: path) } ?? false
@@ -127,7 +141,15 @@ struct RulesEvaluation {
         try spend(RulesLimits.lookSteps, span)
         let path = place.path
         reads?.insert(RulesRead(path: path, aspect: aspect))
-        do { return try body(place.isAfter ? after : before, path) } catch {
+        let data = place.isAfter ? after : before
+        return try reading(span) { () throws in try body(data, path) }
+    }
+
+    /// Keeps the error of data that cannot be read.
+    private mutating func reading<Found>(
+        _ span: RulesSpan, _ body: () throws -> Found
+    ) throws(RulesFailure) -> Found {
+        do { return try body() } catch {
             dataError = error
             throw RulesFailure(reason: .data, span: span)
         }

@@ -3,7 +3,7 @@ public import HatoModel
 /// One thing that rules looked at: an answer given before holds as long as none of these changed.
 public struct RulesRead: Sendable, Hashable {
     public enum Aspect: Sendable, Hashable, CaseIterable {
-        /// The primitive.
+        /// The primitive, or that there is none because of children.
         case value
         /// Whether there is anything.
         case existence

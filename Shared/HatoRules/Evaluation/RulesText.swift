@@ -42,17 +42,18 @@ enum RulesText {
     /// bytes (Knuth, Morris and Pratt).
     struct Search {
         private let wanted: [UInt8]
-        /// For each length of a partial match, the length that remains when the next byte is another.
-        private let fallback: [Int]
+        /// For each length of a partial match, the length that remains when the next byte is another. 32 bits: texts
+        /// are shorter than `RulesLimits.textBytesMax`, and this is four times as long as one.
+        private let fallback: [Int32]
 
         init(_ part: String) {
             wanted = Array(part.utf8)
-            var fallback = [Int](repeating: 0, count: wanted.count)
+            var fallback = [Int32](repeating: 0, count: wanted.count)
             var length = 0
             for index in wanted.indices.dropFirst() {
-                while length > 0, wanted[index] != wanted[length] { length = fallback[length - 1] }
+                while length > 0, wanted[index] != wanted[length] { length = Int(fallback[length - 1]) }
                 if wanted[index] == wanted[length] { length += 1 }
-                fallback[index] = length
+                fallback[index] = Int32(truncatingIfNeeded: length)
             }
             self.fallback = fallback
         }
@@ -62,7 +63,7 @@ enum RulesText {
             var length = 0
             var index = start
             while index < text.count {
-                while length > 0, text[index] != wanted[length] { length = fallback[length - 1] }
+                while length > 0, text[index] != wanted[length] { length = Int(fallback[length - 1]) }
                 if text[index] == wanted[length] { length += 1 }
                 index += 1
                 if length == wanted.count { return index - length }
@@ -76,8 +77,11 @@ enum RulesText {
     }
 
     /// Every occurrence of `part` replaced, literally; nil when the result would be longer than texts may be.
+    ///
+    /// An empty `part` occurs before, between and behind all scalars, as in Java's `String.replace`. (Java counts UTF-16
+    /// units and would cut a surrogate pair in two, which no text here can hold.)
     static func replacing(_ part: String, in text: String, with other: String) -> String? {
-        if part.isEmpty { return text }
+        if part.utf8.isEmpty { return separating(text, with: other) }
         let search = Search(part)
         let (bytes, insert) = (text.utf8.span, other.utf8.span)
         let width = part.utf8.count
@@ -92,5 +96,22 @@ enum RulesText {
         if start == 0 { return text }
         bytes.extracting(start..<bytes.count).withUnsafeBufferPointer { result.append(contentsOf: $0) }
         return result.count <= RulesLimits.textBytesMax ? String(decoding: result, as: UTF8.self) : nil
+    }
+
+    /// `separator` before, between and behind all scalars of `text`; nil when that would be longer than texts may be.
+    private static func separating(_ text: String, with separator: String) -> String? {
+        if separator.utf8.isEmpty { return text }
+        let scalars = text.unicodeScalars
+        let (added, isTooLong) = (scalars.count + 1).multipliedReportingOverflow(by: separator.utf8.count)
+        guard !isTooLong, added <= RulesLimits.textBytesMax - min(text.utf8.count, RulesLimits.textBytesMax) else {
+            return nil
+        }
+        var result = separator
+        result.reserveCapacity(text.utf8.count + added)
+        for scalar in scalars {
+            result.unicodeScalars.append(scalar)
+            result += separator
+        }
+        return result
     }
 }

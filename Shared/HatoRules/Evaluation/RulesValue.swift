@@ -10,6 +10,9 @@ enum RulesValue: Sendable {
     case object(JSONValue)
     /// `auth` itself, when somebody is signed in.
     case auth
+    /// `val()` of a node that has children (spec §9.4): unequal to everything but another such value, and an error
+    /// wherever it is not compared for equality.
+    case children
 
     init(_ json: JSONValue?) {
         switch json {
@@ -33,7 +36,7 @@ enum RulesValue: Sendable {
     /// `==` of the language: strict, nothing is converted.
     func equals(_ other: RulesValue) -> Bool {
         switch (self, other) {
-        case (.null, .null), (.auth, .auth): true
+        case (.null, .null), (.auth, .auth), (.children, .children): true
         case (.bool(let left), .bool(let right)): left == right
         case (.number(let left), .number(let right)): left == right
         case (.string(let left), .string(let right)): left.hasSameBytes(as: right)
@@ -63,7 +66,7 @@ enum RulesValue: Sendable {
         switch self {
         case .string(let text): text
         case .number(let number): RulesText.text(of: number)
-        case .null, .bool, .object, .auth: nil
+        case .null, .bool, .object, .auth, .children: nil
         }
     }
 }

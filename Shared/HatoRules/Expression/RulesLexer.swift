@@ -50,17 +50,14 @@ struct RulesLexer {
         }
     }
 
+    /// Longer ones before those that they begin with.
     private static let marks = [
         "===", "!==", "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "=", "+", "-", "*", "/", "%", "?", ":", "(",
         ")", "[", "]", ",", ".",
-    ]
+    ].map { (text: $0, scalars: Array($0.unicodeScalars)) }
 
     private func mark() -> String? {
-        for mark in Self.marks {
-            let scalars = Array(mark.unicodeScalars)
-            if text.scalars[position...].prefix(scalars.count).elementsEqual(scalars) { return mark }
-        }
-        return nil
+        Self.marks.first { text.scalars[position...].starts(with: $0.scalars) }?.text
     }
 
     private mutating func takeMark(_ mark: String) {
@@ -131,18 +128,33 @@ struct RulesLexer {
         case "t": return "\t"
         case "b": return "\u{8}"
         case "f": return "\u{C}"
-        case "u":
-            var digits = ""
-            while let digit = next, digits.count < 4, digit.properties.isASCIIHexDigit {
-                digits.unicodeScalars.append(digit)
-                position += 1
-            }
-            guard digits.count == 4, let unit = UInt32(digits, radix: 16), let value = Unicode.Scalar(unit) else {
-                throw fault(start)
-            }
-            return value
+        case "u": return try takeUnicodeEscape(start)
         default: return scalar
         }
+    }
+
+    /// Behind `\u`; the second half of a surrogate pair has a `\u` of its own.
+    private mutating func takeUnicodeEscape(_ start: Int) throws(RulesFault) -> Unicode.Scalar {
+        let unit = try takeHexUnit(start)
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+        guard SurrogatePair.isHigh(unit), next == "\\", position + 1 < text.scalars.count,
+            text.scalars[position + 1] == "u"
+        else { throw fault(start, SurrogatePair.unpaired) }
+        position += 2
+        guard let scalar = SurrogatePair.scalar(unit, try takeHexUnit(start)) else {
+            throw fault(start, SurrogatePair.unpaired)
+        }
+        return scalar
+    }
+
+    private mutating func takeHexUnit(_ start: Int) throws(RulesFault) -> UInt32 {
+        var unit: UInt32 = 0
+        for _ in 0..<4 {
+            guard let digit = next.flatMap(SurrogatePair.hexDigit) else { throw fault(start) }
+            unit = unit << 4 + digit
+            position += 1
+        }
+        return unit
     }
 
     private mutating func takeRegex() throws(RulesFault) {

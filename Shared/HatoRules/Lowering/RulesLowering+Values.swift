@@ -87,10 +87,25 @@ extension RulesLowering {
         }
     }
 
+    /// A chain of sums is taken apart once, however long it is.
     private func sum(_ left: RulesExpression, _ right: RulesExpression, _ span: RulesSpan) -> RulesReading {
-        if let text = textSum(left, right, span) { return text }
-        let (left, right) = (reading(left), reading(right))
-        return { evaluation throws(RulesFailure) in
+        // From the last operand to the second, each with the span of the sum that it ends.
+        var parts = [(operand: right, span: span)]
+        var first = left
+        while case .binary(.add, let left, let right) = first.kind {
+            parts.append((right, first.span))
+            first = left
+        }
+        if case .string(let start) = first.kind {
+            return textSum(start, parts.reversed().map { reading($0.operand) }, span)
+        }
+        return parts.reversed().reduce(reading(first)) { sum, part in plus(sum, reading(part.operand), part.span) }
+    }
+
+    private func plus(
+        _ left: @escaping RulesReading, _ right: @escaping RulesReading, _ span: RulesSpan
+    ) -> RulesReading {
+        { evaluation throws(RulesFailure) in
             let first = try left(&evaluation)
             let second = try right(&evaluation)
             if case .number(let left) = first, case .number(let right) = second { return .number(left + right) }
@@ -105,18 +120,8 @@ extension RulesLowering {
     }
 
     /// `'members/' + $chat + '/' + auth.uid`: a sum that begins with a text is one text, made in one go.
-    private func textSum(
-        _ left: RulesExpression, _ right: RulesExpression, _ span: RulesSpan
-    ) -> RulesReading? {
-        var parts = [right]
-        var rest = left
-        while case .binary(.add, let left, let right) = rest.kind {
-            parts.append(right)
-            rest = left
-        }
-        guard case .string(let start) = rest.kind else { return nil }
-        let readings = parts.reversed().map { reading($0) }
-        return { evaluation throws(RulesFailure) in
+    private func textSum(_ start: String, _ readings: [RulesReading], _ span: RulesSpan) -> RulesReading {
+        { evaluation throws(RulesFailure) in
             var text = start
             for reading in readings {
                 let value = try reading(&evaluation)
@@ -177,9 +182,7 @@ extension RulesLowering {
             let locating = locating(object)
             return { evaluation throws(RulesFailure) in
                 let place = try locating(&evaluation)
-                let leaf = try evaluation.leaf(place, span)
-                if case .string(let text)? = leaf { try evaluation.spend(text.utf8.count / 16, span) }
-                return RulesValue(leaf)
+                return try evaluation.value(place, span)
             }
         case .getPriority:
             let locating = locating(object)

@@ -7,6 +7,8 @@ import HatoModel
 struct RulesLowering {
     /// The `$names` that can be seen, with the key of the path they stand for.
     let wildcards: [String: Int]
+    /// The regular expressions, by the offset of each.
+    let programs: [Int: RegexProgram]
 
     /// An expression whose type is boolean. When it is false, the evaluation knows which part of it was.
     func test(_ expression: RulesExpression) -> RulesTest {
@@ -211,9 +213,7 @@ struct RulesLowering {
     private func matching(
         _ object: RulesExpression, _ argument: RulesExpression, _ span: RulesSpan
     ) -> RulesTest? {
-        guard case .regex(let pattern, let flags) = argument.kind,
-            let program = try? RegexProgram(pattern, isCaseInsensitive: flags == "i")
-        else { return nil }
+        guard let program = programs[argument.offset] else { return nil }
         let receiver = text(object, .receiverIsNoString)
         return { evaluation throws(RulesFailure) in
             let text = try receiver(&evaluation)

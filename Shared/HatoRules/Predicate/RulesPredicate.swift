@@ -23,7 +23,8 @@ public struct RulesPredicate: Sendable, Hashable {
             let placed = RulesDocument.PlacedText(
                 scalars: source.scalars, offsets: Array(source.scalars.indices), end: source.scalars.count)
             expression = try RulesExpressionParser.parse(placed)
-            try RulesPredicateChecker(names: names).check(expression)
+            var checker = RulesPredicateChecker(names: names)
+            try checker.check(expression)
         } catch {
             throw source.problem(error)
         }
@@ -41,7 +42,8 @@ public struct RulesPredicate: Sendable, Hashable {
     public func holds(_ value: (String) -> JSONValue?) -> Bool { truth(unknown: [], value) == .holds }
 
     /// The same when nobody knows the values of some names: `before.a == 1 && after.b == 2` does not hold, whatever
-    /// was before, where `after.b` is 3.
+    /// was before, where `after.b` is 3. What does not hold here does not hold with any values; what holds may still go
+    /// wrong with some: `before.a < 1 || after.b == 3` where `before.a` is a text.
     public func truth(unknown: Set<String>, _ value: (String) -> JSONValue?) -> Truth {
         withoutActuallyEscaping(value) { value in
             do throws(RulesPredicateEvaluator.Failure) {

@@ -2,6 +2,10 @@
 /// their operator never takes. In the words of spec §9.6.
 struct RulesPredicateChecker {
     let names: [String]
+    /// How many parts were visited: each once, which tests hold.
+    private(set) var visits = 0
+
+    init(names: [String]) { self.names = names }
 
     /// What is known of a part without its values.
     private enum Kind: Hashable {
@@ -13,13 +17,14 @@ struct RulesPredicateChecker {
         case value
     }
 
-    func check(_ expression: RulesExpression) throws(RulesFault) {
+    mutating func check(_ expression: RulesExpression) throws(RulesFault) {
         guard try kind(of: expression) == .bool else {
             throw RulesFault(offset: expression.first, message: "Expression must evaluate to a boolean.")
         }
     }
 
-    private func kind(of expression: RulesExpression) throws(RulesFault) -> Kind {
+    private mutating func kind(of expression: RulesExpression) throws(RulesFault) -> Kind {
+        visits += 1
         switch expression.kind {
         case .null: return .null
         case .bool: return .bool
@@ -36,10 +41,11 @@ struct RulesPredicateChecker {
                     offset: expression.offset, message: "Unknown variable '\(name)'; there are \(known).")
             }
             return .value
-        case .member(let parent, RulesTextMethod.length) where try kind(of: parent) == .string: return .number
-        case .member(let parent, _):
-            try require(parent, [.value], "Invalid property access: target is not an object.")
-            return .value
+        case .member(let parent, let name):
+            let isLength = name == RulesTextMethod.length
+            let kind = try require(
+                parent, isLength ? [.value, .string] : [.value], "Invalid property access: target is not an object.")
+            return kind == .string ? .number : .value
         case .element(let parent, let key):
             try require(parent, [.value], "Invalid property access: target is not an object.")
             try require(key, [.string, .value], "Invalid property access: the name is not a string.")
@@ -59,7 +65,7 @@ struct RulesPredicateChecker {
         }
     }
 
-    private func kind(
+    private mutating func kind(
         of symbol: RulesBinaryOperator, _ left: RulesExpression, _ right: RulesExpression
     ) throws(RulesFault) -> Kind {
         let name = symbol.rawValue
@@ -92,7 +98,9 @@ struct RulesPredicateChecker {
         }
     }
 
-    private func kind(ofCall target: RulesExpression, _ arguments: [RulesExpression]) throws(RulesFault) -> Kind {
+    private mutating func kind(ofCall target: RulesExpression, _ arguments: [RulesExpression]) throws(RulesFault)
+        -> Kind
+    {
         guard case .member(let text, let name) = target.kind else {
             throw RulesFault(
                 offset: target.offset, message: "Type error: Function call on target that is not a function.")
@@ -112,7 +120,7 @@ struct RulesPredicateChecker {
     }
 
     @discardableResult
-    private func require(
+    private mutating func require(
         _ expression: RulesExpression, _ kinds: Set<Kind>, _ message: String
     ) throws(RulesFault) -> Kind {
         let kind = try kind(of: expression)

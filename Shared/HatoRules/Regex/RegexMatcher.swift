@@ -8,6 +8,8 @@ struct RegexMatcher {
     /// The last position of the text at which each place was entered: none is entered twice.
     private var entered: [Int]
     private var stack: [Int] = []
+    /// Splits, jumps and anchors that were passed, since they were charged last.
+    private var passed = 0
     private var isMatched = false
 
     private init(_ program: RegexProgram) {
@@ -16,20 +18,23 @@ struct RegexMatcher {
     }
 
     /// Whether the expression matches somewhere in the text. nil when that would take more than `steps`, from which
-    /// what it took is deducted: one for each scalar and each place of the program that looked at it.
+    /// what it took is deducted: one for each scalar, each place of the program that looked at it and every four places
+    /// that were passed without looking, and at the beginning one for every sixteen places that there are.
     static func finds(_ program: RegexProgram, in text: String, steps: inout Int) -> Bool? {
         var matcher = RegexMatcher(program)
         return matcher.finds(in: text, steps: &steps)
     }
 
     private mutating func finds(in text: String, steps: inout Int) -> Bool? {
+        steps -= program.instructions.count / 16
         let scalars = text.unicodeScalars
         var index = scalars.startIndex
         var position = 0
         while true {
             let isAtEnd = index == scalars.endIndex
             if position == 0 || !program.isAnchored { enter(0, position, isAtEnd) }
-            steps -= 1 + waiting.count
+            steps -= 1 + waiting.count + passed / 4
+            passed %= 4
             if isMatched { return true }
             if steps < 0 { return nil }
             if isAtEnd || waiting.isEmpty && program.isAnchored { return false }
@@ -54,7 +59,9 @@ struct RegexMatcher {
             guard entered[place] != position else { continue }
             entered[place] = position
             switch program.instructions[place] {
-            case .set: waiting.append(place)
+            case .set:
+                waiting.append(place)
+                continue
             case .jump(let target): stack.append(target)
             case .split(let first, let second):
                 stack.append(second)
@@ -63,6 +70,7 @@ struct RegexMatcher {
             case .end: if isAtEnd { stack.append(place + 1) }
             case .match: isMatched = true
             }
+            passed += 1
         }
     }
 }

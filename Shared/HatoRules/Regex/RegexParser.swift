@@ -14,6 +14,7 @@ struct RegexFault: Error, Hashable {
     var message: String
 
     static let syntax = RegexFault(message: "Parse error.")
+    static let unpaired = RegexFault(message: SurrogatePair.unpaired)
     static let tooLarge = RegexFault(message: "Regular expression is too large.")
 }
 
@@ -153,24 +154,34 @@ struct RegexParser {
         case "t": return .scalar("\t")
         case "f": return .scalar("\u{C}")
         case "v": return .scalar("\u{B}")
-        case "x": return .scalar(try hexadecimal(digits: 2))
-        case "u": return .scalar(try hexadecimal(digits: 4))
+        case "x":
+            guard let scalar = Unicode.Scalar(try hexadecimal(digits: 2)) else { throw .syntax }
+            return .scalar(scalar)
+        case "u": return .scalar(try unicodeEscape())
         // Other letters and digits mean something elsewhere that there is not here: references, boundaries.
         case "a"..."z", "A"..."Z", "0"..."9": throw .syntax
         default: return .scalar(scalar)
         }
     }
 
-    private mutating func hexadecimal(digits: Int) throws(RegexFault) -> Unicode.Scalar {
-        guard position + digits <= pattern.count else { throw .syntax }
+    /// Behind `\u`; the second half of a surrogate pair has a `\u` of its own.
+    private mutating func unicodeEscape() throws(RegexFault) -> Unicode.Scalar {
+        let unit = try hexadecimal(digits: 4)
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+        guard SurrogatePair.isHigh(unit), take("\\"), take("u"),
+            let scalar = SurrogatePair.scalar(unit, try hexadecimal(digits: 4))
+        else { throw .unpaired }
+        return scalar
+    }
+
+    private mutating func hexadecimal(digits: Int) throws(RegexFault) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<digits {
-            guard let digit = Character(pattern[position]).hexDigitValue else { throw .syntax }
-            value = value << 4 + UInt32(digit)
+            guard let digit = next.flatMap(SurrogatePair.hexDigit) else { throw .syntax }
+            value = value << 4 + digit
             position += 1
         }
-        guard let scalar = Unicode.Scalar(value) else { throw .syntax }
-        return scalar
+        return value
     }
 
     /// Behind the opening bracket.

@@ -17,12 +17,13 @@ struct RegexProgram: Sendable {
     let isAnchored: Bool
 
     init(_ pattern: String, isCaseInsensitive: Bool) throws(RegexFault) {
-        let node = try RegexParser.parse(pattern, isCaseInsensitive: isCaseInsensitive)
-        var builder = RegexProgramBuilder()
-        try builder.append(node)
-        try builder.emit(.match)
+        let parsed = try RegexParser.parse(pattern, isCaseInsensitive: isCaseInsensitive)
+        let measured = try RegexMeasure.simplified(parsed)
+        var builder = RegexProgramBuilder(capacity: (measured?.size ?? 0) + 1)
+        if let node = measured?.node { builder.append(node) }
+        builder.emit(.match)
         instructions = builder.instructions
-        isAnchored = Self.beginsAtStart(node)
+        isAnchored = (measured?.node).map(Self.beginsAtStart) ?? false
     }
 
     private static func beginsAtStart(_ node: RegexNode) -> Bool {
@@ -32,63 +33,5 @@ struct RegexProgram: Sendable {
         case .alternatives(let nodes): nodes.allSatisfy(beginsAtStart)
         case .set, .repetition, .end: false
         }
-    }
-}
-
-private struct RegexProgramBuilder {
-    private(set) var instructions: [RegexProgram.Instruction] = []
-
-    mutating func emit(_ instruction: RegexProgram.Instruction) throws(RegexFault) {
-        guard instructions.count < RulesLimits.regexInstructionsMax else { throw .tooLarge }
-        instructions.append(instruction)
-    }
-
-    mutating func append(_ node: RegexNode) throws(RegexFault) {
-        switch node {
-        case .set(let set): try emit(.set(set))
-        case .start: try emit(.start)
-        case .end: try emit(.end)
-        case .sequence(let nodes): for node in nodes { try append(node) }
-        case .alternatives(let nodes): try appendAlternatives(nodes)
-        case .repetition(let node, let minimum, let maximum):
-            for _ in 0..<minimum { try append(node) }
-            if let maximum {
-                try appendOptional(node, times: maximum - minimum)
-            } else {
-                try appendEndless(node)
-            }
-        }
-    }
-
-    private mutating func appendAlternatives(_ nodes: [RegexNode]) throws(RegexFault) {
-        var jumps: [Int] = []
-        for node in nodes.dropLast() {
-            let split = instructions.count
-            try emit(.split(split + 1, split + 1))
-            try append(node)
-            jumps.append(instructions.count)
-            try emit(.jump(0))
-            instructions[split] = .split(split + 1, instructions.count)
-        }
-        if let last = nodes.last { try append(last) }
-        for jump in jumps { instructions[jump] = .jump(instructions.count) }
-    }
-
-    private mutating func appendOptional(_ node: RegexNode, times: Int) throws(RegexFault) {
-        var splits: [Int] = []
-        for _ in 0..<times {
-            splits.append(instructions.count)
-            try emit(.split(0, 0))
-            try append(node)
-        }
-        for split in splits { instructions[split] = .split(split + 1, instructions.count) }
-    }
-
-    private mutating func appendEndless(_ node: RegexNode) throws(RegexFault) {
-        let split = instructions.count
-        try emit(.split(0, 0))
-        try append(node)
-        try emit(.jump(split))
-        instructions[split] = .split(split + 1, instructions.count)
     }
 }

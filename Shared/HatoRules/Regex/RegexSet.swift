@@ -1,19 +1,30 @@
 /// A set of Unicode scalars, as a class, an escape or a single character of a regular expression names it.
+///
+/// Asking whether it contains a scalar takes the logarithm of the number of its ranges at most.
 struct RegexSet: Sendable, Hashable {
+    /// What it contains of US-ASCII, one bit each: nearly all that is ever asked.
+    private var low: UInt64 = 0
+    private var high: UInt64 = 0
+    /// The ranges above US-ASCII, in order and apart.
     private var ranges: [ClosedRange<UInt32>] = []
-    /// The complement is meant.
+    /// Whether the complement of `ranges` is meant.
     private var isNegated = false
-    private var isCaseInsensitive = false
-    /// The answers for ASCII, one bit each: nearly all that is ever asked.
-    private var ascii: (low: UInt64, high: UInt64) = (0, 0)
 
+    /// - Parameter isCaseInsensitive: whether letters of US-ASCII stand for both cases, as Java's `CASE_INSENSITIVE` has
+    ///   it; other letters stand for themselves (spec §9.5).
     init(_ ranges: [ClosedRange<UInt32>], isNegated: Bool = false, isCaseInsensitive: Bool = false) {
-        self.ranges = ranges
-        self.isNegated = isNegated
-        self.isCaseInsensitive = isCaseInsensitive
-        for value in UInt32(0)..<128 where computed(value) {
-            if value < 64 { ascii.low |= 1 << UInt64(value) } else { ascii.high |= 1 << UInt64(value - 64) }
+        var wide: [ClosedRange<UInt32>] = []
+        for range in ranges {
+            insert(range)
+            if isCaseInsensitive {
+                insert(range, ifIn: 0x41...0x5A, movedBy: 0x20)
+                insert(range, ifIn: 0x61...0x7A, movedBy: -0x20)
+            }
+            if range.upperBound >= 0x80 { wide.append(max(range.lowerBound, 0x80)...range.upperBound) }
         }
+        self.ranges = Self.merged(wide)
+        self.isNegated = isNegated
+        if isNegated { (low, high) = (~low, ~high) }
     }
 
     init(_ scalar: Unicode.Scalar, isCaseInsensitive: Bool) {
@@ -25,38 +36,49 @@ struct RegexSet: Sendable, Hashable {
 
     func contains(_ scalar: Unicode.Scalar) -> Bool {
         let value = scalar.value
-        if value < 64 { return ascii.low >> UInt64(value) & 1 == 1 }
-        if value < 128 { return ascii.high >> UInt64(value - 64) & 1 == 1 }
-        return computed(value)
+        if value < 64 { return low >> UInt64(value) & 1 == 1 }
+        if value < 128 { return high >> UInt64(value - 64) & 1 == 1 }
+        return holds(value) != isNegated
     }
 
-    private func computed(_ value: UInt32) -> Bool {
-        var isIn = holds(value)
-        if !isIn, isCaseInsensitive, let scalar = Unicode.Scalar(value) {
-            isIn =
-                Self.single(scalar.properties.lowercaseMapping).map(holds) ?? false
-                || Self.single(scalar.properties.uppercaseMapping).map(holds) ?? false
+    /// Sets the bits of what a range has of US-ASCII.
+    private mutating func insert(_ range: ClosedRange<UInt32>) {
+        guard range.lowerBound < 0x80 else { return }
+        for value in range.lowerBound...min(range.upperBound, 0x7F) {
+            if value < 64 { low |= 1 << UInt64(value) } else { high |= 1 << UInt64(value - 64) }
         }
-        return isIn != isNegated
     }
 
-    private func holds(_ value: UInt32) -> Bool { ranges.contains { $0.contains(value) } }
-
-    private static func single(_ mapping: String) -> UInt32? {
-        let scalars = mapping.unicodeScalars
-        guard let first = scalars.first, scalars.count == 1 else { return nil }
-        return first.value
+    /// Inserts what a range has of `letters`, in the other case.
+    private mutating func insert(_ range: ClosedRange<UInt32>, ifIn letters: ClosedRange<UInt32>, movedBy offset: Int32)
+    {
+        guard range.overlaps(letters) else { return }
+        let common = range.clamped(to: letters)
+        let distance = UInt32(bitPattern: offset)
+        insert(common.lowerBound &+ distance...common.upperBound &+ distance)
     }
 
-    static func == (left: RegexSet, right: RegexSet) -> Bool {
-        left.ranges == right.ranges && left.isNegated == right.isNegated
-            && left.isCaseInsensitive == right.isCaseInsensitive
+    /// In order, and no two that overlap or touch.
+    private static func merged(_ ranges: [ClosedRange<UInt32>]) -> [ClosedRange<UInt32>] {
+        if ranges.count < 2 { return ranges }
+        var merged: [ClosedRange<UInt32>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, range.lowerBound <= last.upperBound + 1 {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        return merged
     }
 
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(ranges)
-        hasher.combine(isNegated)
-        hasher.combine(isCaseInsensitive)
+    private func holds(_ value: UInt32) -> Bool {
+        var (first, end) = (0, ranges.count)
+        while first < end {
+            let middle = (first + end) / 2
+            if ranges[middle].upperBound < value { first = middle + 1 } else { end = middle }
+        }
+        return first < ranges.count && ranges[first].lowerBound <= value
     }
 }
 

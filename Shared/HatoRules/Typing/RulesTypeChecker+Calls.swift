@@ -112,9 +112,7 @@ extension RulesTypeChecker {
             fault(Int(arguments[0].span.start), "matches() expects a regular expression literal argument.")
             return
         }
-        do { _ = try RegexProgram(pattern, isCaseInsensitive: flags == "i") } catch {
-            fault(arguments[0].offset, error.message)
-        }
+        compile(pattern, isCaseInsensitive: flags == "i", at: arguments[0].offset)
     }
 
     /// Whether an argument may be a string. An array or a regular expression is told of by the method it stands in.

@@ -5,6 +5,8 @@ struct RulesTypeChecker {
     /// The `$names` that can be seen, with the key of the path they stand for.
     let wildcards: [String: Int]
     private(set) var faults: [RulesFault] = []
+    /// The regular expressions, by the offset of each.
+    private(set) var programs: [Int: RegexProgram] = [:]
 
     init(rule: String, wildcards: [String: Int]) {
         self.rule = rule
@@ -20,8 +22,15 @@ struct RulesTypeChecker {
 
     @discardableResult
     mutating func fault(_ offset: Int, _ message: String) -> RulesType {
-        faults.append(RulesFault(offset: offset, message: message))
+        if faults.count < RulesLimits.problemsMax { faults.append(RulesFault(offset: offset, message: message)) }
         return .wrong
+    }
+
+    /// Keeps a regular expression for whoever turns the rule into closures.
+    mutating func compile(_ pattern: String, isCaseInsensitive: Bool, at offset: Int) {
+        do { programs[offset] = try RegexProgram(pattern, isCaseInsensitive: isCaseInsensitive) } catch {
+            fault(offset, error.message)
+        }
     }
 
     mutating func type(of expression: RulesExpression) -> RulesType {
@@ -115,10 +124,9 @@ struct RulesTypeChecker {
         _ symbol: RulesBinaryOperator, _ left: RulesExpression, _ right: RulesExpression, at offset: Int
     ) -> RulesType {
         let types = (type(of: left), type(of: right))
-        let before = faults.count
-        check(symbol, types.0, isLeft: true, at: offset)
-        check(symbol, types.1, isLeft: false, at: offset)
-        if faults.count > before { return .wrong }
+        let isLeftRight = check(symbol, types.0, isLeft: true, at: offset)
+        let isRightRight = check(symbol, types.1, isLeft: false, at: offset)
+        guard isLeftRight, isRightRight else { return .wrong }
         switch symbol {
         case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .and, .or: return .boolean
         case .multiply, .divide, .remainder, .subtract: return .number
@@ -128,25 +136,33 @@ struct RulesTypeChecker {
         }
     }
 
-    private mutating func check(_ symbol: RulesBinaryOperator, _ type: RulesType, isLeft: Bool, at offset: Int) {
+    /// Whether an operator takes an operand of a type.
+    private mutating func check(
+        _ symbol: RulesBinaryOperator, _ type: RulesType, isLeft: Bool, at offset: Int
+    ) -> Bool {
         let side = isLeft ? "left" : "right"
         let operand = "Invalid \(symbol.rawValue) expression: \(side) operand"
         switch symbol {
         case .equal, .notEqual:
-            if type.fitsEquality { return }
+            if type.fitsEquality { return true }
             // Production leaves out the "or" in this one of the four.
             let or = symbol == .equal && isLeft ? "" : "or "
             fault(offset, "\(operand) is not a number, boolean, string, \(or)null.")
         case .less, .lessOrEqual, .greater, .greaterOrEqual:
-            if !type.fitsOrder { fault(offset, "\(operand) must be a number or string.") }
+            if type.fitsOrder { return true }
+            fault(offset, "\(operand) must be a number or string.")
         case .add:
-            if !type.fitsOrder { fault(offset, "\(operand) is not a number or string.") }
+            if type.fitsOrder { return true }
+            fault(offset, "\(operand) is not a number or string.")
         case .multiply, .divide, .remainder, .subtract:
-            if !type.fitsArithmetic { fault(offset, "\(operand) is not a number.") }
+            if type.fitsArithmetic { return true }
+            fault(offset, "\(operand) is not a number.")
         case .and, .or:
+            if type.fitsCondition { return true }
             let name = isLeft ? "Left" : "Right"
-            if !type.fitsCondition { fault(offset, "\(name) operand of \(symbol.rawValue) must be boolean.") }
+            fault(offset, "\(name) operand of \(symbol.rawValue) must be boolean.")
         }
+        return false
     }
 
     private mutating func conditional(

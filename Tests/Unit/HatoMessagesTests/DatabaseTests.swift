@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoRules
 import HatoStorage
 import HatoTesting
 import HatoTree
@@ -152,6 +153,23 @@ import Testing
             let rules = try await client.call(Messages.Rules.Get()).rules
             #expect(rules == DefaultRules.signedIn)
         }
+    }
+
+    /// What is refused today may be stored since an older version: its database opens.
+    @Test func databaseOpensWithRulesThatAreRefusedToday() async throws {
+        let rules = #"{"rules": {"$a": {"$a": {".read": "$a == 'x'"}}}}"#
+        try await RunningMessages.with { running in
+            let refused = await refusal { try await running.administrator.call(Messages.Rules.Set(rules: rules)) }
+            #expect(refused?.reason == "invalid_rules")
+            #expect(refused?.message.contains("1:19: The wildcard '$a' stands above already") == true)
+        }
+        let record = DatabaseRecord(id: DatabaseID(rawValue: 1), createdAt: 0, firstVersion: 1, rules: rules)
+        let limits = MessagesLimits()
+        let database = try Database(
+            name: .default, record: record, reading: MemoryStore().snapshot(), RulesMeter(limits, MessagesMetrics()))
+        let situation = RulesSituation(auth: .nobody, now: 0, before: TreeNode.empty)
+        #expect(try database.rules.judgeRead(TreePath("/y/x"), situation).isAllowed)
+        #expect(try !database.rules.judgeRead(TreePath("/x/y"), situation).isAllowed)
     }
 
     @Test func writeIsJudgedByTheRulesBeforeIt() async throws {

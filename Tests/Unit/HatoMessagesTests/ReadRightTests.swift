@@ -46,6 +46,33 @@ import Testing
         }
     }
 
+    /// A comparison of `val()` with null rests on whether there are children, too.
+    @Test func rightThatNeedsNothingThereEndsWhenChildrenCome() async throws {
+        let rules = """
+            {"rules": {"a": {".read": "root.child('closed').val() == null", ".write": "data.val() == null"},
+              "b": {".read": "root.child('closed/now').val() != null"}}}
+            """
+        try await RunningMessages.with(rules: rules) { running in
+            let (admin, client) = (running.administrator, running.user("m"))
+            var events = EventReader(try await client.subscribe(Messages.Listen(path: "/a")))
+            #expect(try await events.next() == [.put("/", nil)])
+            // What a write found out about a place is forgotten when children come.
+            _ = try await client.call(Messages.Set(path: "/a", value: ["k": 1]))
+            #expect(try await events.next() == [.put("/", ["k": 1])])
+            let overwriting = await refusal { try await client.call(Messages.Set(path: "/a", value: 2)) }
+            #expect(overwriting?.code == .permissionDenied)
+            _ = try await admin.call(Messages.Set(path: "/closed/now/by", value: "admin"))
+            #expect(try await events.nextNotification()?.method == Messages.Cancelled.method)
+            // The other way: an object that goes takes the right with it.
+            var others = EventReader(try await client.subscribe(Messages.Listen(path: "/b")))
+            #expect(try await others.next() == [.put("/", nil)])
+            _ = try await admin.call(Messages.Remove(path: "/closed/now/by"))
+            #expect(try await others.nextNotification()?.method == Messages.Cancelled.method)
+            _ = try await admin.call(Messages.Remove(path: "/a/k"))
+            _ = try await client.call(Messages.Set(path: "/a", value: 2))
+        }
+    }
+
     @Test func ownCancellationComesBeforeTheOwnAnswer() async throws {
         try await RunningMessages.with(rules: Self.rules) { running in
             _ = try await running.administrator.call(Messages.Set(path: "/chats/c/members/a", value: true))

@@ -14,7 +14,7 @@ import Testing
     }
 
     private func filled(_ template: String, _ change: FeedChange) throws -> String {
-        try Template(template, parameters: names).filled(with: change)
+        try Template(template, parameters: names).filled(with: change, toBytes: 4_096)
     }
 
     @Test func placesAreFilledFromTheChange() throws {
@@ -53,6 +53,14 @@ import Testing
         #expect("ただいまよ".cut(toBytes: 14) == "ただい…")
         #expect("👨‍👩‍👧x".cut(toBytes: 10) == "…")
         #expect("abcdef".cut(toBytes: 5) == "ab…")
+    }
+
+    @Test func textThatNamesALongFieldManyTimesIsNotMadeWhole() throws {
+        let change = change(after: ["text": .string(String(repeating: "a", count: 1_000))])
+        let template = try Template(String(repeating: "{after.text}", count: 5_000), parameters: names)
+        #expect(template.filled(with: change, until: 2_500).utf8.count == 3_000)
+        #expect(template.filled(with: change, toBytes: 2_500) == String(repeating: "a", count: 2_497) + "…")
+        #expect(template.filled(with: change, toBytes: 3).utf8.count == 3)
     }
 
     // MARK: Changes that tell a part

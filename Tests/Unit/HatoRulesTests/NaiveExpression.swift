@@ -14,6 +14,7 @@ indirect enum NaiveExpression {
     case hasChildren(NaiveSnapshot, [NaiveExpression])
     /// A method of a string, without or with an argument; `length` is the property.
     case text(NaiveExpression, String, NaiveExpression?)
+    case replace(NaiveExpression, NaiveExpression, NaiveExpression)
 }
 
 indirect enum NaiveSnapshot {
@@ -24,6 +25,8 @@ indirect enum NaiveSnapshot {
 
 enum NaiveValue: Equatable {
     case null, bool(Bool), number(Double), string(String)
+    /// `val()` of a node that has children.
+    case children
 
     struct Wrong: Error {}
 }
@@ -41,6 +44,7 @@ extension NaiveExpression {
         case .literal(.bool(let value)): value ? "true" : "false"
         case .literal(.number(let value)): "\(Int(value))"
         case .literal(.string(let value)): "'\(value)'"
+        case .literal(.children): "root.val()"
         case .known(let text, _): text
         case .not(let operand): "!(\(operand.source))"
         case .minus(let operand): "-(\(operand.source))"
@@ -50,6 +54,8 @@ extension NaiveExpression {
         case .snapshot(let snapshot, let method): "\(snapshot.source).\(method)()"
         case .hasChildren(let snapshot, let names):
             "\(snapshot.source).hasChildren([\(names.map(\.source).joined(separator: ", "))])"
+        case .replace(let receiver, let part, let other):
+            "(\(receiver.source)).replace(\(part.source), \(other.source))"
         case .text(let receiver, "length", _): "(\(receiver.source)).length"
         case .text(let receiver, let method, let argument):
             "(\(receiver.source)).\(method)(\(argument?.source ?? ""))"
@@ -69,6 +75,8 @@ extension NaiveExpression {
             let node = try snapshot.node(world)
             let found = try names.map { try !NaiveSnapshot.child(at: $0.string(world), of: node).isEmpty }
             return .bool(found.allSatisfy { $0 })
+        case .replace(let receiver, let part, let other):
+            return try Self.replace(receiver.string(world), part.string(world), other.string(world))
         case .text(let receiver, let method, let argument):
             return try Self.text(receiver.string(world), method, argument?.string(world) ?? "")
         }
@@ -127,9 +135,14 @@ extension NaiveExpression {
         case ("exists", _): .bool(!node.isEmpty)
         case ("hasChildren", _): .bool(node.children != nil)
         case ("isString", .string?), ("isNumber", .number?), ("isBoolean", .bool?): .bool(true)
-        case ("val", nil): .null
+        case ("val", nil): node.children == nil ? .null : .children
         default: .bool(false)
         }
+    }
+
+    private static func replace(_ text: String, _ part: String, _ other: String) -> NaiveValue {
+        if part.isEmpty { return .string(other + text.map { "\($0)\(other)" }.joined()) }
+        return .string(text.split(separator: part, omittingEmptySubsequences: false).joined(separator: other))
     }
 
     private static func text(_ text: String, _ method: String, _ part: String) throws -> NaiveValue {
@@ -139,6 +152,7 @@ extension NaiveExpression {
         case "beginsWith": .bool(text.hasPrefix(part))
         case "endsWith": .bool(text.hasSuffix(part))
         case "toUpperCase": .string(text.uppercased())
+        case "toLowerCase": .string(text.lowercased())
         default: throw NaiveValue.Wrong()
         }
     }

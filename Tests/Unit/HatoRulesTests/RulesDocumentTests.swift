@@ -20,6 +20,8 @@ import Testing
         "{\"rules\": {\".read\": \"auth\r\n != \t null\"}}",
         "{\"rules\": {\".read\": \"auth \\u0021= nul\\u006c\"}}",
         "{\"rules\": {\"鳩\": {\"$a\": {\"b c\": {\".read\": false}}}}}",
+        "{\"rules\": {\"a\": {\"$a\": {}}, \"b\": {\"$a\": {\"$b\": {}}}, \"$b\": {\"$a\": {}}}}",
+        "{\"rules\": {\"\u{E9}\": {}, \"e\u{301}\": {}}}",
         "{\"rules\": {\".read\": \"'// no comment' != null ? true : false\", \".validate\": false}}",
     ])
     func theDocumentIsReadLeniently(text: String) throws {
@@ -38,6 +40,14 @@ import Testing
         ("{\"rules\": {\".foo\": 5}}", "1:20: Expected '{'."),
         ("{\"rules\": {,}}", "1:12: Unexpected ','."),
         ("{\"rules\": {\"a\": {},,}}", "1:20: Expected '\"'."),
+        (
+            "{\"rules\": {\"$a\": {\"b\": {\n  \"$a\": {}}}}}",
+            "2:3: The wildcard '$a' stands above already; a path has each name once."
+        ),
+        (
+            "{\"rules\": {\"$a\": {\"$a\": {\".read\": \"$a == 'x'\"}}}}",
+            "1:19: The wildcard '$a' stands above already; a path has each name once."
+        ),
         ("{\"rules\": {\".indexOn\": [,]}}", "1:25: Unexpected ','."),
         ("{\n  \"rules\": {\n    \".read\": \"tr\",\n  }\n}", "3:15: Unknown variable 'tr'."),
         ("{\"rules\": {\".read\": \"a\\\nb\"}}", "1:23: Invalid escape: '\\\n'"),

@@ -24,7 +24,7 @@ import Testing
         "1 < 2 == true", "2 - -1 == 3", "!!true", "5 > 3 != false",
         // Equality is strict.
         "!(5 == '5')", "!(1 == true)", "!(0 == null)", "!('' == null)", "null == null", "'a' === 'a'", "1 !== '1'",
-        "root.child('nothing').val() == null", "root.child('x').val() == null",
+        "root.child('nothing').val() == null", "root.child('x').val() != null",
         // Order.
         "'a' < 'b'", "'B' < 'a'", "'a' < 'aa'", "2 < 10", "'10' < '2'", "'\u{FFFF}' > '😀'", "3 >= 3",
         "'b' >= 'a'",
@@ -67,6 +67,13 @@ import Testing
         "'Straße'.toUpperCase() == 'STRASSE'", "'ÀB'.toLowerCase() == 'àb'", "'日本'.length == 2", "'😀'.length == 2",
         "''.length == 0", "data.child('empty').val().length == 0", "'a'.toUpperCase().length == 1",
         "data.child('name').val().matches(/^[A-Z][a-z]+$/)", "$a.matches(/X/i)", "!$a.matches(/X/)",
+        // Nothing is between characters, before the first and behind the last; a surrogate pair stays one.
+        "'abc'.replace('', '-') == '-a-b-c-'", "''.replace('', 'x') == 'x'", "'a'.replace('', '') == 'a'",
+        "'a😀'.replace('', '.') == '.a.😀.'", "'e\u{301}'.replace('', '.') == '.e.\u{301}.'",
+        // A surrogate pair that is written as escapes is one character.
+        "'\\uD83D\\uDE00' == '😀'", "'\\ud83d\\ude00'.length == 2", "'a\\uD83D\\uDE00b'.contains('😀')",
+        "'😀'.matches(/^\\uD83D\\uDE00$/)", "'😁'.matches(/^[\\uD83D\\uDE00-\\uD83D\\uDE02]$/)",
+        "'\\uFFFF' > '\\uD83D\\uDE00'",
         // A plain read.
         "!query.orderByKey && !query.orderByValue && !query.orderByPriority", "query.orderByChild == null",
         "query.startAt == null && query.endAt == null && query.equalTo == null", "query.limitToFirst == null",
@@ -118,7 +125,7 @@ import Testing
 
     @Test(arguments: [
         ("newData.child('name').val() == 'Katsuo' && data.child('name').val() == 'Masuo'", "/x/y"),
-        ("newData.val() == null && newData.hasChildren()", "/x/y"),
+        ("newData.val() != null && newData.hasChildren()", "/x/y"),
         ("newData.parent().parent().child('n').val() == 5", "/x/y"),
         ("root.child('x/y/name').val() == 'Masuo'", "/x/y"), ("newData.isString() == false", "/x/y"),
         ("newData.hasChildren(['name']) && !newData.hasChild('age')", "/x/y"),

@@ -29,13 +29,17 @@ import Testing
         "after.text.length == 9 && 'a😀'.length == 3 && 'x'.toUpperCase().length == 1", "after.n.length == null",
         "after.length == null", "!(after.n / 0 > 1) && !(after.n / 0 < 1)",
         "after == after", "before.kind == 'draft' || after.n > 'x'",
+        // A node with children is a value of its own: it is neither null nor a primitive.
+        "after != null", "after.author != null", "!(after.author == null)", "after.author != 'u1'",
     ])
     func whatHolds(_ text: String) throws {
         #expect(try holds(text))
     }
 
     @Test(arguments: [
-        "false", "after.kind == 'TEXT'", "after.n == '3'", "before == null", "after.kind.contains('texts')",
+        "false", "after.kind == 'TEXT'", "after.n == '3'", "before == null", "after.author == null",
+        "after.author + 'x' != 'y'", "after.author < 1", "after.author.contains('u')", "-after.author != 1",
+        "after.kind.contains('texts')",
         "after.text.endsWith('波平')", "chat.beginsWith('c12')",
         // What cannot be evaluated does not hold.
         "after.missing < 1", "after.n < 'x'", "after.missing.contains('x')", "after.n.contains('3')",

@@ -49,7 +49,7 @@ final class Database: Sendable {
         name: DatabaseName, record: DatabaseRecord, reading snapshot: any StoreReading, _ meter: RulesMeter
     ) throws {
         let rules: Rules
-        do { rules = try Rules.compile(record.rules) } catch { throw MessagesError.wrongRules(error) }
+        do { rules = try Rules.compile(stored: record.rules) } catch { throw MessagesError.wrongRules(error) }
         let indexes = try snapshot.get(StoreKeys.indexes(of: record.id).span).map(Self.indexes)
         self.init(name: name, record: record, rules: rules, meter: meter, indexes: indexes ?? IndexCatalog())
     }

@@ -164,7 +164,7 @@ struct CompiledTrigger: Sendable {
     func recipientsPath(_ change: FeedChange) -> TreePath? {
         guard case .keys(let template) = recipients else { return nil }
         // A field can hold a slash; then this is no path, or another one than was meant. It leads to uids at most.
-        return try? TreePath(template.filled(with: change))
+        return try? TreePath(template.filled(with: change, until: TreeLimits.pathBytesMax))
     }
 
     /// Whom to notify: never the author. `keys` are those at `recipientsPath`.
@@ -184,8 +184,8 @@ struct CompiledTrigger: Sendable {
     ) -> NewNotification? {
         let limits = settings.limits
         let text = Notifier.NotificationText(
-            title: title?.filled(with: change).cut(toBytes: limits.titleBytesMax),
-            body: body?.filled(with: change).cut(toBytes: limits.bodyBytesMax))
+            title: title?.filled(with: change, toBytes: limits.titleBytesMax),
+            body: body?.filled(with: change, toBytes: limits.bodyBytesMax))
         let isEmpty = text.title?.isEmpty != false && text.body?.isEmpty != false
         guard !isEmpty || textFields.contains(where: { change.lacks($0) }) else { return nil }
         let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
@@ -193,13 +193,13 @@ struct CompiledTrigger: Sendable {
             recipients: .uids(uids), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
         var room = limits.dataBytesMax
         for (name, template) in data.sorted(by: { $0.key < $1.key }) {
-            let value = template.filled(with: change).cut(toBytes: max(3, room - name.utf8.count))
+            let value = template.filled(with: change, toBytes: max(3, room - name.utf8.count))
             room -= name.utf8.count + value.utf8.count
             if room >= 0 { new.data[name] = value }
         }
         // With a part of it missing it would take the place of notifications that it has nothing to do with.
         let isWhole = collapseKey?.fields.contains { change.lacks($0) } == false
-        if isWhole { new.collapseKey = collapseKey?.filled(with: change).cut(toBytes: limits.keyBytesMax) }
+        if isWhole { new.collapseKey = collapseKey?.filled(with: change, toBytes: limits.keyBytesMax) }
         new.trigger = trigger.id
         new.path = change.path
         new.idempotency = .init(

@@ -57,15 +57,26 @@ struct Template: Hashable, Sendable {
         parts.compactMap { if case .field(let field) = $0 { field } else { nil } }
     }
 
-    func filled(with change: FeedChange) -> String {
-        parts.map { part in
-            switch part {
-            case .text(let text): text
-            case .field(let field): field.text(in: change) ?? ""
-            case .parameter(let name): change.parameters[name] ?? ""
-            case .path: change.path
-            }
-        }.joined()
+    /// At most so many bytes of UTF-8, cut like `String.cut(toBytes:)`.
+    func filled(with change: FeedChange, toBytes bytesMax: Int) -> String {
+        filled(with: change, until: bytesMax).cut(toBytes: bytesMax)
+    }
+
+    /// Whole, or a beginning of it that has more bytes of UTF-8 than this: a text that names a field many times does not
+    /// become many times as long as the field.
+    func filled(with change: FeedChange, until bytesMax: Int) -> String {
+        var text = ""
+        for part in parts {
+            guard text.utf8.count <= bytesMax else { break }
+            text +=
+                switch part {
+                case .text(let text): text
+                case .field(let field): field.text(in: change) ?? ""
+                case .parameter(let name): change.parameters[name] ?? ""
+                case .path: change.path
+                }
+        }
+        return text
     }
 }
 

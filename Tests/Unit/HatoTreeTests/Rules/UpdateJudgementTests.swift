@@ -73,6 +73,7 @@ private indirect enum Condition {
     case isString(Place)
     case hasChildren(Place)
     case isOne(Place)
+    case isNull(Place, String)
     case hasPriority(Place)
     case rootHas(String)
     case siblingWillBe(String)
@@ -87,6 +88,7 @@ private indirect enum Condition {
         case .isString(let place): "\(place).isString()"
         case .hasChildren(let place): "\(place).hasChildren()"
         case .isOne(let place): "\(place).val() == 1"
+        case .isNull(let place, let path): "\(place).child('\(path)').val() == null"
         case .hasPriority(let place): "\(place).getPriority() != null"
         case .rootHas(let path): "root.child('\(path)').exists()"
         case .siblingWillBe(let key): "newData.parent().child('\(key)').exists()"
@@ -107,6 +109,7 @@ private indirect enum Condition {
             return false
         case .hasChildren(let place): return node(place).children != nil
         case .isOne(let place): return node(place).leaf == .number(1)
+        case .isNull(let place, let inner): return (try? TreePath(inner)).map { node(place).node(at: $0).isEmpty }
         case .hasPriority(let place): return node(place).priority != nil
         case .rootHas(let inner): return (try? TreePath(inner)).map { !before.node(at: $0).isEmpty }
         case .siblingWillBe(let key):
@@ -191,7 +194,7 @@ private struct RandomRules {
 
     private mutating func condition(depth: Int) -> Condition {
         let place: Condition.Place = chance(2, in: 3) ? .newData : .data
-        switch Int.random(in: 0..<(depth > 0 ? 13 : 8), using: &random) {
+        switch Int.random(in: 0..<(depth > 0 ? 14 : 9), using: &random) {
         case 0: return .constant(chance(3, in: 4))
         case 1: return .exists(place, chance(1, in: 2) ? key() : "\(key())/\(key())")
         case 2: return .isString(place)
@@ -200,8 +203,9 @@ private struct RandomRules {
         case 5: return .hasPriority(place)
         case 6: return .rootHas("\(key())/\(key())")
         case 7: return .siblingWillBe(key())
-        case 8: return .not(condition(depth: depth - 1))
-        case 9, 10: return .and(condition(depth: depth - 1), condition(depth: depth - 1))
+        case 8: return .isNull(place, ["", key(), "\(key())/\(key())"].randomElement(using: &random) ?? "")
+        case 9: return .not(condition(depth: depth - 1))
+        case 10, 11: return .and(condition(depth: depth - 1), condition(depth: depth - 1))
         default: return .or(condition(depth: depth - 1), condition(depth: depth - 1))
         }
     }

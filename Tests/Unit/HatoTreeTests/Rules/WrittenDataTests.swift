@@ -83,7 +83,8 @@ struct WrittenDataTests {
 
     private static func answer(_ node: TreeNode, _ path: TreePath, _ aspect: RulesRead.Aspect) -> String {
         switch aspect {
-        case .value: "\(String(describing: node.leaf(at: path)))"
+        // What `val()` gives: it is another where children come or go.
+        case .value: "\(String(describing: node.leaf(at: path))), \(node.hasChildren(at: path))"
         case .existence: "\(node.exists(at: path))"
         case .children: "\(node.hasChildren(at: path))"
         case .priority: "\(String(describing: node.priority(at: path)))"
