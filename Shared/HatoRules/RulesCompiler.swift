@@ -125,7 +125,7 @@ struct RulesCompiler {
         _ member: RulesDocument.Member, _ kind: RulesRule.Kind, _ place: Place
     ) -> RulesRule? {
         guard let (text, expression) = expression(member) else { return nil }
-        var checker = RulesTypeChecker(rule: member.name, wildcards: place.wildcards)
+        var checker = RulesTypeChecker(rule: member.name, wildcards: place.wildcards, isStored: isStored)
         checker.checkRule(expression)
         add(checker.faults)
         guard checker.faults.isEmpty else { return nil }

@@ -6,6 +6,7 @@ struct RulesFailure: Error {
         case notComparable
         case notAddable
         case notANumber
+        case notAValue
         case parentOfRoot
         case relativePath
         case textTooLong
@@ -25,6 +26,7 @@ struct RulesFailure: Error {
         case .notComparable: "Only two numbers or two strings have an order."
         case .notAddable: "Only numbers and strings can be added."
         case .notANumber: "The operand is not a number."
+        case .notAValue: "A snapshot is no value."
         case .parentOfRoot: "The root has no parent."
         case .relativePath: "A path must not contain '.' or '..'."
         case .textTooLong: "The text is longer than \(RulesLimits.textBytesMax) bytes."

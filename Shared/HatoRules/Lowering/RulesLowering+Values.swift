@@ -11,7 +11,7 @@ extension RulesLowering {
         case .bool(let value): return { _ in .bool(value) }
         case .number(let value): return { _ in .number(value) }
         case .string(let value): return { _ in .string(value) }
-        case .variable(let name): return variable(name)
+        case .variable(let name): return variable(name, span)
         case .member(let object, let name): return member(name, of: object, span)
         case .element(let object, let element): return self.element(element, of: object)
         case .unary(.minus, let operand): return minus(operand, span)
@@ -25,6 +25,8 @@ extension RulesLowering {
             }
         case .call(let target, let arguments):
             if let reading = call(target, arguments, span) { return reading }
+            // `test` knows all other calls but those that give a snapshot.
+            if expression.isSnapshotCall { return noValue(span) }
         case .regex, .array: return { _ in .null }
         case .unary, .binary: break
         }
@@ -32,12 +34,17 @@ extension RulesLowering {
         return { evaluation throws(RulesFailure) in .bool(try test(&evaluation)) }
     }
 
-    private func variable(_ name: String) -> RulesReading {
+    /// Of a snapshot where a value is wanted: stored rules may have it as a branch of `?:`.
+    private func noValue(_ span: RulesSpan) -> RulesReading {
+        { _ throws(RulesFailure) in throw RulesFailure(reason: .notAValue, span: span) }
+    }
+
+    private func variable(_ name: String, _ span: RulesSpan) -> RulesReading {
         switch name {
         case "auth": return { evaluation in evaluation.auth.isNobody ? .null : .auth }
         case "now": return { evaluation in .number(evaluation.readTime()) }
         default:
-            guard let index = wildcards[name] else { return { _ in .null } }
+            guard let index = wildcards[name] else { return noValue(span) }
             return { evaluation in .string(evaluation.keys[index].text) }
         }
     }
@@ -233,6 +240,14 @@ extension RulesLowering {
             try evaluation.spend(text.utf8.count / 16, span)
             return text
         }
+    }
+}
+
+extension RulesExpression {
+    /// Whether it is a call of `child()` or `parent()`.
+    fileprivate var isSnapshotCall: Bool {
+        guard case .call(let target, _) = kind, case .member(_, let name) = target.kind else { return false }
+        return RulesSnapshotMethod(rawValue: name)?.result == .snapshot
     }
 }
 

@@ -4,11 +4,14 @@ struct RulesTypeChecker {
     let rule: String
     /// The `$names` that can be seen, with the key of the path they stand for.
     let wildcards: [String: Int]
+    /// Whether the rule was taken before: then it is not refused for what older versions took.
+    private let isStored: Bool
     private(set) var faults: [RulesFault] = []
     /// The regular expressions, by the offset of each.
     private(set) var programs: [Int: RegexProgram] = [:]
 
-    init(rule: String, wildcards: [String: Int]) {
+    init(rule: String, wildcards: [String: Int], isStored: Bool = false) {
+        self.isStored = isStored
         self.rule = rule
         self.wildcards = wildcards
     }
@@ -171,6 +174,11 @@ struct RulesTypeChecker {
         if !type(of: condition).fitsCondition { fault(offset, "Left operand of ? must be boolean.") }
         let types = (type(of: branches.0), type(of: branches.1))
         if types.0 == .wrong || types.1 == .wrong { return .wrong }
-        return types.0 == types.1 ? types.0 : .mixed
+        if types.0 == types.1 { return types.0 }
+        // A snapshot beside a value is neither: nothing can be done with it.
+        guard isStored || types.0.fitsEquality && types.1.fitsEquality else {
+            return fault(offset, "Invalid ?: expression: a branch is not a number, boolean, string, or null.")
+        }
+        return .mixed
     }
 }

@@ -124,7 +124,13 @@ extension NaiveExpression {
 
     private static func text(_ number: Double) -> String {
         if number.isNaN { return "NaN" }
-        return number == number.rounded() ? "\(Int(number))" : "\(number)"
+        if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
+        if number == number.rounded(), let integer = Int(exactly: number), abs(integer) < 1_000_000_000_000_000 {
+            return "\(integer)"
+        }
+        var writer = JSONWriter()
+        writer.write(number)
+        return String(decoding: writer.bytes, as: UTF8.self)
     }
 
     private static func ask(_ node: TreeNode, _ method: String) throws -> NaiveValue {

@@ -83,6 +83,18 @@ import Testing
         #expect(try !Self.masuo.mayRead(rules, "/masuo/katsuo"))
     }
 
+    /// Found by random inputs (`FuzzChecks.mutatedExpression`, seed 1, round 210663): a snapshot beside a value.
+    @Test(arguments: [
+        "(true ? data.child('a') : 1) == null", "(true ? data : 1) == null", "(true ? query : 1) == null",
+        "(true ? data.parent().child('a').val : '') < (data.val())", "1 != (auth == null ? root : 'a')",
+        "(true ? (true ? data.parent() : data) : null) != 'a'",
+    ])
+    func snapshotsAsValuesOfStoredRulesGoWrong(expression: String) throws {
+        let text = "{\"rules\": {\".read\": \"\(expression)\"}}"
+        #expect(throws: RulesProblems.self) { try Rules.compile(text) }
+        #expect(try !Self.nobody.mayRead(Rules.compile(stored: text), "/"))
+    }
+
     @Test(arguments: [
         "auth != null", "auth !== null", "null != auth", "(auth) != (null)", "  auth\n!=\tnull ", "((null !== auth))",
     ])

@@ -29,6 +29,15 @@ import Testing
         ("auth.token.admin", "1: Expression must evaluate to a boolean."),
         ("data.val()", "1: Expression must evaluate to a boolean."),
         ("true ? 1 : false", "1: Expression must evaluate to a boolean."),
+        (
+            "(true ? data.child('a') : 1) == 1",
+            "7: Invalid ?: expression: a branch is not a number, boolean, string, or null."
+        ),
+        (
+            "(true ? 'a' : data.val) != null",
+            "7: Invalid ?: expression: a branch is not a number, boolean, string, or null."
+        ),
+        ("(true ? query : null) == 1", "7: Invalid ?: expression: a branch is not a number, boolean, string, or null."),
         ("tr", "1: Unknown variable 'tr'."),
         ("$y == 'a'", "1: Unknown variable '$y'."),
         ("data.numChildren() > 1", "6: No such method/property 'numChildren'."),
