@@ -68,13 +68,12 @@ struct Template: Hashable, Sendable {
         var text = ""
         for part in parts {
             guard text.utf8.count <= bytesMax else { break }
-            text +=
-                switch part {
-                case .text(let text): text
-                case .field(let field): field.text(in: change) ?? ""
-                case .parameter(let name): change.parameters[name] ?? ""
-                case .path: change.path
-                }
+            switch part {
+            case .text(let literal): text += literal
+            case .field(let field): text += field.text(in: change) ?? ""
+            case .parameter(let name): text += change.parameters[name] ?? ""
+            case .path: text += change.path
+            }
         }
         return text
     }
