@@ -28,7 +28,7 @@ extension ConnectionHandler {
     /// Closes at once. The peer is told why if its socket takes one line more: nothing waits for it.
     func cutOff(_ error: RPCError) {
         guard phase == .open || phase == .finishing, let context else { return }
-        if writesUnderWay == 0, outputCount == 0, context.channel.isWritable {
+        if writesUnderWay == 0, output.isEmpty, context.channel.isWritable {
             let line = Response.bytes(id: "null", error: error) + [UInt8(ascii: "\n")]
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: line)), promise: nil)
         }

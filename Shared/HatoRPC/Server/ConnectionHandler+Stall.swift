@@ -33,12 +33,12 @@ extension ConnectionHandler {
         stallWatch = nil
         guard stall.looked(taken: takenBytes, server.limits), server.budget.isAwaited(connection.id, of: account)
         else { return watchPeer() }
-        cutOff(RPCError.peerStalled)
+        cutOffStalled(RPCError.peerStalled)
     }
 
     /// Lets go of everything the connection holds. What the socket takes of the last line says why; the response it
     /// has taken a part of ends with the line before.
-    private func cutOff(_ error: RPCError) {
+    private func cutOffStalled(_ error: RPCError) {
         guard let context else { return }
         server.logger.debug("cut off a peer that takes nothing", metadata: ["peer": "\(connection.remoteAddress)"])
         hub.count { $0.stalledPeers += 1 }

@@ -139,32 +139,3 @@ struct LargeReadTests {
         #expect(world.state.budget.usedBytes == 0)
     }
 }
-
-/// Keeps what is written until the test drains it.
-private final class FullSocket: ChannelOutboundHandler {
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    private var writes: [EventLoopPromise<Void>?] = []
-    private(set) var taken: [UInt8] = []
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        taken += unwrapOutboundIn(data).readableBytesView
-        writes.append(promise)
-    }
-
-    /// False when there was nothing.
-    func drain() -> Bool {
-        let drained = writes
-        writes = []
-        for promise in drained { promise?.succeed(()) }
-        return !drained.isEmpty
-    }
-
-    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        context.close(mode: mode, promise: promise)
-        let failed = writes
-        writes = []
-        for promise in failed { promise?.fail(ChannelError.ioOnClosedChannel) }
-    }
-}

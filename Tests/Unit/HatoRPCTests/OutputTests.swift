@@ -67,10 +67,18 @@ final class FullSocket: ChannelOutboundHandler {
         writes.append(promise)
     }
 
-    func drain() {
+    /// False when there was nothing.
+    @discardableResult
+    func drain() -> Bool {
         let drained = writes
         writes = []
         for promise in drained { promise?.succeed(()) }
+        return !drained.isEmpty
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        context.close(mode: mode, promise: promise)
+        if mode == .all { fail() }
     }
 
     /// The socket has closed.

@@ -179,21 +179,3 @@ struct PeerStallTests {
         #expect(looks == [false, false, true, false], "nothing waited, slow, stalled, nothing waited")
     }
 }
-
-struct OutputQueueTests {
-    @Test func everythingLeavesInOrderAndMemoryIsGivenBackWithTheLastPiece() {
-        var queue = OutputQueue()
-        let large = [UInt8](repeating: UInt8(ascii: "l"), count: 300_000)
-        queue.append(line: Array("first".utf8))
-        queue.append(line: large)
-        queue.append(line: Array("last".utf8))
-        var (bytes, released): ([UInt8], Int) = ([], 0)
-        while let piece = queue.next() {
-            bytes += piece.buffer.readableBytesView
-            released += piece.releasedBytes
-            #expect(released <= 7 || bytes.count > 300_000)
-        }
-        #expect(bytes == Array("first\n".utf8) + large + Array("\nlast\n".utf8))
-        #expect(released == bytes.count && queue.appendedBytes == bytes.count && queue.isEmpty)
-    }
-}
