@@ -50,7 +50,7 @@ struct OutcomeTests {
             [
                 Row("auth.users.create", ["uid": "u1", "email": "u1@example.com"], isRetryable: false),
                 Row("auth.users.update", ["uid": "u1", "displayName": "波平"], isRetryable: true),
-                Row("auth.users.delete", ["uid": "u1"], isRetryable: true),
+                Row("auth.users.delete", ["uid": "u1"], isRetryable: false),
             ])
     }
 

@@ -97,18 +97,13 @@ extension Auth.SignOut {
 }
 
 extension Auth.Account.Update {
-    public var isIdempotent: Bool { true }
-}
-
-extension Auth.Account.Delete {
-    public var isIdempotent: Bool { true }
+    /// What ends the sessions of the account is refused the second time: the token that asks for it has ended.
+    public var isIdempotent: Bool {
+        email == nil && password == nil && username == nil && (deleteAttributes ?? []).isEmpty
+    }
 }
 
 extension Auth.Users.Update {
-    public var isIdempotent: Bool { true }
-}
-
-extension Auth.Users.Delete {
     public var isIdempotent: Bool { true }
 }
 
@@ -128,15 +123,7 @@ extension Notifier.Devices.Register {
     public var isIdempotent: Bool { secret != nil }
 }
 
-extension Notifier.Devices.Unregister {
-    public var isIdempotent: Bool { true }
-}
-
 extension Notifier.Triggers.Set {
-    public var isIdempotent: Bool { true }
-}
-
-extension Notifier.Triggers.Remove {
     public var isIdempotent: Bool { true }
 }
 

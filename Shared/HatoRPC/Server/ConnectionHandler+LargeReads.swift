@@ -22,8 +22,8 @@ extension ConnectionHandler {
         // Let go of at the end: others are granted then.
         let taken = largeReads.taken(sentBytes)
         defer { withExtendedLifetime(taken) {} }
-        guard connection.unsentBytes <= server.limits.unsentResponseBytesMax,
-            largeReads.ask(first: responses.first, for: account)
+        guard outputBytes <= server.limits.unsentResponseBytesMax,
+            largeReads.ask(for: account, leavesNext: { responses.leavesNext($0) })
         else { return }
         let connection = connection
         server.budget.reserveRead(for: connection.id, of: account) { reservation in
@@ -33,8 +33,11 @@ extension ConnectionHandler {
 
     /// Called when the connection has closed or is cut off.
     func dropLargeReads() {
-        if let account = largeReads.account { server.budget.dropReads(of: connection.id, account: account) }
+        // Let go of at the end: the requests in it end then, and give back what they have reserved.
+        let dropped = largeReads
         largeReads = LargeReads()
+        if let account = dropped.account { server.budget.dropReads(of: connection.id, account: account) }
         server.budget.forgetRead(of: connection.id)
+        withExtendedLifetime(dropped) {}
     }
 }

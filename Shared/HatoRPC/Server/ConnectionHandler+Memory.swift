@@ -97,8 +97,8 @@ extension ConnectionHandler {
     func hasRoomForARead() -> Bool {
         let budget = server.budget
         guard !budget.mayStartRead(account) else { return true }
-        // With one of its own on the way, the connection looks again when that is answered.
-        guard readsInFlight == 0 else { return false }
+        // With one of its own on the way, or not taken, the connection looks again when that is answered, or taken.
+        guard readsInFlight == 0, outputBytes == 0 else { return false }
         if readOverdraft == nil { readOverdraft = budget.takeReadOverdraft(account) }
         if readOverdraft != nil { return true }
         guard !isWaitingToStartRead else { return false }

@@ -20,8 +20,14 @@ extension ConnectionHandler {
         } else {
             complete(ticket.sequence, response)
         }
-        if ticket.isRead, !largeReads.isEmpty { largeReads.answered(ticket, end: output.appendedBytes) }
+        guard ticket.isRead, !largeReads.isEmpty else { return }
+        largeReads.answered(ticket, end: output.appendedBytes)
+        // Those that are left wait for a reservation of their own.
+        if readsInFlight == largeReads.count { returnReadOverdraft() }
     }
+
+    /// What is written and not yet taken by the socket; notifications that wait for the response before them are not.
+    var outputBytes: Int { output.appendedBytes - sentBytes }
 
     /// Takes the answer of an entry of a batch.
     func gather(_ sequence: UInt64, _ entry: Int, _ response: [UInt8]?) {

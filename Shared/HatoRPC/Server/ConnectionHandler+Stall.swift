@@ -2,7 +2,8 @@ import HatoModel
 import Logging
 import NIOCore
 
-// A peer that does not take what is sent to it, while others wait for the memory that this holds, is cut off.
+// A peer that does not take what is sent to it, while others wait for the memory that this holds, is cut off; so is one
+// that lets reads of its own wait for too long.
 
 extension ConnectionHandler {
     /// Called when the connection has settled: begins to watch a peer whose socket is full.
@@ -31,9 +32,19 @@ extension ConnectionHandler {
 
     private func lookAtPeer() {
         stallWatch = nil
-        guard stall.looked(taken: takenBytes, server.limits), server.budget.isAwaited(connection.id, of: account)
-        else { return watchPeer() }
+        let hasStalled = stall.looked(taken: takenBytes, server.limits)
+        looksWithParkedReads = hasStalled && largeReads.hasParked ? looksWithParkedReads + 1 : 0
+        guard hasStalled, isTooLongParked || isAwaited else { return watchPeer() }
         cutOffStalled(RPCError.peerStalled)
+    }
+
+    private var isAwaited: Bool {
+        server.budget.isAwaited(connection.id, of: account, holdsEvents: connection.holdsSharedEvents)
+    }
+
+    /// A read that waits keeps the store from forgetting what was overwritten since.
+    private var isTooLongParked: Bool {
+        looksWithParkedReads > server.limits.parkedReadSecondsMax / max(1, server.limits.stalledPeerSecondsMax)
     }
 
     /// Lets go of everything the connection holds. What the socket takes of the last line says why; the response it

@@ -99,6 +99,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var writtenBytes = 0
     var sentBytes = 0
     var stall = PeerStall()
+    /// Looks in a row at which the peer had stalled while reads of its own waited.
+    var looksWithParkedReads = 0
     /// There while the socket has not taken everything.
     var stallWatch: Scheduled<Void>?
     /// The peer gets one last line, and nothing more.
@@ -156,6 +158,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func ended() {
         guard phase != .closed else { return }
         phase = .closed
+        // First: what is let go of below may hold requests, which must not be answered here any more.
+        let closed = connection.markClosed()
         expiry?.cancel()
         peerDrained()
         responses = ResponseQueue()
@@ -170,7 +174,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         hub.remove(self)
         // One that is cut off counts until it has closed.
         if !isCutOff { server.admission.closed(connection) }
-        for closed in connection.markClosed() { closed() }
+        for callback in closed { callback() }
         context = nil
     }
 

@@ -23,6 +23,9 @@ struct EventRoom: Sendable {
 
     var isAwaited: Bool { !waiters.isEmpty }
 
+    /// Whether another connection than this one waits.
+    func isAwaited(butBy connection: UInt64) -> Bool { waiters.count > (waiters[connection] == nil ? 0 : 1) }
+
     /// - Parameter free: bytes of the process's budget that nothing takes.
     func hasRoom(for count: Int, free: Int) -> Bool {
         bytes == 0 || count <= min(bytesMax - bytes, free)

@@ -22,7 +22,6 @@ struct LargeReads {
 
     private struct Parked {
         var key: Key
-        var isSlow: Bool
         var again: Again
     }
 
@@ -47,20 +46,22 @@ struct LargeReads {
     /// Reads that are not answered; they take no memory of their own.
     var count: Int { parked.count + (asking == nil ? 0 : 1) }
     var isEmpty: Bool { parked.isEmpty && asking == nil && leaving.isEmpty }
+    /// Whether a read waits that has not asked for its reservation yet.
+    var hasParked: Bool { !parked.isEmpty }
     /// The client that a reservation was asked for.
     var account: ClientAccount? { asking?.account }
 
     mutating func outgrew(_ ticket: RequestTicket, _ again: @escaping Again) {
-        let read = Parked(key: Key(ticket), isSlow: ticket.isSlow, again: again)
+        let read = Parked(key: Key(ticket), again: again)
         let index = parked.firstIndex { read.key < $0.key } ?? parked.endIndex
         parked.insert(read, at: index)
     }
 
     /// Whether a reservation is to be asked for now, for `account`.
     ///
-    /// - Parameter first: the request whose response leaves next.
-    mutating func ask(first: UInt64, for account: ClientAccount) -> Bool {
-        guard asking == nil, let index = parked.firstIndex(where: { $0.isSlow || $0.key.sequence == first }) else {
+    /// - Parameter leavesNext: whether the response of a request would leave as soon as it is complete.
+    mutating func ask(for account: ClientAccount, leavesNext: (UInt64) -> Bool) -> Bool {
+        guard asking == nil, let index = parked.firstIndex(where: { leavesNext($0.key.sequence) }) else {
             return false
         }
         let read = parked.remove(at: index)

@@ -3,6 +3,12 @@ import Synchronization
 // Events that connections share (`SharedBytes`), in the budget of the process: see `EventRoom`.
 
 extension ProcessBudget {
+    /// Whether another connection than this one waits for room for an event.
+    func areEventsAwaited(butBy connection: UInt64) -> Bool {
+        areEventsAwaited.load(ordering: .sequentiallyConsistent)
+            && events.withLock { $0.isAwaited(butBy: connection) }
+    }
+
     /// Counts an event that is sent to any number of connections until the value that is returned goes; nil when there
     /// is no room for it.
     func chargeEvent(_ count: Int) -> EventCharge? {

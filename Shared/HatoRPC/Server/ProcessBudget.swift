@@ -154,6 +154,7 @@ final class ProcessBudget: Sendable {
         let all = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
         if all.oldValue > limit && all.newValue <= limit { resumeReads() }
         if change < 0, waitingCount.load(ordering: .sequentiallyConsistent) > 0 { offer() }
+        if change < 0, largeReadsWaiting.load(ordering: .sequentiallyConsistent) > 0 { grantReads() }
     }
 
     private func count(_ change: Int, _ account: ClientAccount) {
@@ -215,9 +216,13 @@ final class ProcessBudget: Sendable {
     }
 
     /// Whether another connection waits for what this one holds: one of the same client, or one that the whole process
-    /// has no room for.
-    func isAwaited(_ connection: UInt64, of client: ClientAccount) -> Bool {
-        if isAwaitedByReads(connection, of: client) { return true }
+    /// has no room for. A process that holds more than its limit waits itself.
+    ///
+    /// - Parameter holdsEvents: whether it has events to take that connections share.
+    func isAwaited(_ connection: UInt64, of client: ClientAccount, holdsEvents: Bool = false) -> Bool {
+        let isFull = usedBytes > limit
+        if isFull || isAwaitedByReads(connection, of: client) { return true }
+        if holdsEvents, areEventsAwaited(butBy: connection) { return true }
         return state.withLock { state in
             state.waiting.contains { other in
                 guard other != connection, let claim = state.claims[other] else { return false }

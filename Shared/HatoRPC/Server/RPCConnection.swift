@@ -68,7 +68,7 @@ public final class RPCConnection: Sendable {
         let notification = OutgoingNotification(method: method, subscription: subscription, members: members)
         let count = notification.byteCount
         let before = unsent.wrappingAdd(count, ordering: .relaxed).oldValue
-        guard before == 0 || before + count <= hub.server.limits.unsentNotificationBytesMax, !isClosed else {
+        guard before == 0 || isRoom(for: notification, beside: before), !isClosed else {
             unsent.wrappingSubtract(count, ordering: .relaxed)
             refused.max(count, ordering: .relaxed)
             return false
@@ -83,6 +83,13 @@ public final class RPCConnection: Sendable {
         }
         hub.post(.notification(self, notification))
         return true
+    }
+
+    /// What peers have not taken takes no more than the process may hold; one notification each may always be there.
+    private func isRoom(for notification: OutgoingNotification, beside before: Int) -> Bool {
+        let count = notification.byteCount
+        return before + count <= hub.server.limits.unsentNotificationBytesMax
+            && (notification.members.shared != nil || count <= hub.server.budget.freeBytes)
     }
 
     private func noteMissingRoom(_ shared: SharedBytes) {
@@ -157,15 +164,19 @@ public final class RPCConnection: Sendable {
         if shared > 0 { unsentShared.wrappingSubtract(shared, ordering: .relaxed) }
     }
 
+    /// Whether something is unsent that other connections share.
+    var holdsSharedEvents: Bool { unsentShared.load(ordering: .relaxed) > 0 }
+
     /// What is unsent without what other connections share, which the budget counts once.
     var unsentOwnBytes: Int { max(0, unsentBytes - unsentShared.load(ordering: .relaxed)) }
 
     /// Returns the callbacks that are due: there is room for what was refused, or all there can be.
     func takeDrainWatches() -> [@Sendable () -> Void] {
         let (waiting, limit) = (unsentBytes, hub.server.limits.unsentNotificationBytesMax)
-        guard waiting == 0 || waiting <= limit / 2 && waiting + refused.load(ordering: .relaxed) <= limit else {
-            return []
-        }
+        let missing = refused.load(ordering: .relaxed)
+        guard
+            waiting == 0 || waiting <= limit / 2 && waiting + missing <= limit && missing <= hub.server.budget.freeBytes
+        else { return [] }
         let (due, wanted) = state.withLock { state -> ([@Sendable () -> Void], (count: Int, event: UInt64)?) in
             guard !state.drainWatches.isEmpty else { return ([], nil) }
             switch state.eventRoom {

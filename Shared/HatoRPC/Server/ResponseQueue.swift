@@ -40,6 +40,11 @@ struct ResponseQueue {
         return true
     }
 
+    /// Whether the response of this request would leave as soon as it is complete.
+    func leavesNext(_ sequence: UInt64) -> Bool {
+        slow.contains(sequence) || sequence == first && !slots.isEmpty
+    }
+
     /// Takes an answer (nil: there is none to send); true when it may leave at once, which only slow ones do: others
     /// are taken with `next`.
     mutating func answer(_ sequence: UInt64, _ response: [UInt8]?) -> Bool {

@@ -56,6 +56,9 @@ public struct RPCLimits: Sendable, Hashable {
     /// connection closes.
     public var stalledPeerSecondsMax = 5
     public var stalledPeerBytesPerSecond = 32 << 10
+    /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut off
+    /// after this time: a read that waits keeps its snapshot of the store.
+    public var parkedReadSecondsMax = 60
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
     public var keepAliveIdleSeconds = 20
     public var keepAliveIntervalSeconds = 10

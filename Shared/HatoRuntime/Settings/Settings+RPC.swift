@@ -98,6 +98,9 @@ extension ServeSettings {
         limit(
             "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, counts, "how much such a peer has to take"),
         limit(
+            "parked-read-seconds-max", \.parkedReadSecondsMax, seconds,
+            "seconds after which such a peer is cut off when large reads of its own wait for it"),
+        limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
             "seconds of silence before TCP asks the peer"),
         limit(

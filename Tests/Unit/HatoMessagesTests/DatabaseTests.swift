@@ -164,9 +164,10 @@ import Testing
             #expect(refused?.message.contains("1:19: The wildcard '$a' stands above already") == true)
         }
         let record = DatabaseRecord(id: DatabaseID(rawValue: 1), createdAt: 0, firstVersion: 1, rules: rules)
-        let limits = MessagesLimits()
+        let (store, limits) = (try MemoryStore(), MessagesLimits())
+        defer { store.close() }
         let database = try Database(
-            name: .default, record: record, reading: MemoryStore().snapshot(), RulesMeter(limits, MessagesMetrics()))
+            name: .default, record: record, reading: store.snapshot(), RulesMeter(limits, MessagesMetrics()))
         let situation = RulesSituation(auth: .nobody, now: 0, before: TreeNode.empty)
         #expect(try database.rules.judgeRead(TreePath("/y/x"), situation).isAllowed)
         #expect(try !database.rules.judgeRead(TreePath("/x/y"), situation).isAllowed)

@@ -39,7 +39,8 @@ struct LargeReadTests {
 
         func connect(_ address: String) throws -> Peer {
             let connection = RPCConnection(id: state.newConnectionID(), remoteAddress: address, hub: hub)
-            return try Peer(ConnectionHandler(connection: connection, hub: hub, usesTLS: false), loop)
+            let handler = ConnectionHandler(connection: connection, hub: hub, usesTLS: false)
+            return try Peer(connection, handler, loop)
         }
     }
 
@@ -47,8 +48,10 @@ struct LargeReadTests {
     private final class Peer {
         let socket = FullSocket()
         let channel: EmbeddedChannel
+        let connection: RPCConnection
 
-        init(_ handler: ConnectionHandler, _ loop: EmbeddedEventLoop) throws {
+        init(_ connection: RPCConnection, _ handler: ConnectionHandler, _ loop: EmbeddedEventLoop) throws {
+            self.connection = connection
             channel = EmbeddedChannel(loop: loop)
             try channel.pipeline.syncOperations.addHandlers(socket, handler)
             try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
@@ -62,6 +65,8 @@ struct LargeReadTests {
                 channel.embeddedEventLoop.run()
             }
         }
+
+        var lines: Int { socket.taken.filter { $0 == UInt8(ascii: "\n") }.count }
 
         func take() {
             while socket.drain() { channel.embeddedEventLoop.run() }
@@ -82,7 +87,7 @@ struct LargeReadTests {
         one.take()
         other.take()
         #expect(Set(world.started.current) == ["a1", "a2", "a3", "b1", "b2"])
-        #expect(one.socket.taken.filter { $0 == UInt8(ascii: "\n") }.count == 3)
+        #expect(one.lines == 3)
         #expect(world.state.budget.largeReadCounts == (0, 0))
         #expect(world.state.budget.usedBytes == 0)
     }
@@ -117,6 +122,57 @@ struct LargeReadTests {
         held.close()
         #expect(world.state.budget.largeReadCounts == (0, 0))
         #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func readGoesOnBesideNotificationsThatWaitForItsResponse() throws {
+        let world = World()
+        let peer = try world.connect("192.0.2.1")
+        try peer.read("a", "b")
+        // Behind the response of the second read: it cannot leave before that one.
+        let subscription = peer.connection.openSubscription(by: 1)
+        let members = EncodedJSON("\"n\":\"\(String(repeating: "x", count: 20_000))\"")
+        #expect(peer.connection.notify("check.event", subscription: subscription, members: members))
+        world.loop.run()
+        #expect(world.started.current == ["a"])
+        peer.take()
+        #expect(world.started.current == ["a", "b"])
+        #expect(peer.lines == 3)
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func readThatWaitsEndsWithItsConnection() throws {
+        let world = World()
+        let peer = try world.connect("192.0.2.1")
+        try peer.read("a", "b")
+        try peer.channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n"))
+        world.loop.run()
+        #expect(!peer.channel.isActive)
+        #expect(world.started.current == ["a"])
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func peerThatLetsItsOwnReadsWaitForTooLongIsCutOff() throws {
+        let world = World()
+        let (stalled, other) = (try world.connect("192.0.2.1"), try world.connect("192.0.2.2"))
+        try stalled.read("a", "b")
+        try other.read("c")
+        world.loop.advanceTime(by: .seconds(60))
+        #expect(stalled.channel.isActive)
+        for _ in 0..<3 { world.loop.advanceTime(by: .seconds(5)) }
+        #expect(String(decoding: stalled.socket.taken, as: UTF8.self).contains("peer_stalled"))
+        #expect(other.channel.isActive, "its only read is answered, and nobody waits for it")
+        #expect(world.started.current == ["a", "c"])
+    }
+
+    @Test func slowResponsesLeaveAsSoonAsTheyAreComplete() {
+        var responses = ResponseQueue()
+        let (first, slow) = (responses.open(isSlow: false), responses.open(isSlow: true))
+        let last = responses.open(isSlow: false)
+        #expect([first, slow, last].map { responses.leavesNext($0) } == [true, true, false])
+        _ = responses.answer(first, nil)
+        while responses.next() != nil {}
+        #expect([first, slow, last].map { responses.leavesNext($0) } == [false, true, true])
     }
 
     @Test func peerThatTakesNothingIsCutOffWhenOthersWaitForItsMemory() throws {

@@ -2,6 +2,7 @@ import HatoModel
 import HatoPush
 import HatoRPC
 import HatoStorage
+import Logging
 
 extension NotifierService {
     func addDeviceMethods(to router: inout RPCRouter) {
@@ -73,7 +74,7 @@ extension NotifierService {
             try writes.apply(to: transaction)
             return (Notifier.Devices.Register.Result(device: device.device, secret: shown?.text), gone)
         }.outcome
-        if let gone { try await outbox.dropDeliveries(of: gone) }
+        if let gone { await dropDeliveries(of: gone) }
         return registered
     }
 
@@ -124,8 +125,18 @@ extension NotifierService {
             writes.delete(device.addressKey)
             try writes.apply(to: transaction)
         }
-        try await outbox.dropDeliveries(of: name)
+        await dropDeliveries(of: name)
         return Empty()
+    }
+
+    /// Of a device that is gone. A failure is no failure of the request, which is done: deliveries of devices that are
+    /// gone are dropped when they are due, too.
+    private func dropDeliveries(of device: String) async {
+        do { try await outbox.dropDeliveries(of: device) } catch {
+            logger.error(
+                "deliveries of a device that is gone stay until they are due",
+                metadata: ["device": "\(device)", "error": "\(error)"])
+        }
     }
 
     private func secret(_ text: String?) throws(RPCError) -> WebhookSecret? {

@@ -22,6 +22,12 @@ import Testing
         #expect(Messages.Set(path: Self.path, value: Self.increment, ifVersion: 3).isIdempotent)
     }
 
+    @Test func whatIsRefusedTheSecondTimeIsNot() {
+        #expect(!Auth.Users.Delete(uid: "u").isIdempotent)
+        #expect(!Auth.Account.Update(password: "sazae-and-friends").isIdempotent)
+        #expect(Auth.Account.Update(displayName: "波平").isIdempotent)
+    }
+
     @Test func aPushIsByTheKeyOfTheClient() {
         #expect(!Messages.Push(path: Self.path, value: 1).isIdempotent)
         let key = Messages.Push.example.result.key

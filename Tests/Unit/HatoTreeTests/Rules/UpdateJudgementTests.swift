@@ -51,12 +51,15 @@ private final class RulesPlaceModel {
     var children: [String: RulesPlaceModel] = [:]
     var wildcard: RulesPlaceModel?
 
-    var text: String {
+    var text: String { text(at: 0) }
+
+    /// Wildcards have other names at each depth, as rules want it.
+    private func text(at depth: Int) -> String {
         var members: [String] = []
         if let write { members.append("\".write\": \"\(write.text)\"") }
         if let validate { members.append("\".validate\": \"\(validate.text)\"") }
-        members += children.sorted { $0.key < $1.key }.map { "\"\($0.key)\": \($0.value.text)" }
-        if let wildcard { members.append("\"$any\": \(wildcard.text)") }
+        members += children.sorted { $0.key < $1.key }.map { "\"\($0.key)\": \($0.value.text(at: depth + 1))" }
+        if let wildcard { members.append("\"$any\(depth)\": \(wildcard.text(at: depth + 1))") }
         return "{\(members.joined(separator: ", "))}"
     }
 
