@@ -46,8 +46,8 @@ extension ConnectionHandler {
     /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
     private var hasRoomForResponses: Bool {
         let waiting = outputBytes + responses.waitingBytes
-        if waiting <= Self.waitingBytesMax { return true }
-        return waiting <= server.limits.unsentResponseBytesMax && server.budget.mayHoldMore(account)
+        guard waiting <= server.limits.unsentResponseBytesMax else { return false }
+        return waiting <= Self.waitingBytesMax || server.budget.mayHoldMore(account)
     }
 
     /// Whether a request of this method may start now: a cold one waits for all earlier ones, a read for its place.

@@ -58,7 +58,7 @@ struct IdentityWatches: Sendable {
     mutating func callerChanged(to caller: Caller, isEnd: Bool) -> [(Change, RPCIdentityChange)] {
         var changes: [(Change, RPCIdentityChange)] = []
         for (key, var watch) in watches.sorted(by: { $0.key < $1.key }) {
-            if isEnd && watch.isCallCredential || watch.caller == caller { continue }
+            if isEnd && watch.isCallCredential || watch.caller == .nobody && caller == .nobody { continue }
             let isSame = caller.isSamePerson(as: watch.caller)
             changes.append((watch.change, isSame ? .extended(caller) : .replaced(caller)))
             watch.caller = caller
