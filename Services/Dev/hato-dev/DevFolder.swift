@@ -7,9 +7,11 @@ import HatoRuntime
 struct DevFolder: Sendable {
     let path: String
     private let isTemporary: Bool
+    private let warn: @Sendable (String) -> Void
 
     /// Makes the folder, readable by its owner alone, when it is not there. Throws `SettingsError`.
-    init(_ settings: Settings) throws {
+    init(_ settings: Settings, warn: @escaping @Sendable (String) -> Void) throws {
+        self.warn = warn
         isTemporary = settings.flag("ephemeral")
         if isTemporary, let source = settings.source(of: "data") {
             throw SettingsError(
@@ -18,7 +20,7 @@ struct DevFolder: Sendable {
         }
         let temporary = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)").path
         path = isTemporary ? temporary : settings["data"]
-        try DataFolder.make(path)
+        if let warning = try DataFolder.make(path) { warn(warning) }
     }
 
     /// In the data folder of the service, as if it were served by itself: so its `restore` and `serve` fit. Folders of
@@ -28,7 +30,7 @@ struct DevFolder: Sendable {
         // Also without its `format`: opening it says that, instead of beginning an empty store inside it.
         let isStore = ["format", "rocksdb"].contains { FileManager.default.fileExists(atPath: "\(data)/\($0)") }
         if isStore { return data }
-        try DataFolder.make(data)
+        if let warning = try DataFolder.make(data) { warn(warning) }
         return RocksDBStore.folder(in: data)
     }
 

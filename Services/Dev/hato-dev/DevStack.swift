@@ -25,7 +25,7 @@ struct DevStack: RunningService {
         // Before anything is begun that would have to be ended.
         let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
         for service in ["auth", "messages", "notifier"] { _ = try start.backupPath(in: service) }
-        let folder = try DevFolder(start.settings)
+        let folder = try DevFolder(start.settings) { [logger = start.logger] in logger.warning("\($0)") }
         do {
             let keys = try folder.administratorKeys()
             let stores = try Stores(folder, start.settings)

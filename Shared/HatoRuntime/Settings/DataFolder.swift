@@ -14,7 +14,6 @@ public enum DataFolder {
     /// Makes the folder, and those above it, where they are missing, with mode 0700; what the process makes from then on
     /// is for its user alone. Returns what the operator should know of a folder that was there. Throws `SettingsError`
     /// that names the setting `data`, also for a folder that belongs to another user or that others may write.
-    @discardableResult
     public static func make(_ path: String) throws(SettingsError) -> String? {
         _ = umask(0o077)
         try makeFolder(path)
@@ -26,11 +25,28 @@ public enum DataFolder {
             throw SettingsError("setting data: \(path) cannot be examined: \(FileProblem.words(errno))")
         }
         let access = DataFolderAccess(owner: UInt32(status.st_uid), mode: UInt32(status.st_mode))
-        switch access.verdict(for: UInt32(geteuid()), path) {
+        let holdsStore = stat("\(path)/store", &status) == 0
+        switch access.verdict(for: UInt32(geteuid()), path, holdsStore: holdsStore) {
         case .safe: return nil
         case .warning(let text): return text
         case .refused(let text): throw SettingsError("setting data: \(text)")
         }
+    }
+
+    /// Throws `SettingsError` where the folder at `path` has no store, but the folder above it has one: earlier versions
+    /// kept it there, and the service would begin an empty one.
+    static func refuseStoreAbove(_ path: String) throws(SettingsError) {
+        guard access("\(path)/store", F_OK) != 0 else { return }
+        var parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        _ = parts.popLast()
+        let above = (path.hasPrefix("/") ? "/" : "./") + parts.map { "\($0)/" }.joined()
+        let isStore = ["format", "rocksdb"].contains { access("\(above)store/\($0)", F_OK) == 0 }
+        guard isStore else { return }
+        let moved = ["store", "auth-keys.json"].filter { access("\(above)\($0)", F_OK) == 0 }
+        let files = moved.map { "'\(above)\($0)'" }.joined(separator: " ")
+        throw SettingsError(
+            "setting data: \(path) has no store, but \(above)store is the store of an earlier version; "
+                + "run: mkdir -p -m 700 '\(path)' && mv \(files) '\(path)/'")
     }
 
     private static func makeFolder(_ path: String) throws(SettingsError) {
@@ -73,18 +89,19 @@ struct DataFolderAccess: Sendable, Hashable {
         self.mode = mode & 0o777
     }
 
-    /// The verdict on the folder at `path` for a service of the user with the id `user`.
-    func verdict(for user: UInt32, _ path: String) -> Verdict {
-        let below = "give a folder below it, which the service makes, such as \(path)/hato"
+    /// The verdict on the folder at `path` for a service of the user with the id `user`. Where the folder holds a store,
+    /// no other folder is advised: the service would begin an empty store there.
+    func verdict(for user: UInt32, _ path: String, holdsStore: Bool = false) -> Verdict {
+        let below = holdsStore ? "" : "give a folder below it, which the service makes, such as \(path)/hato, or "
         guard owner == user else {
             return .refused(
-                "\(path) belongs to user \(owner), but the service runs as user \(user); \(below), or run: "
+                "\(path) belongs to user \(owner), but the service runs as user \(user); \(below)run: "
                     + "chown \(user) \(path)")
         }
         let octal = "0" + String(mode, radix: 8)
         guard mode & 0o022 == 0 else {
             return .refused(
-                "other users may write in \(path) (mode \(octal)); \(below), or run: chmod 700 \(path)")
+                "other users may write in \(path) (mode \(octal)); \(below)run: chmod 700 \(path)")
         }
         guard mode & 0o055 == 0 else {
             return .warning("setting data: other users may list \(path) (mode \(octal)); run: chmod 700 \(path)")
@@ -97,6 +114,7 @@ extension ServiceProcess.Start {
     /// The folder of the setting `data`, made where it is missing. Throws `SettingsError`.
     public func dataFolder() throws(SettingsError) -> String {
         let path = settings["data"]
+        try DataFolder.refuseStoreAbove(path)
         if let warning = try DataFolder.make(path) { logger.warning("\(warning)") }
         return path
     }

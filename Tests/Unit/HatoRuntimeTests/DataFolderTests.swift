@@ -33,6 +33,27 @@ struct DataFolderTests {
         #expect(verdict(owner: 10_001, 0o755) == .warning(expected))
     }
 
+    @Test func folderWithAStoreIsNotToBeLeft() {
+        let access = DataFolderAccess(owner: 0, mode: 0o700)
+        let expected = "/data belongs to user 0, but the service runs as user 10001; run: chown 10001 /data"
+        #expect(access.verdict(for: 10_001, "/data", holdsStore: true) == .refused(expected))
+    }
+
+    @Test func storeOfAnEarlierVersionAboveIsRefused() throws {
+        let above = NSTemporaryDirectory() + "hato-data-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: above) }
+        let path = "\(above)/auth"
+        try DataFolder.refuseStoreAbove(path)
+        try FileManager.default.createDirectory(atPath: "\(above)/store/rocksdb", withIntermediateDirectories: true)
+        let error = #expect(throws: SettingsError.self) { try DataFolder.refuseStoreAbove(path) }
+        let text = try #require(error).description
+        #expect(text.hasPrefix("setting data: \(path) has no store, but \(above)/store is the store"), "\(text)")
+        let command = "run: mkdir -p -m 700 '\(path)' && mv '\(above)/store' '\(path)/'"
+        #expect(text.hasSuffix(command), "\(text)")
+        try FileManager.default.createDirectory(atPath: "\(path)/store", withIntermediateDirectories: true)
+        try DataFolder.refuseStoreAbove(path)
+    }
+
     @Test func foldersAreMadeForTheirUserAlone() throws {
         let above = NSTemporaryDirectory() + "hato-data-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: above) }
