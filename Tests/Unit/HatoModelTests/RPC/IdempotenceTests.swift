@@ -45,14 +45,15 @@ import Testing
         #expect(!Notifier.Dead.Drop(all: true).isIdempotent)
     }
 
-    /// Those that make something new, or end what another call may have begun since.
+    /// Those that make something new, are refused the second time, or end what another call may have begun since.
     @Test func otherWritesAreNotUnlessTheySaySo() {
         let names = (Auth.methods + Messages.methods + Notifier.methods).filter { !Self.example($0) }.map { $0.method }
         #expect(
             names == [
-                "auth.signUp", "auth.signIn", "auth.keys.rotate", "auth.users.create", "messages.push",
-                "messages.databases.create", "messages.databases.drop", "notifier.devices.register",
-                "notifier.devices.rotateSecret", "notifier.dead.replay", "notifier.dead.drop",
+                "auth.signUp", "auth.signIn", "auth.keys.rotate", "auth.account.delete", "auth.users.create",
+                "auth.users.delete", "messages.push", "messages.databases.create", "messages.databases.drop",
+                "notifier.devices.register", "notifier.devices.rotateSecret", "notifier.devices.unregister",
+                "notifier.triggers.remove", "notifier.dead.replay", "notifier.dead.drop",
             ])
     }
 
