@@ -40,10 +40,12 @@ public final class ThrottledNotices: Sendable {
         case failedVerification
         case reusedRefreshToken
         case trigger(String)
+        /// All kinds beyond the first `kindsMax`, which share one notice a second.
+        case further
     }
 
-    /// More kinds than this are not told apart.
-    private static let kindsMax = 1_000
+    /// Kinds that are told apart.
+    static let kindsMax = 1_000
 
     private let logger: Logger
     private let throttles = Mutex<[Kind: NoticeThrottle]>([:])
@@ -59,8 +61,8 @@ public final class ThrottledNotices: Sendable {
         guard logger.logLevel <= level else { return }
         let now = ContinuousClock.now - start
         let leftOut = throttles.withLock { throttles in
-            if throttles[kind] == nil, throttles.count >= Self.kindsMax { throttles = [:] }
-            return throttles[kind, default: NoticeThrottle()].occurred(at: now)
+            let isFurther = throttles[kind] == nil && throttles.count >= Self.kindsMax
+            return throttles[isFurther ? .further : kind, default: NoticeThrottle()].occurred(at: now)
         }
         guard let leftOut else { return }
         var all = metadata()

@@ -1,6 +1,5 @@
 import HatoModel
 import HatoTesting
-import NIOEmbedded
 import Testing
 
 @testable import HatoRPC
@@ -109,32 +108,6 @@ struct IdentityWatchesTests {
         #expect(
             watches.callerChanged(to: .nobody, isEnd: true).map(\.1) == Array(repeating: .replaced(.nobody), count: 3))
         #expect(watches.nextEnd == nil)
-    }
-
-    /// What a listen costs the event loop does not grow with the listeners the connection has.
-    @Test func listenCostsNoMoreWithManyListeners() throws {
-        let server = EmbeddedServer { _ in }
-        let few = try cost(of: 400, beside: 100, server)
-        let many = try cost(of: 400, beside: 12_000, server)
-        #expect(many < few * 8, "of 400 watches: \(few) beside 100, \(many) beside 12,000")
-    }
-
-    /// How long adding so many watches takes the loop.
-    private func cost(of count: Int, beside others: Int, _ server: EmbeddedServer) throws -> Duration {
-        let connection = try server.peer().connection
-        var watches: [RPCWatch] = []
-        func add(_ number: Int) {
-            let caller = user(WallClock.milliseconds() + 3_600_000 + Int64(number))
-            watches.append(connection.watchIdentity(of: caller, isCallCredential: true) { _ in })
-        }
-        for number in 0..<others { add(number) }
-        server.loop.run()
-        return ContinuousClock().measure {
-            for number in 0..<count {
-                add(number)
-                server.loop.run()
-            }
-        }
     }
 
     private func user(_ end: Int64) -> Caller { .user(Caller.User(uid: "anna", expiresAt: end)) }
