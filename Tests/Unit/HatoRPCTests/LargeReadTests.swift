@@ -20,6 +20,7 @@ struct LargeReadTests {
             var configuration = RPCServerConfiguration(service: "check", version: "1")
             configuration.limits.responseBytesMax = 100_000
             configuration.limits.unsentResponseBytesMax = 10_000
+            configuration.limits.stalledPeerSecondsMax = 5
             change(&configuration.limits)
             var router = RPCRouter()
             let started = started
