@@ -251,7 +251,9 @@ public final class RocksDBStore: Store {
         writer.submitSnapshot(endsGroup: endsGroup, completion)
     }
 
-    public func submitRead(_ body: @escaping @Sendable () -> Void) { readers.submit(body) }
+    public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
+        readers.submit(of: client, body)
+    }
 
     @discardableResult
     public func observeCommits(

@@ -10,6 +10,9 @@ extension Store {
         }
     }
 
+    /// Runs `body` on a reader thread, as work of the service itself.
+    public func submitRead(_ body: @escaping @Sendable () -> Void) { submitRead(of: nil, body) }
+
     /// Runs `body` on a reader thread against the newest durable state.
     public func read<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreSnapshot) throws -> Outcome

@@ -50,7 +50,12 @@ public protocol Store: AnyObject, Sendable {
 
     /// Runs `body` on a reader thread, for work that must not hold an event loop or the cooperative pool. (On a store
     /// that is closed already it runs before `submitRead` returns.)
-    func submitRead(_ body: @escaping @Sendable () -> Void)
+    ///
+    /// Clients take turns: a client waits for one `body` of each other, however many these have submitted. Those of one
+    /// client begin in the order of submission.
+    ///
+    /// - Parameter client: the name of whoever caused the work; nil for the service itself.
+    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void)
 
     /// Calls `observer` on a thread of the writer for every durable group of commits, in order, before its completions,
     /// and `ended` once when the store has closed or failed; then nothing more comes.

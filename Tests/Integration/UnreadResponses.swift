@@ -110,4 +110,45 @@ struct UnreadResponses {
             await administrator.close()
         }
     }
+
+    /// A thin line: 384 KiB a second of a response of 12 MB, through buffers of the kernels that fill at once and then let
+    /// a megabyte pass every few seconds. All the time another connection waits for what this response takes.
+    @Test func aPeerThatReadsSlowlyIsNotCutOff() async throws {
+        let settings = [
+            "--process-bytes-in-flight-max", "\(64 << 20)", "--client-bytes-in-flight-max", "\(16 << 20)",
+            "--stalled-peer-seconds-max", "1",
+        ]
+        try await TestStack.run(settings) { stack in
+            let administrator = stack.client(.messages, as: .administrator)
+            _ = try await administrator.call(
+                method: "messages.set",
+                params: ["path": "/slow/one", "value": .string(String(repeating: "x", count: 6_000_000))])
+            _ = try await administrator.call(
+                method: "messages.set",
+                params: ["path": "/slow/more", "value": .string(String(repeating: "y", count: 6_000_000))])
+            let token = try await stack.newUser().idToken
+            let (slow, waiting) = (try Self.reader(stack, token), try Self.reader(stack, token))
+            let get = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"messages.get\",\"params\":{\"path\":\"/slow\"}}\n"
+            try slow.send(get)
+            #expect(slow.read(4_096).count == 4_096)
+            try waiting.send(get)
+            for _ in 0..<96 {
+                try await Task.sleep(for: .microseconds(62_500))
+                let received = slow.read(24 << 10)
+                try #require(received.count == 24 << 10, "cut off")
+            }
+            #expect(waiting.available().isEmpty, "it has waited")
+            #expect(try await Self.figure("hato_rpc_stalled_peers_total", administrator) == 0)
+            slow.reset()
+            await administrator.close()
+        }
+    }
+
+    private static func reader(_ stack: TestStack, _ token: String) throws -> UnreadSocket {
+        let socket = try UnreadSocket(port: stack.configuration(.messages).port, receiveBytes: 256 << 10)
+        try socket.send(
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"session.authenticate\",\"params\":{\"auth\":\"\(token)\"}}\n")
+        _ = socket.line()
+        return socket
+    }
 }

@@ -51,6 +51,13 @@ final class UnreadSocket {
         return nil
     }
 
+    /// The next `count` bytes, waited for; fewer at the end.
+    func read(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let received = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
+        return Array(bytes.prefix(max(0, received)))
+    }
+
     /// What is there now, at most so much.
     func available(_ count: Int = 1 << 20) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

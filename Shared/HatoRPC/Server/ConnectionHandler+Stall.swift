@@ -24,8 +24,9 @@ extension ConnectionHandler {
         stallWatch = nil
     }
 
-    /// What the socket has taken.
+    /// What the peer has acknowledged; where the system does not say, what our own socket has accepted.
     private var takenBytes: Int {
+        if let context, let acknowledged = AcknowledgedBytes.of(context.channel) { return acknowledged }
         let buffered = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         return writtenBytes - (buffered ?? 0)
     }

@@ -26,6 +26,7 @@ public final class RPCConnection: Sendable {
     public let remoteAddress: String
     /// The same as limits count it.
     public let clientAddress: ClientAddress
+
     let hub: LoopHub
     private let state = Mutex(State())
     /// Bytes on their way to the peer: posted, queued, or given to the socket and not yet taken.
@@ -53,6 +54,9 @@ public final class RPCConnection: Sendable {
 
     /// The identity of the connection, as of `session.authenticate`.
     public var caller: Caller { state.withLock { $0.caller } }
+
+    /// Who answers for what `caller` asks here: a user, wherever the connections come from, else the address.
+    public func client(speakingAs caller: Caller) -> String { ConnectionHandler.clientName(caller, clientAddress) }
 
     public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
 

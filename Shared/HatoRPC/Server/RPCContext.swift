@@ -17,7 +17,7 @@ public struct RPCContext: Sendable {
     let sequence: UInt64
 
     /// Who answers for what is asked: a user, wherever the connections come from, else the address.
-    public var client: String { ConnectionHandler.clientName(caller, connection.clientAddress) }
+    public var client: String { connection.client(speakingAs: caller) }
 
     /// The bytes that a result of a read may have without a reservation (`RPCReply.readAgain`).
     public var unreservedReadBytesMax: Int { connection.hub.server.limits.unreservedReadBytesMax }

@@ -54,8 +54,7 @@ public struct RPCLimits: Sendable, Hashable {
     /// While others wait for the memory that responses and notifications to a peer take, it must take
     /// `stalledPeerBytesPerSecond` on average over this time; else resource_exhausted `peer_stalled`, then the
     /// connection closes.
-    /// Long enough for a thin line: a kernel with some megabytes to send says for many seconds that nothing was taken.
-    public var stalledPeerSecondsMax = 30
+    public var stalledPeerSecondsMax = 10
     public var stalledPeerBytesPerSecond = 32 << 10
     /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut off
     /// after this time: a read that waits keeps its snapshot of the store.

@@ -4,8 +4,6 @@
 package final class JobQueue<Job: Sendable>: @unchecked Sendable {
     private let condition = ThreadCondition()
     private var jobs: [Job] = []
-    /// Where the next job of `takeOne` stands.
-    private var head = 0
     private var sleepers = 0
     private var isNudged = false
     private var awaitsNudge = false
@@ -13,7 +11,7 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
 
     package init() {}
 
-    package var count: Int { condition.withLock { jobs.count - head } }
+    package var count: Int { condition.withLock { jobs.count } }
 
     /// False when the queue is closed: then nobody will do the job.
     package func append(_ job: Job) -> Bool {
@@ -47,23 +45,6 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Sleeps until there is a job; nil when the queue is closed and empty.
-    package func takeOne() -> Job? {
-        condition.withLock {
-            guard sleepUntilThereIsWork() else { return nil }
-            let job = jobs[head]
-            head += 1
-            if head == jobs.count {
-                jobs.removeAll(keepingCapacity: head <= 1024)
-                head = 0
-            } else if head == 1024 {
-                jobs.removeFirst(head)
-                head = 0
-            }
-            return job
-        }
-    }
-
     /// No job comes in any more; those that wait are still done.
     package func close() {
         condition.withLock {
@@ -72,8 +53,8 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    private func sleepUntilThereIsWork(orNudge: Bool = false) -> Bool {
-        while head == jobs.count {
+    private func sleepUntilThereIsWork(orNudge: Bool) -> Bool {
+        while jobs.isEmpty {
             if orNudge, isNudged { return true }
             if isClosed { return false }
             sleepers += 1

@@ -1,25 +1,74 @@
-/// A few threads that may block on a disk, so that no event loop and no thread of the cooperative pool has to.
+/// A few threads that may block on a disk, so that no event loop and no thread of the cooperative pool has to. Clients
+/// take turns (`TurnQueue`).
 package final class ReaderPool: Sendable {
-    private let jobs = JobQueue<@Sendable () -> Void>()
+    private let jobs = ReaderJobs()
 
     package init(threads: Int) throws(StoreError) {
         for _ in 0..<max(1, threads) {
             let jobs = jobs
             try startThread {
-                while let job = jobs.takeOne() { job() }
+                while let job = jobs.takeNext() { job() }
             }
         }
     }
 
     deinit { jobs.close() }
 
+    /// Jobs that wait.
     package var count: Int { jobs.count }
 
-    /// After `close` the work is done on the calling thread: it finds a closed store and says so to whoever waits for
-    /// it.
-    package func submit(_ body: @escaping @Sendable () -> Void) {
-        if !jobs.append(body) { body() }
+    /// After `close` the job is done on the calling thread, where it finds a closed store.
+    ///
+    /// - Parameter client: nil for a job of the service.
+    package func submit(of client: String?, _ job: @escaping @Sendable () -> Void) {
+        if !jobs.append(job, of: client) { job() }
     }
 
     package func close() { jobs.close() }
+}
+
+/// The jobs on their way to the threads.
+///
+/// `@unchecked Sendable`: every variable is guarded by `condition`.
+private final class ReaderJobs: @unchecked Sendable {
+    typealias Job = @Sendable () -> Void
+
+    private let condition = ThreadCondition()
+    private var jobs = TurnQueue<Job>()
+    private var sleepers = 0
+    private var isClosed = false
+
+    var count: Int { condition.withLock { jobs.count } }
+
+    /// False when the queue is closed: then no thread does the job.
+    func append(_ job: @escaping Job, of client: String?) -> Bool {
+        condition.withLock {
+            if isClosed { return false }
+            jobs.append(job, of: client)
+            // A signal costs a system call: only for a thread that sleeps.
+            if sleepers > 0 { condition.signal() }
+            return true
+        }
+    }
+
+    /// Sleeps until there is a job; nil when the queue is closed and empty.
+    func takeNext() -> Job? {
+        condition.withLock {
+            while jobs.count == 0 {
+                if isClosed { return nil }
+                sleepers += 1
+                condition.wait()
+                sleepers -= 1
+            }
+            return jobs.takeNext()
+        }
+    }
+
+    /// No job comes in any more; those that wait are still done.
+    func close() {
+        condition.withLock {
+            isClosed = true
+            condition.broadcast()
+        }
+    }
 }

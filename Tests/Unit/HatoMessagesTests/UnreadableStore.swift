@@ -38,7 +38,9 @@ final class UnreadableStore: Store {
         memory.submitSnapshot(endsGroup: endsGroup, completion)
     }
 
-    func submitRead(_ body: @escaping @Sendable () -> Void) { memory.submitRead(body) }
+    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
+        memory.submitRead(of: client, body)
+    }
 
     @discardableResult
     func observeCommits(

@@ -124,7 +124,9 @@ final class StayingOpen: Store {
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
         try store.prepareRows(rows)
     }
-    func submitRead(_ body: @escaping @Sendable () -> Void) { store.submitRead(body) }
+    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
+        store.submitRead(of: client, body)
+    }
 
     func observeCommits(
         _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void

@@ -72,7 +72,8 @@ struct LargeWrites: Sendable {
     private static let hashedInTurnBytesMax = 256 << 10
 
     private func attempt(_ number: Int, _ holder: Holder, _ steps: Steps) {
-        threads.submit {
+        // Users take turns; all others are one.
+        threads.submit(of: holder.write?.caller.uid ?? "") {
             do {
                 guard let write = holder.write else { return }
                 let began = parts.slow.now
@@ -108,7 +109,7 @@ struct LargeWrites: Sendable {
         // they have come to something later.
         let (publisher, threads) = (publisher, threads)
         parts.store.submit({ _ in }) { _ in
-            publisher.run { _ in publisher.run { _ in threads.submit { holder.letGo() } } }
+            publisher.run { _ in publisher.run { _ in threads.submit(of: nil) { holder.letGo() } } }
         }
     }
 }

@@ -32,16 +32,16 @@ struct ReadOrder: Sendable {
     ) {
         let (store, slow, catalogue, limits) = (parts.store, parts.slow, parts.catalogue, parts.limits)
         let watch = slow.watch(context.method)
-        let (connection, unreservedMax) = (context.connection, context.unreservedReadBytesMax)
+        let (connection, client, unreservedMax) = (context.connection, context.client, context.unreservedReadBytesMax)
         let start = { @Sendable (view: ReadView) in
-            store.submitRead {
+            store.submitRead(of: client) {
                 guard Request.effect == .write || !connection.isClosed else { return }
                 watch?.began = slow.now
                 do {
                     try body(view.limited(to: unreservedMax).watched(by: watch))
                 } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
                     return reply.readAgain { reservation in
-                        store.submitRead {
+                        store.submitRead(of: client) {
                             let view = view.whileOpen(connection).watched(by: watch)
                             do { try body(view) } catch is ConnectionClosed {} catch { reply.refuse(error) }
                             reservation.readEnded()

@@ -6,6 +6,9 @@ protocol ListenerPeer: AnyObject, Sendable {
     var id: UInt64 { get }
     var isClosed: Bool { get }
 
+    /// Who answers for what `caller` asks here.
+    func client(speakingAs caller: Caller) -> String
+
     /// False when the peer is behind (or gone) and nothing was sent.
     func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool
     /// Calls once, as soon as `notify` may answer true again.

@@ -185,7 +185,8 @@ extension ListenerRegistry {
             limits: parts.limits, key: topic.key, database: topic.database, snapshot: snapshot, wanted: wanted,
             window: window)
         let (line, topicID, id) = (line, topic.id, reading.id)
-        parts.store.submitRead {
+        let client = listener.connection.client(speakingAs: listener.caller)
+        parts.store.submitRead(of: client) {
             let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }
             line.post { $0.loaded(topicID, id, job.wanted, members) }
         }

@@ -66,17 +66,19 @@ final class WritingMethods: Sendable {
         let mutation = Mutation.push(request.value, at: request.path, key: key, isClientKey: request.key != nil)
         write(mutation, request.database, context) { [self] result in
             switch result {
-            case .success(let done): pushed(key, done, reply)
+            case .success(let done): pushed(key, done, context, reply)
             case .failure(let error): reply.refuse(error)
             }
         }
     }
 
-    private func pushed(_ key: PushKey, _ done: Committed<WriteOutcome>, _ reply: RPCReply<Messages.Push>) {
+    private func pushed(
+        _ key: PushKey, _ done: Committed<WriteOutcome>, _ context: RPCContext, _ reply: RPCReply<Messages.Push>
+    ) {
         guard let repeated = done.outcome.repeated else {
             return reply.succeed(Messages.Push.Result(key: key, version: done.version))
         }
-        store.submitRead {
+        store.submitRead(of: context.client) {
             // The push stands whether or not its version can be found.
             let first = try? repeated.firstVersion(upTo: done.version)
             reply.succeed(Messages.Push.Result(key: key, version: first ?? done.version))

@@ -38,6 +38,8 @@ final class HistoryPeer: ListenerPeer {
 
     init(id: UInt64) { self.id = id }
 
+    func client(speakingAs caller: Caller) -> String { "peer" }
+
     func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool {
         state.withLock { state in
             guard !state.isFull, !state.isClosed else {

@@ -65,7 +65,7 @@ final class SteppedStore: Store {
         memory.submitSnapshot(endsGroup: endsGroup, completion)
     }
 
-    func submitRead(_ body: @escaping @Sendable () -> Void) { reads.withLock { $0.append(body) } }
+    func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) { reads.withLock { $0.append(body) } }
 
     @discardableResult
     func observeCommits(

@@ -1,0 +1,26 @@
+/// Elements that are taken in the order in which they came, each at a cost that does not grow with their number.
+struct FirstInFirstOut<Element> {
+    private var elements: [Element?] = []
+    private var head = 0
+
+    /// Memory for so many is kept when all are taken.
+    private static var keptMax: Int { 1_024 }
+
+    var isEmpty: Bool { head == elements.count }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func takeFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        let first = elements[head].take()
+        head += 1
+        if head == elements.count {
+            elements.removeAll(keepingCapacity: head <= Self.keptMax)
+            head = 0
+        } else if head >= Self.keptMax, head * 2 >= elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return first
+    }
+}

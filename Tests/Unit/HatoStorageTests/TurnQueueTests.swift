@@ -1,0 +1,73 @@
+import HatoTesting
+import Testing
+
+@testable import HatoStorage
+
+@Suite("Turns of readers")
+struct TurnQueueTests {
+    private struct Job: Hashable {
+        var client: String?
+        var number: Int
+    }
+
+    private func taken(_ queue: inout TurnQueue<Job>) -> [Job] {
+        var all: [Job] = []
+        while let job = queue.takeNext() { all.append(job) }
+        return all
+    }
+
+    @Test func aClientWaitsForOneJobOfEachOther() {
+        var queue = TurnQueue<Job>()
+        for number in 0..<1_000 {
+            queue.append(Job(client: "a", number: number), of: "a")
+            queue.append(Job(client: "b", number: number), of: "b")
+        }
+        queue.append(Job(client: "c", number: 0), of: "c")
+        let order = taken(&queue)
+        #expect(order.firstIndex { $0.client == "c" } == 2)
+        #expect(order.filter { $0.client == "a" }.map(\.number) == Array(0..<1_000))
+        #expect(order.prefix(9).filter { $0.client == "b" }.count == 4)
+        #expect(queue.count == 0)
+    }
+
+    @Test func jobsOfTheServiceAndOfClientsAlternate() {
+        var queue = TurnQueue<Job>()
+        for number in 0..<4 {
+            queue.append(Job(client: "a", number: number), of: "a")
+            queue.append(Job(client: nil, number: number), of: nil)
+        }
+        #expect(taken(&queue).map(\.client) == [nil, "a", nil, "a", nil, "a", nil, "a"])
+    }
+
+    /// Whatever comes and goes: each job is taken once, those of one client in order, and no client waits for two jobs of
+    /// another one.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func noClientWaitsForTwoJobsOfAnother(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var queue = TurnQueue<Job>()
+        var submitted: [String?: Int] = [:]
+        var done: [String?: Int] = [:]
+        // Of each client that waits: how many jobs of each other were taken since its next one could be.
+        var passed: [String: [String: Int]] = [:]
+        for _ in 0..<4_000 {
+            if random.next() % 100 < 52 {
+                let client = random.next() % 5 == 0 ? nil : "\(random.next() % 6)"
+                queue.append(Job(client: client, number: submitted[client, default: 0]), of: client)
+                submitted[client, default: 0] += 1
+            } else if let job = queue.takeNext() {
+                #expect(job.number == done[job.client, default: 0], "seed \(seed)")
+                done[job.client, default: 0] += 1
+                guard let client = job.client else { continue }
+                passed[client] = [:]
+                for (other, count) in submitted {
+                    guard let other, other != client, count > done[other, default: 0] else { continue }
+                    passed[other, default: [:]][client, default: 0] += 1
+                    #expect(passed[other]?[client] ?? 0 <= 1, "seed \(seed): \(other) waited for \(client)")
+                }
+            }
+        }
+        let left = submitted.values.reduce(0, +) - done.values.reduce(0, +)
+        #expect(queue.count == left, "seed \(seed)")
+        #expect(taken(&queue).count == left, "seed \(seed)")
+    }
+}
