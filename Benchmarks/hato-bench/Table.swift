@@ -141,9 +141,8 @@ enum Figure {
         if value != value.rounded(), abs(value) < 100 {
             return String(format: abs(value) < 10 ? "%.2f" : "%.1f", value)
         }
-        let digits = String(Int(value.rounded()))
-        guard digits.count > 3 else { return digits }
-        var out = ""
+        let digits = String(Int(value.rounded()).magnitude)
+        var out = value.rounded() < 0 ? "-" : ""
         for (index, digit) in digits.enumerated() {
             if index > 0, (digits.count - index).isMultiple(of: 3) { out += "," }
             out.append(digit)

@@ -5,6 +5,7 @@ extension Auth {
         public static let summary = "Writes a copy of the store under the service's backup folder"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
         public static let isSlow = true
         public static let example = RPCExample(Backup(name: .example), BackupResult.example)
 

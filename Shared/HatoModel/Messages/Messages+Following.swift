@@ -5,6 +5,7 @@ extension Messages {
         public static let summary = "Sends every change that matches a pattern, from a position in the history on"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
 
         public var database: DatabaseName?
         /// The last version already handled; absent: from now on; 0: from the oldest that is kept.
@@ -44,6 +45,7 @@ extension Messages {
         public static let summary = "Ends a follower of this connection"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
 
         /// Accepted like everywhere; the subscription alone says which one.
         public var database: DatabaseName?

@@ -89,6 +89,7 @@ extension Messages {
         public static let summary = "Writes a copy of the store under the service's backup folder"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
         public static let isSlow = true
 
         /// Taken like everywhere, and must be there; a copy holds all databases.

@@ -60,6 +60,7 @@ extension Messages {
         public static let summary = "Sends the value of a node or query now, and from then on every change of it"
         public static let access = Access.rules
         public static let effect = Effect.read
+        public static let hasSideEffect = true
 
         public var database: DatabaseName?
         public var path: TreePath
@@ -128,6 +129,7 @@ extension Messages {
         public static let summary = "Ends a listener of this connection"
         public static let access = Access.anyone
         public static let effect = Effect.read
+        public static let hasSideEffect = true
 
         /// Accepted like everywhere; the subscription alone says which one.
         public var database: DatabaseName?

@@ -5,6 +5,7 @@ extension Notifier {
         public static let summary = "Follows what becomes of notifications, from now or from a position"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
 
         /// Send what came after this position; 0: from the oldest kept; absent: from now.
         public var after: Int?
@@ -35,6 +36,7 @@ extension Notifier {
         public static let summary = "Ends a subscription of notifier.follow"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
 
         public var subscription: String
         public init(subscription: String) { self.subscription = subscription }
@@ -118,6 +120,7 @@ extension Notifier {
         public static let summary = "Writes a copy of the store under the service's backup folder"
         public static let access = Access.administrator
         public static let effect = Effect.read
+        public static let hasSideEffect = true
         public static let isSlow = true
 
         public var name: BackupName

@@ -18,6 +18,9 @@ public protocol RPCRequest: Codable, Sendable {
     var isIdempotent: Bool { get }
     /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
     static var isSlow: Bool { get }
+    /// Whether a read does more than answer: starts or ends a listener, writes a backup. Without an id, only such reads are
+    /// done.
+    static var hasSideEffect: Bool { get }
     static var example: RPCExample<Self> { get }
     /// What the documents say about parameters whose names do not say it all, by name (`query.orderBy` for nested
     /// ones).
@@ -34,6 +37,7 @@ public protocol RPCRequest: Codable, Sendable {
 
 extension RPCRequest {
     public static var isSlow: Bool { false }
+    public static var hasSideEffect: Bool { false }
     public static var parameterNotes: [String: String] { [:] }
     public static var parameterExamples: JSONObject { [:] }
 }

@@ -129,7 +129,7 @@ extension ConnectionHandler {
 
     /// Ends a line that hardly grew although it might, when others wait for what it holds.
     private func lookAtLine() {
-        let expected = server.limits.stalledLineSecondsMax * server.limits.stalledLineBytesPerSecond
+        let expected = LineStall.growthMin(reserved: claimedBytes, server.limits)
         let isStalled = !hasLineWaited && mayHandOn && lines.count - watchedCount < expected
         if phase == .open, isStalled, server.budget.isAwaited(connection.id, of: account) {
             refuseUnfinishedLine(RPCError.lineStalled)

@@ -209,6 +209,10 @@ extension ConnectionHandler {
             guard let method else {
                 return failNow(RPCError.methodNotFound(request.method), request.id, sequence, entry)
             }
+            if request.id == nil, method.isForItsAnswer {
+                answerNow(sequence, entry, nil, isError: false)
+                return nil
+            }
             guard case .object(let params) = request.params else {
                 return failNow(RPCError.positionalParams, request.id, sequence, entry)
             }

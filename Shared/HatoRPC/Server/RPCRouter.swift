@@ -47,7 +47,8 @@ public struct RPCRouter: Sendable {
         precondition(methods[Request.method] == nil, "\(Request.method) has two handlers")
         methods[Request.method] = RPCMethod(
             name: Request.method, access: Request.access, isSlow: Request.isSlow,
-            isRead: Request.effect == .read, start: start,
+            isRead: Request.effect == .read, isForItsAnswer: Request.effect == .read && !Request.hasSideEffect,
+            start: start,
             ownParameters: Self.ownParameters(of: Request.self))
     }
 
@@ -80,18 +81,21 @@ final class RPCMethod: Sendable {
     let access: Access
     let isSlow: Bool
     let isRead: Bool
+    /// Whether it does nothing but answer: without an id, nothing.
+    let isForItsAnswer: Bool
     let start: Start
     /// Those of `auth` and `as` that are parameters of the method itself.
     let ownParameters: Set<String>
 
     init(
-        name: String, access: Access, isSlow: Bool, isRead: Bool = false, start: Start,
+        name: String, access: Access, isSlow: Bool, isRead: Bool = false, isForItsAnswer: Bool = false, start: Start,
         ownParameters: Set<String> = []
     ) {
         self.name = name
         self.access = access
         self.isSlow = isSlow
         self.isRead = isRead
+        self.isForItsAnswer = isForItsAnswer
         self.start = start
         self.ownParameters = ownParameters
     }

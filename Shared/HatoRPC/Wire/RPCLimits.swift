@@ -32,7 +32,7 @@ public struct RPCLimits: Sendable, Hashable {
     public var unsentResponseBytesMax = 1 << 20
     /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false. With what else a
     /// connection takes, a peer that never reads costs less than 1,000 KiB.
-    public var unsentNotificationBytesMax = 960 << 10
+    public var unsentNotificationBytesMax = 936 << 10
     /// Connections in all. Beyond, a connection that has not shown a credential is closed for a new one; where there is
     /// none, the new one is refused (`too_many_connections`).
     public var connectionsMax = 16_384
@@ -51,6 +51,9 @@ public struct RPCLimits: Sendable, Hashable {
     /// connection closes.
     public var stalledLineSecondsMax = 5
     public var stalledLineBytesPerSecond = 32 << 10
+    /// Meanwhile it must also grow so fast that the memory that is reserved for it would fill in this time: the more a
+    /// line holds, the faster it has to come.
+    public var awaitedLineSecondsMax = 10
     /// While others wait for the memory that responses and notifications to a peer take, it must take
     /// `stalledPeerBytesPerSecond` on average over this time; else resource_exhausted `peer_stalled`, then the
     /// connection closes.

@@ -93,6 +93,9 @@ extension ServeSettings {
         limit(
             "stalled-line-bytes-per-second", \.stalledLineBytesPerSecond, counts, "how much such a line has to grow"),
         limit(
+            "awaited-line-seconds-max", \.awaitedLineSecondsMax, seconds,
+            "seconds in which the memory reserved for such a line has to fill"),
+        limit(
             "stalled-peer-seconds-max", \.stalledPeerSecondsMax, seconds,
             "seconds after which a peer that hardly takes its responses is cut off, when others wait for memory"),
         limit(

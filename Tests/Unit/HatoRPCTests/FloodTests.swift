@@ -130,6 +130,7 @@ struct FloodTests {
             Self.set(&$0)
             $0.clientBytesInFlightMax = 1 << 20
             $0.stalledLineBytesPerSecond = 1_000
+            $0.awaitedLineSecondsMax = 3_600
         }
         let slow = try server.peer("anna")
         try slow.send(Array(Self.half[..<(600 << 10)]))
@@ -144,6 +145,27 @@ struct FloodTests {
         }
         #expect(slow.isOpen)
         #expect(try overdrawn.received().contains("line_stalled"))
+    }
+
+    /// A line of 4 MiB that grows by 40 KB a second would hold its memory for minutes.
+    @Test func lineThatHoldsMuchAndComesSlowlyIsCutOffWhileOthersWait() throws {
+        let server = EmbeddedServer {
+            Self.set(&$0)
+            $0.processBytesInFlightMax = 8 << 20
+        }
+        let slow = try server.peer("mallory")
+        try slow.send(Array(Self.half[..<(3 << 20)]))
+        let other = try server.peer("anna")
+        try other.send(Array((Self.echo(3 << 20) + "\n").utf8))
+        #expect(other.unreadCount > 0)
+        for _ in 0..<2 {
+            #expect(slow.isOpen)
+            try slow.send([UInt8](repeating: UInt8(ascii: "x"), count: 200_000))
+            server.loop.advanceTime(by: .seconds(5))
+        }
+        #expect(try slow.received().contains("line_stalled"))
+        try other.send()
+        #expect(try other.received().utf8.count > 3 << 20)
     }
 
     @Test func memoryFullOfLinesOfManyUsersIsGivenBack() throws {

@@ -155,6 +155,22 @@ struct WireTests {
         await service.stop()
     }
 
+    /// Nothing would be seen of them.
+    @Test func readsWithoutAnIDAreNotDone() async throws {
+        let service = try await TestService()
+        let peer = try await service.peer()
+        try await peer.sendLine(#"{"jsonrpc":"2.0","method":"check.read","params":{"gate":"unseen"}}"#)
+        try await peer.sendLine(#"[{"jsonrpc":"2.0","method":"check.read","params":{"gate":"unseen"}}]"#)
+        try await peer.sendLine(#"{"jsonrpc":"2.0","method":"check.later","params":{"gate":"write"}}"#)
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.read","params":{"gate":"seen"}}"#)
+        await service.gates.arrivals(2)
+        #expect(service.gates.arrived == ["write", "seen"])
+        service.gates.open("write")
+        service.gates.open("seen")
+        #expect(try #require(try await peer.line()).contains("\"id\":1"))
+        await service.stop()
+    }
+
     @Test func innerErrorsDoNotReachThePeer() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
