@@ -182,11 +182,12 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         try write(sealed)
         try Failpoint.commitBeforeSync.passOrFail()
         try database.syncLog()
-        try database.checkBackground()
         synced.store(version, ordering: .relaxed)
         try Failpoint.commitAfterSync.passOrFail()
         try folder.noteAnswered(version)
     }
+
+    func checkHealth() throws(StoreError) { try database.checkBackground() }
 
     var loggedVersion: UInt64 { logged.load(ordering: .relaxed) }
 

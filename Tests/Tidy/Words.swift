@@ -64,6 +64,8 @@ import Testing
         "Tests/Unit/HatoStorageTests/RocksDB/CrashTests.swift": 1,
         // A closure that may not suspend: what must not happen gets a moment to happen.
         "Tests/Unit/HatoStorageTests/RocksDB/SyncTests.swift": 2,
+        // The pace of a peer that reads slowly.
+        "Tests/Integration/UnreadResponses.swift": 1,
     ]
 
     /// A sleep is too short on a loaded machine and too long on every other: tests wait for the thing itself, or ask

@@ -5,7 +5,7 @@ import NIOCore
 enum AcknowledgedBytes {
     /// The beginning of `struct tcp_info` as Linux lays it out (linux/tcp.h); the declaration of the C library ends
     /// earlier. A kernel that knows less leaves the rest at zero.
-    private struct Info: Sendable {
+    private struct Counts: Sendable {
         /// 104 bytes of states and counts, then two rates.
         var before:
             (
@@ -21,9 +21,9 @@ enum AcknowledgedBytes {
         #if os(Linux)
             guard let socket = channel as? any SocketOptionProvider else { return nil }
             var count: UInt64 = 0
-            let info: EventLoopFuture<Info> = socket.unsafeGetSocketOption(level: .tcp, name: .tcp_info)
+            let counts: EventLoopFuture<Counts> = socket.unsafeGetSocketOption(level: .tcp, name: .tcp_info)
             // On the event loop the question is answered at once.
-            info.assumeIsolated().whenSuccess { count = $0.acknowledged }
+            counts.assumeIsolated().whenSuccess { count = $0.acknowledged }
             return count > 0 ? Int(clamping: count) : nil
         #else
             return nil

@@ -25,6 +25,9 @@ package protocol CommitBackend: AnyObject, Sendable {
     /// Makes everything sealed durable.
     func makeDurable(through version: UInt64) throws(StoreError)
 
+    /// Throws when nothing more may be written although what was made durable is; called after its answers.
+    func checkHealth() throws(StoreError)
+
     /// The newest version whose commit may be in the log: the next opening may find commits up to here. Asked after a
     /// failure, when nothing is applied any more.
     var loggedVersion: UInt64 { get }

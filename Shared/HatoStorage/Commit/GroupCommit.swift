@@ -208,11 +208,12 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
 
     // MARK: The writer's thread, or the other one: one at a time
 
-    /// Carries a group that was sealed to its end.
+    /// Carries a group that was sealed to its end. When it throws, what is left of the group has not been answered.
     private func settle(_ group: inout PlannedGroup) throws(StoreError) {
         let published = try snapshot()
         let snapshot = group.reachSnapshot(from: published, backend.snapshot(at:derived:))
-        if group.version > published.version {
+        let hasCommits = group.version > published.version
+        if hasCommits {
             let start = ContinuousClock.now
             try backend.makeDurable(through: group.version)
             group.syncTime = ContinuousClock.now - start
@@ -222,6 +223,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
         group.endPart()
         group.handOut(to: observers)
+        // What is durable is answered as such; only what comes behind it learns that the store has ended.
+        group = PlannedGroup(after: group.version, group.derived)
+        if hasCommits { try backend.checkHealth() }
     }
 
     /// On the other thread, after each group; after one that failed there are no more, and nobody submits anything.

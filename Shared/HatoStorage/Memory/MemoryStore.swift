@@ -168,6 +168,8 @@ final class MemoryRows: CommitBackend {
 
     func makeDurable(through version: UInt64) throws(StoreError) {}
 
+    func checkHealth() throws(StoreError) {}
+
     /// There is no log, and nothing that fails.
     var loggedVersion: UInt64 { 0 }
 
