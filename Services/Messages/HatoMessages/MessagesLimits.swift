@@ -7,6 +7,8 @@ public struct MessagesLimits: Sendable, Hashable {
     /// the limit of the wire.
     public var responseBytesMax = 16 << 20
     public var listenersPerConnectionMax = 10_000
+    /// Listeners of one user, or of one address where nobody is signed in; administrators' are not counted.
+    public var listenersPerClientMax = 100_000
     public var listenersMax = 1_000_000
     public var followersPerConnectionMax = 16
     public var followersMax = 256
@@ -59,6 +61,9 @@ public struct MessagesLimits: Sendable, Hashable {
     public var onDisconnectEntriesMax = 1_000
     /// Bytes of them, about.
     public var onDisconnectBytesMax = 1 << 20
+    /// The same of all connections of one user, or of one address where nobody is signed in; administrators' are not
+    /// counted.
+    public var onDisconnectClientBytesMax = 64 << 20
     /// The same of all connections together.
     public var onDisconnectServiceBytesMax = 256 << 20
     public var exportRowsMax = 10_000
@@ -99,6 +104,9 @@ public struct MessagesLimits: Sendable, Hashable {
         Named(
             name: "listeners-per-connection-max", field: \.listenersPerConnectionMax,
             help: "listeners of one connection"),
+        Named(
+            name: "listeners-per-client-max", field: \.listenersPerClientMax,
+            help: "listeners of one user (or address, when nobody is signed in)"),
         Named(name: "listeners-max", field: \.listenersMax, help: "listeners of the service"),
         Named(
             name: "followers-per-connection-max", field: \.followersPerConnectionMax,
@@ -159,6 +167,9 @@ public struct MessagesLimits: Sendable, Hashable {
             name: "on-disconnect-entries-max", field: \.onDisconnectEntriesMax,
             help: "places one connection may leave to be written when it ends"),
         Named(name: "on-disconnect-bytes-max", field: \.onDisconnectBytesMax, help: "bytes of them"),
+        Named(
+            name: "on-disconnect-client-bytes-max", field: \.onDisconnectClientBytesMax,
+            help: "the same over the connections of one user (or address, when nobody is signed in)"),
         Named(
             name: "on-disconnect-service-bytes-max", field: \.onDisconnectServiceBytesMax,
             help: "the same over all connections"),

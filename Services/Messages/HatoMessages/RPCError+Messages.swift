@@ -16,7 +16,7 @@ enum MessagesError: Error, Sendable {
     case denied(TreePath, trace: RulesTrace? = nil)
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)
-    case tooManyListeners(max: Int)
+    case tooManyListeners(max: Int, of: ListenerScope)
     case tooManyFollowers(max: Int)
     case tooManyPatterns(max: Int)
     case subscriptionNotFound(String)
@@ -25,7 +25,7 @@ enum MessagesError: Error, Sendable {
     case compacted(oldest: UInt64)
     case tooManyOnDisconnect(max: Int)
     case onDisconnectTooBig(bytesMax: Int)
-    case onDisconnectFull
+    case onDisconnectFull(ofClient: Bool)
     case tooManyExports(max: Int)
     case exportNotFound(String)
     /// A handle is of another export, of this place.
@@ -124,8 +124,9 @@ extension MessagesError: RPCErrorConvertible {
 
     private var listeningError: RPCError {
         switch self {
-        case .tooManyListeners(let max):
-            .resourceExhausted(reason: "too_many_listeners", "There are \(max) listeners, which is the limit")
+        case .tooManyListeners(let max, let scope):
+            .resourceExhausted(
+                reason: "too_many_listeners", "\(scope.rawValue) has \(max) listeners, which is the limit")
         case .tooManyFollowers(let max):
             .resourceExhausted(reason: "too_many_followers", "There are \(max) followers, which is the limit")
         case .tooManyPatterns(let max):
@@ -162,10 +163,14 @@ extension MessagesError: RPCErrorConvertible {
             .resourceExhausted(
                 reason: "on_disconnect_too_big",
                 "What a connection leaves to be written when it ends may have \(bytesMax) bytes; cancel some")
-        case .onDisconnectFull:
+        case .onDisconnectFull(let isOfClient):
             .resourceExhausted(
                 reason: "on_disconnect_full",
-                "All connections together have left as much to be written as the service keeps", retryAfterMs: 10_000)
+                isOfClient
+                    ? "The connections of one user (or address, when nobody is signed in) have left as much to be "
+                        + "written as the service keeps for it"
+                    : "All connections together have left as much to be written as the service keeps",
+                retryAfterMs: 10_000)
         default: .internalError
         }
     }
@@ -251,4 +256,11 @@ extension RPCReply {
         default: fail(error)
         }
     }
+}
+
+/// What has as many listeners as it may.
+enum ListenerScope: String {
+    case connection = "This connection"
+    case client = "This user (or address, when nobody is signed in)"
+    case service = "The service"
 }

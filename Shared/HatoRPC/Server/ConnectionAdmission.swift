@@ -4,6 +4,8 @@
 /// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all slots
 ///   are taken, the one among them that is silent for the longest time is closed for a new one: whoever only holds
 ///   connections open cannot keep out a client that shows a credential.
+/// - Connections of one user beyond `perUserMax` stay among those without a credential: one account cannot take all
+///   slots. Administrators' are not counted.
 /// - A connection that is being closed holds its slot until it has closed. At most `evictionsMax` are being closed
 ///   beyond `connectionsMax`, so that open files stay bounded however fast new connections come.
 ///
@@ -15,6 +17,7 @@ struct ConnectionAdmission: Sendable {
         var connectionsMax: Int
         var withoutCredentialMax: Int
         var perAddressMax: Int
+        var perUserMax: Int
         var evictionsMax = ConnectionAdmission.evictionsMax
 
         init(_ limits: RPCLimits) {
@@ -24,6 +27,7 @@ struct ConnectionAdmission: Sendable {
             connectionsMax = max
             withoutCredentialMax = max - max / 100 * (100 - percent) - max % 100 * (100 - percent) / 100
             perAddressMax = limits.connectionsPerAddressMax
+            perUserMax = limits.connectionsPerUserMax
         }
     }
 
@@ -47,9 +51,10 @@ struct ConnectionAdmission: Sendable {
         var next: ID?
     }
 
-    private enum State: Sendable {
+    private enum State: Sendable, Hashable {
         case withoutCredential
-        case withCredential
+        /// Of this user; nil: of an administrator.
+        case withCredential(String?)
         case closing
     }
 
@@ -58,6 +63,8 @@ struct ConnectionAdmission: Sendable {
     private let limits: Limits
     private var connections: [ID: Connection] = [:]
     private var byAddress: [ClientAddress: Int] = [:]
+    /// Those with a slot of their own.
+    private var byUser: [String: Int] = [:]
     /// The ends of the list: the longest silent connection, and the one that was active last.
     private var oldest: ID?
     private var newest: ID?
@@ -85,11 +92,18 @@ struct ConnectionAdmission: Sendable {
         return .admitClosing(silent)
     }
 
-    /// The connection has shown a valid credential, the first time.
-    mutating func showedCredential(_ id: ID) {
-        guard connections[id]?.state == .withoutCredential else { return }
+    /// The connection has shown a valid credential of this user; nil: of an administrator.
+    ///
+    /// - Returns: whether it has a slot of its own now. If not, it may ask again.
+    mutating func showedCredential(_ id: ID, of user: String?) -> Bool {
+        guard connections[id]?.state == .withoutCredential else { return false }
+        if let user {
+            guard byUser[user, default: 0] < limits.perUserMax else { return false }
+            byUser[user, default: 0] += 1
+        }
         remove(id)
-        connections[id]?.state = .withCredential
+        connections[id]?.state = .withCredential(user)
+        return true
     }
 
     /// Its peer has sent something.
@@ -104,12 +118,15 @@ struct ConnectionAdmission: Sendable {
         guard let connection = connections[id] else { return }
         switch connection.state {
         case .withoutCredential: remove(id)
-        case .withCredential: break
+        case .withCredential(let user): if let user { Self.decrease(&byUser[user]) }
         case .closing: closingCount -= 1
         }
         connections[id] = nil
-        let same = byAddress[connection.address, default: 1] - 1
-        byAddress[connection.address] = same > 0 ? same : nil
+        Self.decrease(&byAddress[connection.address])
+    }
+
+    private static func decrease(_ count: inout Int?) {
+        if let some = count { count = some > 1 ? some - 1 : nil }
     }
 
     // MARK: The list of those without a credential

@@ -48,11 +48,13 @@ final class ConnectionGate: Sendable {
         }
     }
 
-    func showedCredential(_ connection: RPCConnection) {
+    /// Whether the connection has a slot of its own now.
+    func showedCredential(_ connection: RPCConnection, of caller: Caller) -> Bool {
         state.withLock { state in
-            state.admission.showedCredential(connection.id)
+            guard state.admission.showedCredential(connection.id, of: caller.uid) else { return false }
             // It is not closed for another any more.
             state.connections[connection.id] = nil
+            return true
         }
     }
 

@@ -20,9 +20,25 @@ struct ActivityTicks {
 }
 
 extension ConnectionHandler {
-    /// Called for each read as long as no credential was shown.
+    var hasShownCredential: Bool { shownCaller != nil }
+
+    /// A credential of this caller was verified.
+    func showed(_ caller: Caller) {
+        guard shownCaller == nil else { return }
+        shownCaller = caller
+        takeOwnSlot()
+    }
+
+    /// Called for each read as long as the connection has no slot of its own.
     func noteActivity() {
-        if activity.isDue(at: .now()) { server.admission.wasActive(connection) }
+        guard activity.isDue(at: .now()) else { return }
+        // Others of the same user may have closed.
+        takeOwnSlot()
+        if !hasOwnSlot { server.admission.wasActive(connection) }
+    }
+
+    private func takeOwnSlot() {
+        if let shownCaller { hasOwnSlot = server.admission.showedCredential(connection, of: shownCaller) }
     }
 
     /// Closes at once. The peer is told why if its socket takes one line more: nothing waits for it.

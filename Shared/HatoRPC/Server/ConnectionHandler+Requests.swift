@@ -37,7 +37,7 @@ struct WaitingRequests {
 extension ConnectionHandler {
     /// Whether another request may be handed on now.
     var mayHandOn: Bool {
-        !isBarrierRunning && !isVerifying && lineElsewhereBytes == 0
+        !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
             && requestsInFlight < server.limits.requestsInFlightMax
             && bytesInFlight < server.limits.connectionBytesInFlightMax
             && hasRoomForResponses

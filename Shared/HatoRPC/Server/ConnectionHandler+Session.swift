@@ -36,7 +36,7 @@ extension ConnectionHandler {
         guard let caller = server.authenticator.remembered(credential) else {
             return .unverified(credential: credential, speaksAs: speaksAs)
         }
-        hasShownCredential = true
+        showed(caller)
         return speaker(for: caller, speaksAs)
     }
 
@@ -102,7 +102,7 @@ extension ConnectionHandler {
         let identification: Identification
         switch outcome {
         case .success(let caller):
-            hasShownCredential = true
+            showed(caller)
             identification = speaker(for: caller, speaksAs)
         case .failure(let error): identification = .refused(error)
         }
@@ -142,9 +142,12 @@ extension ConnectionHandler {
     private func become(_ caller: Caller, isEnd: Bool) {
         identity = caller
         chargeToCaller()
-        connection.setCaller(caller, isEnd: isEnd)
+        isChangingIdentity = connection.setCaller(caller, isEnd: isEnd)
         scheduleExpiry()
     }
+
+    /// What watched the identity has taken over the new one.
+    func identityWorkIsDone() { isChangingIdentity = false }
 
     /// Ends the listeners whose token has ended, and comes back when the next one does.
     func scheduleExpiry() {

@@ -70,12 +70,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var gatheredBytes = 0
     var isBarrierRunning = false
     var isVerifying = false
+    var isChangingIdentity = false
     /// Of the line that is being read elsewhere; 0: there is none.
     var lineElsewhereBytes = 0
     var identity = Caller.nobody
-    var hasShownCredential = false {
-        didSet { if !oldValue { server.admission.showedCredential(connection) } }
-    }
+    /// Whose credential was shown first.
+    var shownCaller: Caller?
+    /// Whether the connection is not closed for another.
+    var hasOwnSlot = false
     var activity = ActivityTicks()
     var expiry: Scheduled<Void>?
 
@@ -212,7 +214,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         let chunk = unwrapInboundIn(data)
         let count = chunk.readableBytes
         hub.count { $0.bytesRead += count }
-        if !hasShownCredential { noteActivity() }
+        if !hasOwnSlot { noteActivity() }
         lines.append(chunk)
         handOn()
     }

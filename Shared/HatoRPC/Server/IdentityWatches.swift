@@ -4,7 +4,7 @@ import HatoModel
 ///
 /// Adding, removing and expiring one costs the logarithm of their number: a connection may have 10,000 listeners.
 struct IdentityWatches: Sendable {
-    typealias Change = @Sendable (RPCIdentityChange) -> Void
+    typealias Change = @Sendable (RPCIdentityChange, RPCIdentityWork) -> Void
 
     private struct Watch {
         var caller: Caller

@@ -227,7 +227,8 @@ public final class RPCConnection: Sendable {
 
 extension RPCConnection {
     func watchIdentity(
-        of caller: Caller, isCallCredential: Bool, _ change: @escaping @Sendable (RPCIdentityChange) -> Void
+        of caller: Caller, isCallCredential: Bool,
+        _ change: @escaping @Sendable (RPCIdentityChange, RPCIdentityWork) -> Void
     ) -> RPCWatch {
         beginHold()
         let (key, isNext) = state.withLock { state in
@@ -245,12 +246,17 @@ extension RPCConnection {
     }
 
     /// The connection now speaks for `caller` (`session.authenticate`), or for nobody (`session.end`).
-    func setCaller(_ caller: Caller, isEnd: Bool) {
+    ///
+    /// - Returns: whether that leaves work to do; its end is posted (`identityWorkIsDone`).
+    func setCaller(_ caller: Caller, isEnd: Bool) -> Bool {
         let changes = state.withLock { state in
             state.caller = caller
             return state.identityWatches.callerChanged(to: caller, isEnd: isEnd)
         }
-        for (change, what) in changes { change(what) }
+        guard !changes.isEmpty else { return false }
+        let work = RPCIdentityWork { [self] in hub.post(.run(self) { $0.identityWorkIsDone() }) }
+        for (change, what) in changes { change(what, work) }
+        return true
     }
 
     /// Ends the watches whose token has ended; returns when the next one does.
@@ -261,7 +267,8 @@ extension RPCConnection {
         }
         for change in expired {
             endHold()
-            change(.expired)
+            // Each watch ends once.
+            change(.expired, RPCIdentityWork {})
         }
         return next
     }

@@ -19,6 +19,9 @@ public struct RPCContext: Sendable {
     /// Who answers for what is asked: a user, wherever the connections come from, else the address.
     public var client: String { connection.client(speakingAs: caller) }
 
+    /// The same for limits that do not hold for administrators, whoever they speak as: nil for them.
+    public var limitedClient: String? { caller.isAdministrator || isByAdministrator ? nil : client }
+
     /// The bytes that a result of a read may have without a reservation (`RPCReply.readAgain`).
     public var unreservedReadBytesMax: Int { connection.hub.server.limits.unreservedReadBytesMax }
 
@@ -30,10 +33,25 @@ public struct RPCContext: Sendable {
 
     /// Tells when the identity that this request was made with changes or ends (protocol §2); for a listener that it
     /// opens. While the watch lives, the connection does not count as idle. Callbacks come on the connection's event
-    /// loop.
-    public func watchIdentity(_ change: @escaping @Sendable (RPCIdentityChange) -> Void) -> RPCWatch {
+    /// loop. One that leaves work to another thread keeps the `RPCIdentityWork` until it is done.
+    public func watchIdentity(
+        _ change: @escaping @Sendable (RPCIdentityChange, RPCIdentityWork) -> Void
+    ) -> RPCWatch {
         connection.watchIdentity(of: caller, isCallCredential: isCallCredential, change)
     }
+}
+
+/// What is left to do after the identity of a connection has changed: the connection's next request waits until nothing
+/// refers to it. A peer that authenticates as two users in turn leaves no more than one change of each listener to do.
+public final class RPCIdentityWork: Sendable {
+    private let done: @Sendable () -> Void
+
+    init(_ done: @escaping @Sendable () -> Void) { self.done = done }
+
+    /// Called at the end of the work by whoever would not refer to it otherwise.
+    public func isStillUnderWay() {}
+
+    deinit { done() }
 }
 
 /// What happened to the identity a listener was opened with.

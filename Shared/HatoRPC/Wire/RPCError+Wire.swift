@@ -35,8 +35,8 @@ extension RPCError {
 
     static let closedForAnotherConnection = resourceExhausted(
         reason: "too_many_connections",
-        "Closed for a new connection: of those without a credential it was silent for the longest time; "
-            + "show a credential (session.authenticate) soon after connecting",
+        "Closed for a new connection: of those without a credential, and of those that one user has too many of, it was "
+            + "silent for the longest time; show a credential (session.authenticate) soon after connecting",
         retryAfterMs: 1_000)
 
     static func credentialTooLong(_ limit: Int) -> RPCError {

@@ -42,6 +42,8 @@ public struct RPCLimits: Sendable, Hashable {
     /// Connections from one address, of IPv6 its /64 (`ClientAddress`); further ones are refused
     /// (`too_many_connections_from_address`).
     public var connectionsPerAddressMax = 4_096
+    /// Connections of one user that are never closed for another; further ones count as those without a credential.
+    public var connectionsPerUserMax = 1_024
     /// A connection without traffic and without holds (`RPCConnection.beginHold`) is closed after this time.
     public var idleSecondsMax = 600
     /// A TLS handshake that takes longer closes the connection.

@@ -85,6 +85,10 @@ extension ServeSettings {
         limit(
             "connections-per-address-max", \.connectionsPerAddressMax, counts,
             "connections from one address, of IPv6 its /64"),
+        limit(
+            "connections-per-user-max", \.connectionsPerUserMax, counts,
+            "connections of one user that are never closed for another; further ones count as those without a credential"
+        ),
         limit("idle-seconds-max", \.idleSecondsMax, seconds, "seconds without traffic before a connection is closed"),
         limit("handshake-seconds-max", \.handshakeSecondsMax, seconds, "seconds a TLS handshake may take"),
         limit(

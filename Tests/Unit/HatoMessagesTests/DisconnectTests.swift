@@ -265,6 +265,31 @@ import Testing
         }
     }
 
+    /// One user cannot take what the service keeps for all.
+    @Test func bytesOfAUserAreLimitedOverItsConnections() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.onDisconnectClientBytesMax = 3_000
+            $0.limits.onDisconnectServiceBytesMax = 6_000
+        }) { running in
+            let long = String(repeating: "x", count: 1_700)
+            let set = #""path":"/d","value":"\#(long)""#
+            let (line, other) = (
+                try await RawLines.connect(running, as: "a"), try await RawLines.connect(running, as: "a")
+            )
+            try await line.ask("set", set)
+            let refused = try await other.answer("set", set)["error"]?["data"]?["reason"]
+            #expect(refused == "on_disconnect_full")
+            try await RawLines.connect(running, as: "b").ask("set", set)
+            // What is taken back makes room for the user's other connections, and what is written, too.
+            try await line.ask("cancel", #""path":"/d""#)
+            try await other.ask("set", set)
+            #expect(try await line.answer("set", set)["error"]?["data"]?["reason"] == "on_disconnect_full")
+            other.end(.closed)
+            try await running.waitFor(["d": .string(long)])
+            try await line.ask("set", set)
+        }
+    }
+
     /// Else it would be made ready on the event loop, and judged by the rules on the writer's thread.
     @Test func whatIsTooLargeIsRefusedBeforeItIsLookedAt() async throws {
         try await RunningMessages.with(

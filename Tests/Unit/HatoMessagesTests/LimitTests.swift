@@ -156,6 +156,28 @@ import Testing
         }
     }
 
+    /// One user cannot take the listeners of all; administrators are not counted.
+    @Test func listenersOfAUserAreLimitedOverItsConnections() async throws {
+        try await RunningMessages.with(change: { $0.limits.listenersPerClientMax = 2 }) { running in
+            let listen = Messages.Listen(path: "/a")
+            let (one, two, other) = (running.user("a"), running.user("a"), running.user("b"))
+            let first = try await one.subscribe(listen)
+            let second = try await two.subscribe(listen)
+            #expect(await refusal { try await two.subscribe(listen) }?.reason == "too_many_listeners")
+            let others = try await other.subscribe(listen)
+            let administrators = [
+                try await running.administrator.subscribe(listen), try await running.administrator.subscribe(listen),
+                try await running.administrator.subscribe(listen),
+            ]
+            first.cancel()
+            // Behind what the end of the subscription sends.
+            _ = try await one.call(Messages.Get(path: "/a"))
+            let again = try await two.subscribe(listen)
+            #expect(await refusal { try await one.subscribe(listen) }?.reason == "too_many_listeners")
+            withExtendedLifetime((second, others, administrators, again)) {}
+        }
+    }
+
     @Test func combinationsThatMeanNothingAreRefused() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

@@ -8,11 +8,12 @@ import Testing
 /// Which connections a server has, by value.
 struct ConnectionAdmissionTests {
     private static func admission(
-        _ connectionsMax: Int, perAddress: Int = 1_000, percent: Int = 90
+        _ connectionsMax: Int, perAddress: Int = 1_000, perUser: Int = 1_000, percent: Int = 90
     ) -> ConnectionAdmission {
         var limits = RPCLimits()
         limits.connectionsMax = connectionsMax
         limits.connectionsPerAddressMax = perAddress
+        limits.connectionsPerUserMax = perUser
         limits.connectionsWithoutCredentialPercentMax = percent
         return ConnectionAdmission(ConnectionAdmission.Limits(limits))
     }
@@ -24,7 +25,7 @@ struct ConnectionAdmissionTests {
         for id in 1...9 { #expect(admission.accepted(UInt64(id), from: Self.address(1)) == .admit) }
         #expect(admission.accepted(10, from: Self.address(2)) == .admitClosing(1))
         #expect(admission.withoutCredentialCount == 9)
-        admission.showedCredential(10)
+        _ = admission.showedCredential(10, of: "anna")
         #expect(admission.withoutCredentialCount == 8)
         #expect(admission.accepted(11, from: Self.address(2)) == .admit)
     }
@@ -34,7 +35,7 @@ struct ConnectionAdmissionTests {
         for id in 1...9 { _ = admission.accepted(UInt64(id), from: Self.address(1)) }
         admission.wasActive(1)
         admission.wasActive(2)
-        admission.showedCredential(3)
+        _ = admission.showedCredential(3, of: "anna")
         admission.closed(4)
         for id in 10...11 { #expect(admission.accepted(UInt64(id), from: Self.address(2)) == .admit) }
         let victims: [ConnectionAdmission.ID] = [5, 6, 7, 8, 9, 1, 2, 10]
@@ -48,12 +49,33 @@ struct ConnectionAdmissionTests {
         var admission = Self.admission(3)
         for id in 1...3 {
             #expect(admission.accepted(UInt64(id), from: Self.address(1)) == .admit)
-            admission.showedCredential(UInt64(id))
+            let ownsSlot = admission.showedCredential(UInt64(id), of: "anna")
+            #expect(ownsSlot)
         }
         #expect(admission.accepted(4, from: Self.address(2)) == .refuse(.tooMany))
         admission.closed(2)
         #expect(admission.accepted(5, from: Self.address(2)) == .admit)
         #expect(admission.accepted(6, from: Self.address(2)) == .admitClosing(5))
+    }
+
+    @Test func oneUserHoldsSoManySlotsOfItsOwn() {
+        var admission = Self.admission(10, perUser: 2)
+        for id in 1...5 { _ = admission.accepted(UInt64(id), from: Self.address(1)) }
+        let owns = (UInt64(1)...5).map { admission.showedCredential($0, of: "anna") }
+        #expect(owns == [true, true, false, false, false])
+        #expect(admission.withoutCredentialCount == 3)
+        admission.closed(1)
+        let owns4and5 = [4, 4, 5].map { admission.showedCredential($0, of: "anna") }
+        #expect(owns4and5 == [true, false, false])
+        // Others' and administrators' are not counted with them.
+        for (id, user) in [(UInt64(6), "bert"), (7, nil), (8, nil), (9, nil)] {
+            _ = admission.accepted(id, from: Self.address(1))
+            let ownsSlot = admission.showedCredential(id, of: user)
+            #expect(ownsSlot)
+        }
+        #expect(admission.withoutCredentialCount == 2)
+        for id in UInt64(10)...11 { #expect(admission.accepted(id, from: Self.address(2)) == .admit) }
+        #expect(admission.accepted(12, from: Self.address(2)) == .admitClosing(3))
     }
 
     @Test func closingConnectionsAreBounded() {
@@ -91,8 +113,9 @@ struct ConnectionAdmissionTests {
     /// Against a plain list, event by event.
     @Test func randomEventsKeepTheOrder() {
         var random = SeededRandom(seed: SeededRandom.seed())
-        var admission = Self.admission(20, perAddress: 8)
+        var admission = Self.admission(20, perAddress: 8, perUser: 3)
         var silent: [ConnectionAdmission.ID] = []
+        var users: [ConnectionAdmission.ID: String] = [:]
         var open: [ConnectionAdmission.ID: UInt64] = [:]
         var closing: Set<ConnectionAdmission.ID> = []
         for id in UInt64(1)...5_000 {
@@ -124,14 +147,21 @@ struct ConnectionAdmissionTests {
                     admission.wasActive(one)
                     if let index = silent.firstIndex(of: one) { silent.append(silent.remove(at: index)) }
                 } else {
-                    admission.showedCredential(one)
-                    silent.removeAll { $0 == one }
+                    let user = ["anna", "bert", nil].randomElement(using: &random) ?? nil
+                    let isRoom = user == nil || users.values.count { $0 == user } < 3
+                    let ownsSlot = admission.showedCredential(one, of: user)
+                    #expect(ownsSlot == (isRoom && silent.contains(one)))
+                    if ownsSlot {
+                        silent.removeAll { $0 == one }
+                        users[one] = user
+                    }
                 }
             default:
                 guard let one = known.randomElement(using: &random) else { continue }
                 admission.closed(one)
                 silent.removeAll { $0 == one }
                 closing.remove(one)
+                users[one] = nil
                 open[one] = nil
             }
             #expect(admission.count == open.count)
@@ -176,6 +206,31 @@ struct ConnectionSlotTests {
         #expect(told["error"]?["data"]?["reason"] == "too_many_connections")
         try await silent[0].expectClosed()
         #expect(try await silent[8].call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+
+    @Test func oneAccountDoesNotKeepOthersOut() async throws {
+        let service = try await TestService {
+            $0.limits.connectionsMax = 10
+            $0.limits.connectionsPerUserMax = 3
+        }
+        var annas: [RawPeer] = []
+        for _ in 0..<9 {
+            let peer = try await service.peer()
+            #expect(try await peer.call("check.echo", #"{"auth":"user-anna"}"#)["result"] != nil)
+            annas.append(peer)
+        }
+        for _ in 0..<6 {
+            let bert = try await service.peer()
+            #expect(try await bert.call("check.echo", #"{"auth":"user-bert"}"#)["result"] != nil)
+            annas.append(bert)
+        }
+        // Of anna's, those above three go, the longest silent ones first; of bert's three stay.
+        for index in 3..<8 {
+            #expect(try await annas[index].answer()["error"]?["data"]?["reason"] == "too_many_connections")
+            try await annas[index].expectClosed()
+        }
+        for index in [0, 1, 2, 9, 10, 11] { #expect(try await annas[index].call("check.echo")["result"] != nil) }
         await service.stop()
     }
 

@@ -7,6 +7,27 @@ import Testing
 /// Protocol §2: who is asking.
 @Suite(.timeLimit(.minutes(10)))
 struct IdentityTests {
+    /// A peer that authenticates as two users in turn would else leave work of each listener behind for each line.
+    @Test func nextRequestWaitsUntilListenersHaveTakenOverTheIdentity() async throws {
+        let service = try await TestService()
+        service.identityWork.change { $0 = [] }
+        let peer = try await service.peer()
+        _ = try await peer.call("session.authenticate", #"{"auth":"user-carl"}"#)
+        for _ in 0..<3 { #expect(try await peer.call("check.listen")["result"] != nil) }
+        let lines = ["anna", "bert", "carl"].map {
+            #"{"jsonrpc":"2.0","id":"\#($0)","method":"session.authenticate","params":{"auth":"user-\#($0)"}}"# + "\n"
+        }
+        try await peer.send(lines.joined())
+        for (number, name) in ["anna", "bert", "carl"].enumerated() {
+            #expect(try await peer.answer()["id"] == .string(name))
+            try await eventually("the listeners are told") { service.identityChanges.current.count >= 3 * (number + 1) }
+            #expect(service.identityChanges.current.count == 3 * (number + 1))
+            service.identityWork.change { $0?.removeAll() }
+        }
+        #expect(try await peer.call("check.echo")["result"] != nil)
+        await service.stop()
+    }
+
     @Test func callSpeaksForItsOwnCredential() async throws {
         let service = try await TestService()
         let peer = try await service.peer()

@@ -78,7 +78,7 @@ struct IdentityWatchesTests {
             case 0, 1:
                 let end = now + Int64.random(in: 1...400, using: &random)
                 let next = UInt64(number)
-                let key = watches.add(user(end), isCallCredential: false) { _ in ended.change { $0.insert(next) } }
+                let key = watches.add(user(end), isCallCredential: false) { _, _ in ended.change { $0.insert(next) } }
                 model[next] = end
                 keys[next] = key
             case 2:
@@ -89,7 +89,7 @@ struct IdentityWatchesTests {
             default:
                 now += Int64.random(in: 0...40, using: &random)
                 ended.change { $0 = [] }
-                for change in watches.takeExpired(now: now) { change(.expired) }
+                for change in watches.takeExpired(now: now) { change(.expired, RPCIdentityWork {}) }
                 let expected = Set(model.filter { $0.value <= now }.keys)
                 #expect(ended.current == expected)
                 for number in expected { model[number] = nil }
@@ -101,7 +101,7 @@ struct IdentityWatchesTests {
 
     @Test func newCallerMovesAllEnds() {
         var watches = IdentityWatches()
-        for end in 1...3 { _ = watches.add(user(Int64(end)), isCallCredential: false) { _ in } }
+        for end in 1...3 { _ = watches.add(user(Int64(end)), isCallCredential: false) { _, _ in } }
         #expect(watches.callerChanged(to: user(90), isEnd: false).count == 3)
         #expect(watches.nextEnd == 90)
         #expect(watches.takeExpired(now: 89).isEmpty)

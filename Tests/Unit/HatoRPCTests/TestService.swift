@@ -28,6 +28,8 @@ final class TestService: Sendable {
     /// What `check.unlisten` ended: the subscription, and who asked.
     let ended = Shared<[(subscription: String, uid: String?)]>([])
     let identityChanges = Shared<[RPCIdentityChange]>([])
+    /// Kept by watches while it is not nil.
+    let identityWork = Shared<[RPCIdentityWork]?>(nil)
     let closed = Shared(0)
     let server: RPCServer
     let port: Int
@@ -42,7 +44,7 @@ final class TestService: Sendable {
         var router = RPCRouter()
         Self.addOrdered(&router, gates)
         Self.addIdentified(&router)
-        Self.addListen(&router, gates, listeners, identityChanges, closed)
+        Self.addListen(&router, gates, listeners, (identityChanges, identityWork), closed)
         router.handleInOrder(Check.Unlisten.self) { [ended] request, context, reply in
             ended.change { $0.append((request.subscription, context.caller.uid)) }
             reply.succeed(Empty())
@@ -93,14 +95,17 @@ final class TestService: Sendable {
 
     private static func addListen(
         _ router: inout RPCRouter, _ gates: Gates, _ listeners: Shared<[Listener]>,
-        _ changes: Shared<[RPCIdentityChange]>, _ closed: Shared<Int>
+        _ changes: (Shared<[RPCIdentityChange]>, Shared<[RPCIdentityWork]?>), _ closed: Shared<Int>
     ) {
         router.handleInOrder(Check.Listen.self) { request, context, reply in
             let subscription = context.openSubscription()
             let connection = context.connection
             listeners.change { $0.append(Listener(connection: connection, subscription: subscription)) }
             connection.onClose { closed.change { $0 += 1 } }
-            _ = context.watchIdentity { change in changes.change { $0.append(change) } }
+            _ = context.watchIdentity { change, work in
+                changes.0.change { $0.append(change) }
+                changes.1.change { $0?.append(work) }
+            }
             guard let gate = request.gate else { return reply.succeed(.init(subscription: subscription)) }
             _ = connection.notify("check.event", subscription: subscription, members: EncodedJSON("\"n\":0"))
             gates.whenOpen(gate) { reply.succeed(.init(subscription: subscription)) }

@@ -38,17 +38,18 @@ final class DisconnectEntries: Sendable {
         var owners: [WeakOwner] = []
         var numbers = OwnerNumbers()
         var stored: [DisconnectOwner: StoredOwner] = [:]
+        var charges: DisconnectTotals.Charges = [:]
     }
 
     private let connection: UInt64
     private let state: Mutex<State>
     private let totals: DisconnectTotals
-    private let changed: @Sendable (DisconnectEntries, DisconnectOwner) -> Void
+    private let changed: @Sendable (DisconnectEntries, DisconnectOwner, RPCIdentityWork?) -> Void
 
     /// - Parameter changed: called on the connection's event loop when an owner's row may have to be written anew.
     init(
         of connection: UInt64, totals: DisconnectTotals,
-        changed: @escaping @Sendable (DisconnectEntries, DisconnectOwner) -> Void
+        changed: @escaping @Sendable (DisconnectEntries, DisconnectOwner, RPCIdentityWork?) -> Void
     ) {
         self.connection = connection
         self.totals = totals
@@ -60,7 +61,7 @@ final class DisconnectEntries: Sendable {
     init(of connection: UInt64, _ trees: [DatabaseName: KeptTree], totals: DisconnectTotals) {
         self.connection = connection
         self.totals = totals
-        changed = { _, _ in }
+        changed = { _, _, _ in }
         var state = State()
         state.trees = trees
         for entry in trees.values.flatMap(\.tree.entries) {
@@ -83,16 +84,18 @@ final class DisconnectEntries: Sendable {
                 known.contains { $0.number == number } || stored.keys.contains { $0.number == number }
             }
         }
-        let owner = DisconnectOwner(context, number: number) { [weak self] owner in
-            if let self { changed(self, owner) }
+        let owner = DisconnectOwner(context, number: number) { [weak self] owner, work in
+            if let self { changed(self, owner, work) }
         }
         state.withLock { $0.owners.append(WeakOwner(owner: owner)) }
         return owner
     }
 
     /// In a write closure, after its reads. When the tree would grow over a limit it stays as it was.
+    ///
+    /// - Parameter client: Who asks; nil: an administrator.
     func change(
-        of database: Database, within limits: MessagesLimits, in transaction: any StoreTransaction,
+        of database: Database, by client: String?, in transaction: any StoreTransaction,
         _ body: (inout OwnedTree) -> [DisconnectStep<DisconnectOwner>]
     ) throws(MessagesError) {
         let kept = state.withLock { $0.trees[database.name] }
@@ -104,6 +107,7 @@ final class DisconnectEntries: Sendable {
         let others = state.withLock { state in
             state.trees.filter { $0.key != database.name }.values.map(\.tree)
         }
+        let limits = totals.limits
         if tree.count > before.count || tree.byteCount > before.byteCount {
             guard others.reduce(tree.count, { $0 + $1.count }) <= limits.onDisconnectEntriesMax else {
                 throw .tooManyOnDisconnect(max: limits.onDisconnectEntriesMax)
@@ -112,7 +116,9 @@ final class DisconnectEntries: Sendable {
                 throw .onDisconnectTooBig(bytesMax: limits.onDisconnectBytesMax)
             }
         }
-        try totals.replace(kept?.tree ?? OwnedTree(), by: tree, bytesMax: limits.onDisconnectServiceBytesMax)
+        try state.withLock { state throws(MessagesError) in
+            try totals.replace(kept?.tree ?? OwnedTree(), by: tree, for: client, &state.charges)
+        }
         let changed = tree.isEmpty ? nil : KeptTree(database: database.id, tree: tree)
         state.withLock { $0.trees[database.name] = changed }
         if let kept, isOld {
@@ -123,10 +129,11 @@ final class DisconnectEntries: Sendable {
 
     /// In a write closure, once: takes everything. Its rows stay until `wrote`.
     func takeAll() -> [DisconnectWrite] {
-        let trees = state.withLock { state in
-            defer { state.trees = [:] }
-            return state.trees.sorted { $0.key.rawValue < $1.key.rawValue }
+        let (trees, charges) = state.withLock { state in
+            defer { (state.trees, state.charges) = ([:], [:]) }
+            return (state.trees.sorted { $0.key.rawValue < $1.key.rawValue }, state.charges)
         }
+        totals.end(charges)
         return trees.flatMap { name, kept in
             totals.forget(kept.tree)
             return kept.tree.batches.map { DisconnectWrite(name: name, database: kept.database, batch: $0) }
@@ -211,49 +218,5 @@ struct DisconnectWrite: Sendable {
 
     var halves: [DisconnectWrite] {
         batch.halves.map { DisconnectWrite(name: name, database: database, batch: $0) }
-    }
-}
-
-/// What all connections together have left to be written. Changed in write closures only.
-final class DisconnectTotals: Sendable {
-    private struct State {
-        var entries = 0
-        var bytes = 0
-    }
-
-    private let state = Mutex(State())
-    private let metrics: MessagesMetrics
-
-    init(_ metrics: MessagesMetrics) { self.metrics = metrics }
-
-    func replace(_ before: OwnedTree, by after: OwnedTree, bytesMax: Int) throws(MessagesError) {
-        let growth = after.byteCount - before.byteCount
-        let entries: Int? = state.withLock { state in
-            guard growth <= 0 || state.bytes + growth <= bytesMax else { return nil }
-            state.bytes += growth
-            state.entries += after.count - before.count
-            return state.entries
-        }
-        guard let entries else { throw .onDisconnectFull }
-        metrics.keepsOnDisconnect(entries)
-    }
-
-    /// What was kept already, whatever it takes.
-    func keep(_ tree: OwnedTree) {
-        let entries = state.withLock { state in
-            state.bytes += tree.byteCount
-            state.entries += tree.count
-            return state.entries
-        }
-        metrics.keepsOnDisconnect(entries)
-    }
-
-    func forget(_ tree: OwnedTree) {
-        let entries = state.withLock { state in
-            state.bytes -= tree.byteCount
-            state.entries -= tree.count
-            return state.entries
-        }
-        metrics.keepsOnDisconnect(entries)
     }
 }

@@ -19,11 +19,14 @@ final class DisconnectOwner: Sendable {
     /// Among those of its connection.
     let number: UInt32
     private let isCallCredential: Bool
-    private let changed: @Sendable (DisconnectOwner) -> Void
+    private let changed: @Sendable (DisconnectOwner, RPCIdentityWork?) -> Void
     private let state: Mutex<State>
 
     /// - Parameter changed: called on the connection's event loop when it has become somebody else, or has newer claims.
-    init(_ context: RPCContext, number: UInt32, changed: @escaping @Sendable (DisconnectOwner) -> Void) {
+    init(
+        _ context: RPCContext, number: UInt32,
+        changed: @escaping @Sendable (DisconnectOwner, RPCIdentityWork?) -> Void
+    ) {
         self.number = number
         self.changed = changed
         isCallCredential = context.isCallCredential
@@ -34,7 +37,7 @@ final class DisconnectOwner: Sendable {
     /// Somebody of a process that is gone.
     init(_ caller: Caller, number: UInt32) {
         self.number = number
-        changed = { _ in }
+        changed = { _, _ in }
         isCallCredential = true
         state = Mutex(State(caller: caller))
     }
@@ -61,13 +64,13 @@ final class DisconnectOwner: Sendable {
         if caller != context.caller {
             state.withLock { $0.caller = context.caller }
             watch(context)
-            changed(self)
+            changed(self, nil)
         }
         return true
     }
 
     private func watch(_ context: RPCContext) {
-        let watch = context.watchIdentity { [weak self] change in self?.identityChanged(change, context) }
+        let watch = context.watchIdentity { [weak self] change, work in self?.identityChanged(change, context, work) }
         let earlier = state.withLock { state in
             let earlier = state.watch
             state.watch = watch
@@ -77,7 +80,7 @@ final class DisconnectOwner: Sendable {
     }
 
     /// On the connection's event loop.
-    private func identityChanged(_ change: RPCIdentityChange, _ context: RPCContext) {
+    private func identityChanged(_ change: RPCIdentityChange, _ context: RPCContext, _ work: RPCIdentityWork) {
         switch change {
         case .extended(let caller), .replaced(let caller): state.withLock { $0.caller = caller }
         case .expired:
@@ -86,7 +89,7 @@ final class DisconnectOwner: Sendable {
             state.withLock { $0.caller = .nobody }
             watch(nobody)
         }
-        changed(self)
+        changed(self, work)
     }
 }
 

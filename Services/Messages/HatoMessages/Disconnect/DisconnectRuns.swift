@@ -33,17 +33,18 @@ final class DisconnectRuns: Sendable {
         self.parts = parts
         self.queue = queue
         self.logger = logger
-        totals = DisconnectTotals(parts.metrics)
+        totals = DisconnectTotals(parts.metrics, parts.limits)
     }
 
     /// Called on the connection's event loop, so a connection asks one question at a time and closes between two.
     func entries(of connection: RPCConnection, _ session: ConnectionSession) -> DisconnectEntries {
         let id = connection.id
         if let entries = state.withLock({ $0.entries[id] }) { return entries }
-        let entries = DisconnectEntries(of: id, totals: totals) { [weak self] entries, owner in
+        let entries = DisconnectEntries(of: id, totals: totals) { [weak self] entries, owner, work in
             self?.queue.submit(from: session) {
                 entries.store(owner, in: $0)
             } answer: { _ in
+                work?.isStillUnderWay()
             }
         }
         state.withLock { $0.entries[id] = entries }

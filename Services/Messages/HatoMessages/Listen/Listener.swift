@@ -84,6 +84,8 @@ final class Listener {
         var connection: any ListenerPeer
         var subscription: String
         var caller: Caller
+        /// For whom it is counted; nil: an administrator asks.
+        var client: String?
         var coalesceMs = 0
         /// Whether a refusal says why.
         var explains = false

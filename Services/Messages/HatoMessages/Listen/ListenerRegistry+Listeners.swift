@@ -14,12 +14,7 @@ extension ListenerRegistry {
         _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Listener.Answer
     ) {
         do {
-            guard listeners.count < parts.limits.listenersMax else {
-                throw MessagesError.tooManyListeners(max: parts.limits.listenersMax)
-            }
-            guard names[opening.connection.id]?.count ?? 0 < parts.limits.listenersPerConnectionMax else {
-                throw MessagesError.tooManyListeners(max: parts.limits.listenersPerConnectionMax)
-            }
+            try checkCounts(opening)
             begin(at: view.snapshot)
             let database = try view.database(request.database)
             let query = request.query.flatMap { $0.isDefault ? nil : $0 }
@@ -30,6 +25,7 @@ extension ListenerRegistry {
             listener.answer = answer
             listener.watch = view.watch
             listeners[listener.id] = listener
+            if let client = opening.client { clients[client, default: 0] += 1 }
             give(right, to: listener)
             if listener.gathers { gathering[opening.connection.id, default: []].insert(listener.id) }
             remember(opening.connection, opening.subscription, listener.id)
@@ -39,6 +35,19 @@ extension ListenerRegistry {
             opening.endWatch()
             endIfIdle()
             answer(.failure(error))
+        }
+    }
+
+    private func checkCounts(_ opening: Listener.Opening) throws(MessagesError) {
+        let limits = parts.limits
+        guard listeners.count < limits.listenersMax else {
+            throw .tooManyListeners(max: limits.listenersMax, of: .service)
+        }
+        guard names[opening.connection.id]?.count ?? 0 < limits.listenersPerConnectionMax else {
+            throw .tooManyListeners(max: limits.listenersPerConnectionMax, of: .connection)
+        }
+        if let client = opening.client, clients[client, default: 0] >= limits.listenersPerClientMax {
+            throw .tooManyListeners(max: limits.listenersPerClientMax, of: .client)
         }
     }
 
@@ -320,6 +329,9 @@ extension ListenerRegistry {
         takeRight(of: listener)
         listener.opening.endWatch()
         listeners[listener.id] = nil
+        if let client = listener.opening.client, let count = clients[client] {
+            clients[client] = count > 1 ? count - 1 : nil
+        }
         let connection = listener.connection.id
         names[connection]?[listener.opening.subscription] = nil
         gathering[connection]?.remove(listener.id)

@@ -24,6 +24,8 @@ final class ListenerRegistry {
     var topicIDs: [TopicKey: UInt64] = [:]
     var tries: [DatabaseID: ListenerTrie<UInt64>] = [:]
     var listeners: [UInt64: Listener] = [:]
+    /// How many there are of each client (`Listener.Opening.client`).
+    var clients: [String: Int] = [:]
     var followers: [UInt64: Follower] = [:]
     var rights = ReadRights()
     /// Whether a timer runs for the rights that end by time.

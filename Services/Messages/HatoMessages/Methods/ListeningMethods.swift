@@ -39,7 +39,8 @@ struct ListeningMethods: Sendable {
             let subscription = context.openSubscription()
             let opening = Listener.Opening(
                 connection: context.connection, subscription: subscription, caller: context.caller,
-                coalesceMs: coalesceMs, explains: context.isByAdministrator, endWatch: watch(context, subscription))
+                client: context.limitedClient, coalesceMs: coalesceMs, explains: context.isByAdministrator,
+                endWatch: watch(context, subscription))
             var view = view
             view.watch = timing
             registry.open(opening, request, at: view) { result in
@@ -74,8 +75,11 @@ struct ListeningMethods: Sendable {
 
     private func watch(_ context: RPCContext, _ subscription: String) -> @Sendable () -> Void {
         let connection = context.connection.id
-        let watch = context.watchIdentity { [publisher = reads.publisher] change in
-            publisher.run { $0.identityChanged(connection, subscription, change) }
+        let watch = context.watchIdentity { [publisher = reads.publisher] change, work in
+            publisher.run { registry in
+                registry.identityChanged(connection, subscription, change)
+                work.isStillUnderWay()
+            }
         }
         return { watch.cancel() }
     }

@@ -27,6 +27,7 @@ enum MessagesSettings {
 
     /// What follows from `memory-bytes`.
     private static let memory = [
+        "on-disconnect-client-bytes-max": MemoryDerivation(.held, dividedBy: 4),
         "on-disconnect-service-bytes-max": MemoryDerivation(.held),
         // Two writes are made ready at a time, with some 250 bytes a value.
         "write-values-max": MemoryDerivation(.requests, dividedBy: 512, atMost: MessagesLimits().writeValuesMax),

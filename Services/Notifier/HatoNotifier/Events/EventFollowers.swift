@@ -55,7 +55,7 @@ final class EventFollowers: Sendable {
             if let reason = withdrawal.reason ?? failure { EventFollowers.tellEnd(subscription, connection, reason) }
             self.forget(key)
         }
-        let identity = context.watchIdentity { change in
+        let identity = context.watchIdentity { change, _ in
             switch change {
             case .extended(.administrator), .replaced(.administrator): return
             case .expired: withdrawal.because("token_expired")
