@@ -77,5 +77,8 @@ final class RocksTransaction: CommitTransaction {
 
     func attach(_ note: any Sendable) { self.note = note }
 
-    func setDerived(_ derived: any StoreDerived) { newDerived = derived }
+    func setDerived(_ derived: any StoreDerived) {
+        precondition(newDerived == nil, "a transaction sets what is derived once")
+        newDerived = derived
+    }
 }

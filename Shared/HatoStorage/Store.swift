@@ -179,7 +179,7 @@ public protocol StoreTransaction: StoreReading, StoreWriting {
     var derived: (any StoreDerived)? { get }
 
     /// Replaces the derived state with this commit. Like `attach`, it makes no commit by itself: without a row or a
-    /// record it is dropped.
+    /// record it is dropped. Once in a transaction: `derived` does not show it.
     func setDerived(_ derived: any StoreDerived)
 
     // Later writes of a transaction win over earlier ones.

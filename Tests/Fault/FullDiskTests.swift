@@ -24,7 +24,8 @@ struct FullDiskTests {
             "serve", "--data", "\(folder)/data", "--port", "0", "--auth", "127.0.0.1:1", "--admin-key-file",
             "\(folder)/admin-key", "--exit-with-stdin",
         ]
-        let full = try await client(of: try await program.start(arguments, fileBytesMax: 4 << 20), key)
+        let limits = Program.Limits(fileBytesMax: 4 << 20)
+        let full = try await client(of: try await program.start(arguments, limits: limits), key)
         let (answered, refusal) = await pushUntilRefused(full, words)
         await full.close()
         #expect(answered.count > 10)

@@ -10,7 +10,11 @@ struct StartingMemoryTests {
     private static let logBytes = 48 << 20
     private static let large = 96 << 20
     private static let small = 8 << 20
+    /// Memtables and those that are being written out, and what reading takes.
+    private static let growthMax = 2 * small + (8 << 20)
+    private static let stackBytes = 8 << 20
 
+    /// In a process that the system gives no more memory than that.
     @Test func aFullLogOfLargerMemtablesIsStartedOnWithinSmallOnes() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-start-\(UUID().uuidString)")
             .path
@@ -21,22 +25,30 @@ struct StartingMemoryTests {
             atPath: "\(folder)/admin-key", contents: Data((key + "\n").utf8), attributes: [.posixPermissions: 0o600])
         let program = try Program("hato-messages", logFile: "\(folder)/messages.log")
         let arguments = [
-            "serve", "--data", "\(folder)/data", "--port", "0", "--auth", "127.0.0.1:1", "--admin-key-file",
-            "\(folder)/admin-key", "--exit-with-stdin", "--memtable-bytes",
+            "serve", "--port", "0", "--auth", "127.0.0.1:1", "--admin-key-file",
+            "\(folder)/admin-key", "--exit-with-stdin",
         ]
+        func settings(_ data: String, memtables: Int) -> [String] {
+            arguments + ["--data", "\(folder)/\(data)", "--memtable-bytes", "\(memtables)"]
+        }
 
-        let filled = try await program.start(arguments + ["\(Self.large)"])
+        let empty = try await program.start(settings("empty", memtables: Self.small))
+        let idleDataBytes = try ProcessMemory(of: empty).dataBytes
+        await program.stop()
+
+        let filled = try await program.start(settings("data", memtables: Self.large))
         let idle = try ProcessMemory(of: filled).peakBytes
         let answered = try await fill("\(folder)/data/store/rocksdb", try client(of: filled, key))
         let running = try ProcessMemory(of: filled).peakBytes
         await program.kill()
 
-        let again = try await program.start(arguments + ["\(Self.small)"])
+        // Beyond, the system gives no memory. It counts the whole stacks of threads that only start.
+        let limits = Program.Limits(dataBytesMax: idleDataBytes + Self.growthMax + 4 * Self.stackBytes)
+        let again = try await program.start(settings("data", memtables: Self.small), limits: limits)
         let starting = try ProcessMemory(of: again).peakBytes
         print("peak in MiB: idle \(idle >> 20), running \(running >> 20), starting \(starting >> 20)")
         #expect(running - idle > Self.logBytes / 2, "the log was in memory")
-        // Memtables and those that are being written out, and what reading takes.
-        #expect(starting - idle < 2 * Self.small + (8 << 20))
+        #expect(starting - idle < Self.growthMax)
         let client = try client(of: again, key)
         let stats = try await client.call(method: "messages.get", params: ["path": "/full", "shallow": true])
         #expect(stats["value"]?.object?.members.count == answered)
@@ -99,6 +111,8 @@ struct RequestMemoryTests {
 struct ProcessMemory {
     /// The most it has had at one time.
     let peakBytes: Int
+    /// What it can write to now: what `RLIMIT_DATA` counts.
+    let dataBytes: Int
 
     static var isKnown: Bool { FileManager.default.fileExists(atPath: "/proc/self/status") }
 
@@ -106,8 +120,12 @@ struct ProcessMemory {
     init(of ready: JSONObject) throws {
         let pid = try #require(ready["pid"]?.integer)
         let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
-        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
-        let kilobytes = try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) })
-        peakBytes = kilobytes << 10
+        peakBytes = try Self.bytes("VmHWM", in: text)
+        dataBytes = try Self.bytes("VmData", in: text)
+    }
+
+    private static func bytes(_ name: String, in status: String) throws -> Int {
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("\(name):") })
+        return try #require(line.split(whereSeparator: \.isWhitespace).dropLast().last.flatMap { Int($0) }) << 10
     }
 }

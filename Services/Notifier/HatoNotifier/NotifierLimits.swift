@@ -25,6 +25,14 @@ public struct NotifierLimits: Sendable, Hashable {
     public var followersMax = 64
     /// Changes that are handled in one transaction.
     public var changesPerBatchMax = 1_024
+    /// Bytes of changes that wait to be handled; above, their feed pauses.
+    public var waitingChangeBytesMax = 8 << 20
+    /// Nodes that are read as a whole at a time, because changes tell only a part of them.
+    public var wholeNodesMax = 4
+    /// Keys that are read of one node whose children are the recipients of a trigger.
+    public var recipientKeysMax = 100_000
+    /// Recipients of what triggers made that are gathered for one transaction; one notification may have more.
+    public var recipientsPerBatchMax = 20_000
 
     public init() {}
 }

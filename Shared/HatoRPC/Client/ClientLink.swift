@@ -188,7 +188,10 @@ final class ClientLink: @unchecked Sendable {
                 return body(.failure(RPCError.badAnswer("the answer names no subscription")))
             }
             let subscription = RPCSubscription(
-                id: id, result: result, bufferMax: configuration.subscriptionBufferMax, link: self)
+                id: id, result: result,
+                limits: .init(
+                    eventsMax: configuration.subscriptionBufferMax,
+                    bytesMax: configuration.subscriptionBufferBytesMax), link: self)
             subscriptions[id] = OpenSubscription(reader: subscription, ending: ending)
             body(.success(subscription))
         }

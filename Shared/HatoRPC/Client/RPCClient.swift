@@ -4,7 +4,8 @@ import NIOCore
 /// Calls a server: pipelined over one connection, which is made when first needed and made again when lost.
 ///
 /// A call that is in flight when its connection breaks fails with `unavailable` (reason `connection_lost`): whether the
-/// server did it is unknown, so calling again is the caller's choice. Calls made one after another reach the server in
+/// server did it is unknown. It is retryable where the request is idempotent (`RPCRequest.isIdempotent`), as is one that
+/// was not answered in time (`timeout`). Calls made one after another reach the server in
 /// that order. Subscriptions live as long as they and the client are held.
 public final class RPCClient: Sendable {
     private let configuration: RPCClientConfiguration
@@ -23,9 +24,13 @@ public final class RPCClient: Sendable {
     /// `CancellationError` when the task is cancelled (the server may do it all the same).
     public func call<Request: RPCRequest>(_ request: Request, credential: String? = nil) async throws -> Request.Result
     {
-        let result = try await call(
-            method: Request.method, params: try request.encodedParams(), credential: credential)
-        return try Request.decodeResult(result)
+        do {
+            let result = try await call(
+                method: Request.method, params: try request.encodedParams(), credential: credential)
+            return try Request.decodeResult(result)
+        } catch let error as RPCError where request.isIdempotent {
+            throw error.ofIdempotentCall
+        }
     }
 
     public func call(method: String, params: JSONObject = [:], credential: String? = nil) async throws -> JSONValue {
@@ -57,7 +62,12 @@ public final class RPCClient: Sendable {
     ) async throws -> RPCSubscription {
         let params = Self.adding(credential, to: params)
         let ending = SubscriptionEnding(of: method, credential: params["auth"])
-        return try await waiting(method, params) { .subscription(ending, $0) }
+        do {
+            return try await waiting(method, params) { .subscription(ending, $0) }
+        } catch let error as RPCError {
+            // What a lost call has opened is gone with the connection, or ended by the client.
+            throw error.ofIdempotentCall
+        }
     }
 
     /// Ends the connection; every call in flight and every later one fails with `unavailable`.

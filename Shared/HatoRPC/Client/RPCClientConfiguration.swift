@@ -17,6 +17,8 @@ public struct RPCClientConfiguration: Sendable {
     public var lineBytesMax = 32 << 20
     /// Notifications a subscription keeps for a slow reader; above, the client stops reading from the server.
     public var subscriptionBufferMax = 256
+    /// Bytes of their lines. One that is larger is kept all the same.
+    public var subscriptionBufferBytesMax = 8 << 20
     /// JSON inside each other in a line from the server.
     public var nestingMax = 128
 

@@ -6,7 +6,7 @@ import Synchronization
 /// Ends when cancelled or when the server ends it (with a notification `….cancelled`, which is delivered); throws
 /// `RPCError` (unavailable) when the connection is lost: the subscriber listens again from the position it has seen
 /// (`MessagesListener` does that by itself). A
-/// reader that is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, then the client stops
+/// reader that is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, of `subscriptionBufferBytesMax` at most, then the client stops
 /// reading from the server; only while calls wait for answers may there be 16 times as many, and beyond that the
 /// subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go, or cancelling the task that reads, is like `cancel`: the client also ends
 /// it on the server.
@@ -21,11 +21,23 @@ public final class RPCSubscription: AsyncSequence, Sendable {
         /// Readers that wait, the longest waiting first; empty while there are events.
         var waiting: [CheckedContinuation<RPCEvent?, any Error>] = []
 
+        /// Of the events that were not read yet.
+        private var bytes = 0
+
+        func isFull(_ limits: Limits) -> Bool { count >= limits.eventsMax || bytes >= limits.bytesMax }
+
         var count: Int { events.count - first }
+
+        mutating func append(_ event: RPCEvent) {
+            events.append(event)
+            bytes += event.byteCount
+        }
 
         mutating func take() -> RPCEvent? {
             guard first < events.count else { return nil }
             let event = events[first]
+            bytes -= event.byteCount
+            events[first].params = [:]
             first += 1
             if first == events.count {
                 events.removeAll(keepingCapacity: first < 64)
@@ -44,13 +56,19 @@ public final class RPCSubscription: AsyncSequence, Sendable {
     public let result: JSONObject
 
     private let state = Mutex(State())
-    private let bufferMax: Int
+    private let limits: Limits
     private let link: ClientLink
 
-    init(id: String, result: JSONObject, bufferMax: Int, link: ClientLink) {
+    /// What a reader that is slow keeps here.
+    struct Limits {
+        var eventsMax: Int
+        var bytesMax: Int
+    }
+
+    init(id: String, result: JSONObject, limits: Limits, link: ClientLink) {
         self.id = id
         self.result = result
-        self.bufferMax = bufferMax
+        self.limits = limits
         self.link = link
     }
 
@@ -72,19 +90,19 @@ public final class RPCSubscription: AsyncSequence, Sendable {
     }
 
     /// Whether the reader is so slow that no more should be read from the server.
-    var isFull: Bool { state.withLock { $0.count >= bufferMax } }
+    var isFull: Bool { state.withLock { $0.isFull(limits) } }
 
     /// On the client's loop, in order. False when it has ended here, so that more need not come.
     func deliver(_ event: RPCEvent) -> Bool {
         let (reader, isOpen) = state.withLock { state -> (CheckedContinuation<RPCEvent?, any Error>?, Bool) in
             guard state.end == nil else { return (nil, false) }
             if !state.waiting.isEmpty { return (state.waiting.removeFirst(), true) }
-            guard state.count < bufferMax * 16 else {
+            guard state.count < limits.eventsMax * 16 else {
                 state.end = .failure(
                     RPCError.unavailable(reason: "fell_behind", "The reader of a subscription was too slow"))
                 return (nil, false)
             }
-            state.events.append(event)
+            state.append(event)
             return (nil, true)
         }
         reader?.resume(returning: event)
@@ -105,9 +123,9 @@ public final class RPCSubscription: AsyncSequence, Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 var hasRoomAgain = false
                 let ready = state.withLock { state -> Result<RPCEvent?, any Error>? in
-                    let wasFull = state.count >= bufferMax
+                    let wasFull = state.isFull(limits)
                     if let event = state.take() {
-                        hasRoomAgain = wasFull && state.count < bufferMax
+                        hasRoomAgain = wasFull && !state.isFull(limits)
                         return .success(event)
                     }
                     if let end = state.end { return end.map { nil }.mapError { $0 as any Error } }
@@ -128,9 +146,12 @@ public final class RPCSubscription: AsyncSequence, Sendable {
 public struct RPCEvent: Sendable, Hashable {
     public var method: String
     public var params: JSONObject
+    /// What it took of its line.
+    public var byteCount: Int
 
-    public init(method: String, params: JSONObject) {
+    public init(method: String, params: JSONObject, byteCount: Int = 0) {
         self.method = method
         self.params = params
+        self.byteCount = byteCount
     }
 }

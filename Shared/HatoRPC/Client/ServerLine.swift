@@ -36,7 +36,7 @@ enum ServerLine {
         if let id, let result {
             return .result(id: id, line.extracting(result).withUnsafeBufferPointer { Array($0) })
         }
-        if let method, id == nil { return .notification(RPCEvent(method: method, params: params)) }
+        if let method, id == nil { return .notification(RPCEvent(method: method, params: params, byteCount: line.count)) }
         return .error(id: id, RPCError.badAnswer("neither result nor error"))
     }
 
@@ -59,8 +59,8 @@ extension RPCError {
 
     /// `why` is what ended it, where that is known.
     static func connectionLost(_ why: String?) -> RPCError {
-        unavailable(
-            reason: "connection_lost",
+        RPCError(
+            .unavailable, reason: connectionLostReason,
             "The connection was lost\(why.map { " (\($0))" } ?? ""); whether the call was carried out is unknown")
     }
 
@@ -69,8 +69,17 @@ extension RPCError {
 
     static let clientClosed = unavailable(reason: "client_closed", "The client has been closed")
 
-    static let timedOut = unavailable(
-        reason: "timeout", "No answer in time; whether the call was carried out is unknown")
+    private static let connectionLostReason = "connection_lost"
+    private static let timedOutReason = "timeout"
+
+    static let timedOut = RPCError(
+        .unavailable, reason: timedOutReason, "No answer in time; whether the call was carried out is unknown")
+
+    /// The same of a call that may be made twice: retryable although nobody knows whether it was carried out.
+    var ofIdempotentCall: RPCError {
+        guard let reason, reason == Self.connectionLostReason || reason == Self.timedOutReason else { return self }
+        return RPCError.unavailable(reason: reason, message)
+    }
 
     static let cannotConnectReason = "cannot_connect"
 

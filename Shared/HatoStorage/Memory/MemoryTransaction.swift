@@ -84,7 +84,10 @@ package final class MemoryTransaction: CommitTransaction {
 
     package func attach(_ note: any Sendable) { self.note = note }
 
-    package func setDerived(_ derived: any StoreDerived) { newDerived = derived }
+    package func setDerived(_ derived: any StoreDerived) {
+        precondition(newDerived == nil, "a transaction sets what is derived once")
+        newDerived = derived
+    }
 }
 
 extension Array<UInt8> {

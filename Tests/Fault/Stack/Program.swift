@@ -21,21 +21,37 @@ actor Program {
         try Data().write(to: URL(fileURLWithPath: logFile))
     }
 
+    /// What the operating system lets a program have.
+    struct Limits {
+        /// No file it writes gets longer; what does not fit fails as on a full disk.
+        var fileBytesMax: Int?
+        /// Memory that it can write to (`RLIMIT_DATA`); what goes beyond fails, and mostly ends it.
+        var dataBytesMax: Int?
+
+        /// For sh.
+        fileprivate var command: String? {
+            // The signal that comes with the error would end the process: ignored, only the error is left. The unit of
+            // sh's `ulimit -f` is 512 bytes, that of `-d` is 1,024.
+            let commands = [
+                fileBytesMax.map { "trap '' XFSZ; ulimit -f \($0 / 512)" },
+                dataBytesMax.map { "ulimit -d \($0 / 1_024)" },
+            ].compactMap(\.self)
+            return commands.isEmpty ? nil : commands.joined(separator: "; ")
+        }
+    }
+
     /// Starts it and waits for the line that says it is ready.
     ///
     /// - Parameters:
-    ///   - fileBytesMax: no file it writes gets longer; what does not fit fails as on a full disk.
+    ///   - limits: what the operating system lets it have.
     ///   - failpoints: what it is ordered to suffer, e.g. `commit.beforeSync=kill@37`.
     func start(
-        _ arguments: [String], fileBytesMax: Int? = nil, failpoints: String? = nil
+        _ arguments: [String], limits: Limits = Limits(), failpoints: String? = nil
     ) async throws -> JSONObject {
         let (process, input, output) = (Process(), Pipe(), Pipe())
-        if let fileBytesMax {
-            // The signal that comes with the error would end the process: ignored, only the error is left. The unit of
-            // sh's `ulimit -f` is 512 bytes.
-            let limits = "trap '' XFSZ; ulimit -f \(fileBytesMax / 512); exec \"$0\" \"$@\""
+        if let command = limits.command {
             process.executableURL = URL(fileURLWithPath: "/bin/sh")
-            process.arguments = ["-c", limits, executable] + arguments
+            process.arguments = ["-c", "\(command); exec \"$0\" \"$@\"", executable] + arguments
         } else {
             process.executableURL = URL(fileURLWithPath: executable)
             process.arguments = arguments

@@ -121,6 +121,58 @@ import Testing
         await notifier.stop()
     }
 
+    /// What is read and gathered for one commit, however many changes it has, is bounded; what was accepted before the
+    /// cursor moved is not accepted again.
+    @Test func aCommitThatNeedsMuchIsHandledInParts() async throws {
+        let notifier = try await TestNotifier.start(channels: [channel]) {
+            $0.limits.wholeNodesMax = 1
+            $0.limits.recipientsPerBatchMax = 2
+            $0.limits.recipientKeysMax = 2
+        }
+        notifier.messages.setNode("/chats/c1/members", ["u1": true, "u2": true, "u3": true])
+        for uid in ["u1", "u2", "u3"] { try await notifier.addDevice(of: uid, at: "http://127.0.0.1:1/\(uid)") }
+        try await notifier.setTrigger()
+        try await eventually("following") { try await notifier.isFollowing() }
+        for index in 0..<20 {
+            notifier.messages.setNode(
+                "/chats/c1/messages/m\(index)", ["senderName": "サザエ", "text": .string("\(index)")])
+        }
+        notifier.messages.commit { _ in
+            (0..<20).map { index in
+                var entry = Messages.Change.Entry(path: "/chats/c1/messages/m\(index)", type: .created)
+                entry.pattern = "/chats/{chat}/messages/{id}"
+                entry.params = ["chat": "c1", "id": "m\(index)"]
+                entry.truncated = true
+                entry.uid = "u1"
+                return entry
+            }
+        }
+        try await eventually("all delivered") { bodies.count >= 20 }
+        // Of three members two are read, and one of these is the author.
+        #expect(bodies == (0..<20).map(String.init))
+        try await eventually("the cursor moves") { try await notifier.stats.cursors.first?.version == 1 }
+        await notifier.stop()
+    }
+
+    @Test func theFeedPausesWhileTooManyBytesWait() async throws {
+        var limits = NotifierLimits()
+        limits.waitingChangeBytesMax = 100
+        let buffer = CommitBuffer(limits)
+        let feed = Task {
+            for version in UInt64(1)...9 {
+                await buffer.append(FeedCommit(version: version, epoch: "", time: 0, changes: [], byteCount: 60))
+            }
+            buffer.end(.success(()))
+        }
+        var versions: [UInt64] = []
+        while let commits = try await buffer.takeAll() {
+            #expect(commits.count <= 2)
+            versions += commits.map(\.version)
+        }
+        #expect(versions == Array(1...9))
+        await feed.value
+    }
+
     @Test func whatATooBigCommitDoesNotTellLosesNoMessage() async throws {
         let notifier = try await started()
         var trigger = Notifier.Triggers.Set(

@@ -306,6 +306,20 @@ import Testing
         #expect(try #require(store.keptCommits.oldest) > 1)
     }
 
+    @Test func aForgottenNotificationLeavesTheKeyToTheOneThatTookItSince() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        _ = try await outbox.accept(outbox.notification("a", key: "k"))
+        #expect(try await round(outbox, delivered) == ["a"])
+        clock.advance(by: .seconds(7 * 86_400 - 3_600))
+        let second = try await outbox.accept(outbox.notification("b", key: "k"))
+        #expect(!second.isRepetition)
+        clock.advance(by: .seconds(7_200))
+        _ = try await outbox.purge()
+        let repetition = try await outbox.accept(outbox.notification("b", key: "k"))
+        #expect(repetition.isRepetition && repetition.notification == second.notification)
+    }
+
     @Test func whatIsStillUnfinishedIsNotForgotten() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")

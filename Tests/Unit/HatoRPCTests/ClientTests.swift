@@ -88,6 +88,7 @@ struct ClientTests {
         } catch let error as RPCError {
             #expect(error.code == .unavailable)
             #expect(error.reason == "timeout")
+            #expect(error.isRetryable == Check.Later(gate: "never").isIdempotent)
         }
         // The connection is not ended by that; the late answer is passed over.
         service.gates.open("never")
@@ -135,6 +136,8 @@ struct ClientTests {
         }
         let pending = Task { try await client.call(Check.Later(gate: "never")) }
         await service.gates.arrivals(1)
+        let read = Task { try await client.call(Check.Read(gate: "never")) }
+        await service.gates.arrivals(2)
         await service.server.shutdown(grace: .zero)
         do {
             _ = try await pending.value
@@ -142,7 +145,10 @@ struct ClientTests {
         } catch let error as RPCError {
             #expect(error.code == .unavailable)
             #expect(error.reason == "connection_lost")
+            #expect(!error.isRetryable, "it may have been carried out")
         }
+        let lost = await #expect(throws: RPCError.self) { try await read.value }
+        #expect(lost?.reason == "connection_lost" && lost?.isRetryable == true)
         let next = try await TestService { $0.port = port }
         #expect(try await client.call(Check.Who()).uid == "anna")
         #expect(shown.current == 2)

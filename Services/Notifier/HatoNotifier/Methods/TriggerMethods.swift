@@ -92,7 +92,7 @@ extension NotifierService {
             guard let messages, let database = DatabaseName(rawValue: trigger.database) else {
                 throw NotifierError.noFeed
             }
-            keys = try await messages.keys(database, path)
+            keys = try await messages.keys(database, path, within: configuration.limits)
         }
         let now = configuration.time.now()
         let commit = FeedCommit(version: 0, epoch: "", time: now, changes: [change])

@@ -40,11 +40,22 @@ extension Outbox {
         }
     }
 
-    /// In pages, each a transaction of its own.
+    /// In pages, each a transaction of its own. Throws `StoreError.outcomeUnknown` when the store ends behind a page that
+    /// was written.
     private func forEachDead(
         _ choice: DeadChoice, _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
     ) async throws -> Int {
         var count = 0
+        do { try await forEachDead(choice, body, &count) } catch StoreError.closed(let cause) where count > 0 {
+            throw StoreError.outcomeUnknown(cause: cause ?? "the store has closed")
+        }
+        return count
+    }
+
+    private func forEachDead(
+        _ choice: DeadChoice, _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void,
+        _ count: inout Int
+    ) async throws {
         switch choice {
         case .these(let ids):
             try await requireAll(ids)
@@ -64,7 +75,6 @@ extension Outbox {
                 count += visited
             }
         }
-        return count
     }
 
     private func requireAll(_ ids: [String]) async throws {

@@ -134,7 +134,11 @@ extension OutboxDraft {
             return
         }
         if let notification = try transaction.record(NotificationRecord.self, NotificationRecord.key(id)) {
-            if let key = notification.idempotencyKey { writes.delete(RecordKey(bytes: key)) }
+            if let bytes = notification.idempotencyKey {
+                // A later notification may have taken the key since it expired.
+                let key = RecordKey(bytes: bytes)
+                if try transaction.record(IdempotencyRecord.self, key)?.notification == id { writes.delete(key) }
+            }
             writes.delete(NotificationRecord.key(id))
         }
         for delivery in deliveries {

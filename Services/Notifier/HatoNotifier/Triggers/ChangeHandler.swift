@@ -11,6 +11,9 @@ struct ChangeHandler: Sendable {
     /// What whoever may write can make the notifier log.
     let notices: ThrottledNotices
 
+    /// Reads of messages at a time.
+    private static let readsMax = 16
+
     /// A trigger and where it begins.
     struct HeldTrigger: Sendable {
         var compiled: CompiledTrigger
@@ -40,32 +43,79 @@ struct ChangeHandler: Sendable {
         }
         guard next != cursor else { return cursor }
         outbox.metrics.changesCame(firings.count)
-        firings = try await completed(firings).filter { $0.trigger.holds($0.change) }
-        let keys = try await recipientKeys(of: firings)
+        var gathered = Gathered()
+        while !firings.isEmpty {
+            try await gather(takePart(of: &firings, knowing: gathered.keys), &gathered)
+            // Those behind may need as much again. What is accepted before the cursor moves, and once more after a crash,
+            // is known by its idempotency key.
+            if gathered.recipients >= outbox.limits.recipientsPerBatchMax, !firings.isEmpty {
+                try await accept(gathered.take(), moving: nil)
+            }
+        }
+        try await accept(
+            gathered.take(), moving: CursorMove(database: database.rawValue, from: cursor, to: next))
+        outbox.metrics.handledChanges(after: max(0, outbox.time.now() - next.time))
+        return next
+    }
+
+    /// What was made of the first changes of a batch.
+    private struct Gathered {
+        var notifications: [NewNotification] = []
+        /// Uids of all notifications.
+        var recipients = 0
+        /// Children of nodes whose keys are recipients, and how many there are.
+        var keys: [TreePath: [String]] = [:]
+        var keyCount = 0
+
+        mutating func take() -> [NewNotification] {
+            defer { (notifications, recipients) = ([], 0) }
+            return notifications
+        }
+    }
+
+    /// Takes the first of them that may be looked at together: what is read for them is in memory at one time.
+    private func takePart(of firings: inout [Firing], knowing keys: [TreePath: [String]]) -> [Firing] {
+        var (wholeNodes, recipients): (Set<String>, Set<TreePath>) = ([], [])
+        let end = firings.firstIndex { firing in
+            if firing.trigger.needsWholeNode(firing.change) { wholeNodes.insert(firing.change.path) }
+            if let path = firing.trigger.recipientsPath(firing.change), keys[path] == nil { recipients.insert(path) }
+            return wholeNodes.count > outbox.limits.wholeNodesMax || recipients.count > Self.readsMax
+        }
+        defer { firings.removeFirst(end ?? firings.count) }
+        return Array(firings[..<(end ?? firings.count)])
+    }
+
+    /// Turns firings into notifications.
+    private func gather(_ firings: [Firing], _ gathered: inout Gathered) async throws {
+        let firings = try await completed(firings).filter { $0.trigger.holds($0.change) }
+        try await readRecipientKeys(of: firings, &gathered)
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
-        let new = firings.compactMap { firing -> NewNotification? in
+        for firing in firings {
             let path = firing.trigger.recipientsPath(firing.change)
-            let uids = firing.trigger.uids(firing.change, keys: path.flatMap { keys[$0] } ?? [])
-            guard !uids.isEmpty else { return nil }
+            let uids = firing.trigger.uids(firing.change, keys: path.flatMap { gathered.keys[$0] } ?? [])
+            guard !uids.isEmpty else { continue }
             let new = firing.trigger.notification(
                 for: firing.change, in: firing.commit, uids: uids, settings: settings)
-            if new == nil { tellOfEmpty(firing) }
-            return new
+            guard let new else {
+                tellOfEmpty(firing)
+                continue
+            }
+            gathered.notifications.append(new)
+            gathered.recipients += uids.count
         }
-        guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
-        let accepted = try await outbox.accept(
-            new, moving: CursorMove(database: database.rawValue, from: cursor, to: next))
-        outbox.metrics.handledChanges(after: max(0, outbox.time.now() - next.time))
         tellOfIncomplete(firings)
-        for notification in accepted where notification.leftOut > 0 {
+    }
+
+    private func accept(_ new: [NewNotification], moving move: CursorMove?) async throws {
+        guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
+        for notification in try await outbox.accept(new, moving: move) where notification.leftOut > 0 {
             outbox.metrics.recipientsLeftOut(notification.leftOut)
             notices.notice(
                 .trigger("recipients"), "a trigger has more recipients than one notification may",
                 ["notification": "\(notification.notification ?? "")", "recipients": "\(notification.leftOut)"],
                 level: .warning)
         }
-        return next
     }
 
     private func tellOfEmpty(_ firing: Firing) {
@@ -130,9 +180,15 @@ struct ChangeHandler: Sendable {
         }
     }
 
-    private func recipientKeys(of firings: [Firing]) async throws -> [TreePath: [String]] {
-        let paths = Set(firings.compactMap { $0.trigger.recipientsPath($0.change) })
-        return try await read(paths) { try await messages.keys(database, $0) }
+    /// Several firings mostly have the same recipients: what was read is kept, up to the keys of one node.
+    private func readRecipientKeys(of firings: [Firing], _ gathered: inout Gathered) async throws {
+        if gathered.keyCount >= outbox.limits.recipientKeysMax { (gathered.keys, gathered.keyCount) = ([:], 0) }
+        let paths = Set(firings.compactMap { $0.trigger.recipientsPath($0.change) }).subtracting(gathered.keys.keys)
+        let limits = outbox.limits
+        for (path, keys) in try await read(paths, { try await messages.keys(database, $0, within: limits) }) {
+            gathered.keys[path] = keys
+            gathered.keyCount += keys.count
+        }
     }
 
     /// Reads each path once, several at a time. What can never be read is left out; what may be read later throws.
@@ -142,8 +198,8 @@ struct ChangeHandler: Sendable {
         try await withThrowingTaskGroup(of: (TreePath, Value?).self) { group in
             var values: [TreePath: Value] = [:]
             var waiting = Array(paths)[...]
-            for path in waiting.prefix(16) { group.addTask { (path, try await attempt(path, get)) } }
-            waiting = waiting.dropFirst(16)
+            for path in waiting.prefix(Self.readsMax) { group.addTask { (path, try await attempt(path, get)) } }
+            waiting = waiting.dropFirst(Self.readsMax)
             while let (path, value) = try await group.next() {
                 values[path] = value
                 if let path = waiting.popFirst() { group.addTask { (path, try await attempt(path, get)) } }

@@ -1,23 +1,26 @@
 import Synchronization
 
 /// Commits that came and were not handled yet: what gathers while one transaction is written goes into the next. One
-/// task appends, another takes; when it is full, the appending one waits, and with it the feed.
+/// task appends, another takes; when it is full, by changes or by bytes, the appending one waits, and with it the feed.
 final class CommitBuffer: Sendable {
     private struct State {
         var commits: [FeedCommit] = []
         var changeCount = 0
+        var byteCount = 0
         var end: Result<Void, any Error>?
     }
 
     private let state = Mutex(State())
     private let changesMax: Int
+    private let bytesMax: Int
     private let filled: AsyncStream<Void>
     private let fill: AsyncStream<Void>.Continuation
     private let drained: AsyncStream<Void>
     private let drain: AsyncStream<Void>.Continuation
 
-    init(changesMax: Int) {
-        self.changesMax = changesMax
+    init(_ limits: NotifierLimits) {
+        changesMax = limits.changesPerBatchMax
+        bytesMax = limits.waitingChangeBytesMax
         (filled, fill) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (drained, drain) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -27,10 +30,11 @@ final class CommitBuffer: Sendable {
         state.withLock { state in
             state.commits.append(commit)
             state.changeCount += commit.changes.count
+            state.byteCount += commit.byteCount
         }
         fill.yield()
         var rings = drained.makeAsyncIterator()
-        while state.withLock({ $0.changeCount >= changesMax }) {
+        while state.withLock({ $0.changeCount >= changesMax || $0.byteCount >= bytesMax }) {
             guard await rings.next() != nil else { return }
         }
     }
@@ -47,7 +51,7 @@ final class CommitBuffer: Sendable {
             let (commits, end) = state.withLock { state in
                 defer {
                     state.commits = []
-                    state.changeCount = 0
+                    (state.changeCount, state.byteCount) = (0, 0)
                 }
                 return (state.commits, state.end)
             }

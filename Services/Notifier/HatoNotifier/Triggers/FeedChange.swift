@@ -69,4 +69,6 @@ struct FeedCommit: Sendable, Hashable {
     /// Milliseconds since 1970.
     var time: Int64
     var changes: [FeedChange]
+    /// Of the line that brought it.
+    var byteCount = 0
 }

@@ -47,8 +47,13 @@ struct MessagesClient: Sendable {
                 epoch: position.epoch.isEmpty ? nil : position.epoch, patterns: patterns))
     }
 
-    /// The keys of the children of a node.
-    func keys(_ database: DatabaseName, _ path: TreePath) async throws -> [String] {
+    /// The keys of the children of a node that can be uids; at most so many.
+    func keys(_ database: DatabaseName, _ path: TreePath, within limits: NotifierLimits) async throws -> [String] {
+        let keys = try await keys(database, path)
+        return Array(keys.lazy.filter { $0.utf8.count <= limits.uidBytesMax }.prefix(limits.recipientKeysMax))
+    }
+
+    private func keys(_ database: DatabaseName, _ path: TreePath) async throws -> [String] {
         let result = try await reads.call(Messages.Get(database: database, path: path, form: .shallow))
         switch result.value {
         case .object(let node): return node.members.map(\.name)
@@ -78,7 +83,7 @@ extension FeedCommit {
         let change = try Messages.Change.decode(event.params)
         self.init(
             version: change.version, epoch: change.epoch, time: change.time,
-            changes: change.changes.map(FeedChange.init))
+            changes: change.changes.map(FeedChange.init), byteCount: event.byteCount)
     }
 }
 

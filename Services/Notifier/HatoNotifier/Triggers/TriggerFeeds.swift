@@ -125,7 +125,7 @@ actor TriggerFeeds {
         began()
         feeds[database.rawValue]?.isFollowing = true
         feeds[database.rawValue]?.error = nil
-        let buffer = CommitBuffer(changesMax: outbox.limits.changesPerBatchMax)
+        let buffer = CommitBuffer(outbox.limits)
         let reader = Task {
             do {
                 for try await event in subscription { await buffer.append(try FeedCommit(event)) }

@@ -106,5 +106,15 @@ enum NotifierSettings {
         limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
         limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
         limit("changes-per-batch-max", \.changesPerBatchMax, 1...10_000, "changes handled in one transaction"),
+        limit(
+            "waiting-change-bytes-max", \.waitingChangeBytesMax, 1...(1 << 30),
+            "bytes of changes that wait to be handled before their feed pauses"),
+        limit("whole-nodes-max", \.wholeNodesMax, 1...1_000, "nodes read as a whole at a time for triggers"),
+        limit(
+            "recipient-keys-max", \.recipientKeysMax, 1...10_000_000,
+            "keys read of one node whose children are the recipients of a trigger"),
+        limit(
+            "recipients-per-batch-max", \.recipientsPerBatchMax, 1...10_000_000,
+            "recipients gathered for one transaction"),
     ]
 }
