@@ -36,7 +36,9 @@ enum ServerLine {
         if let id, let result {
             return .result(id: id, line.extracting(result).withUnsafeBufferPointer { Array($0) })
         }
-        if let method, id == nil { return .notification(RPCEvent(method: method, params: params, byteCount: line.count)) }
+        if let method, id == nil {
+            return .notification(RPCEvent(method: method, params: params, byteCount: line.count))
+        }
         return .error(id: id, RPCError.badAnswer("neither result nor error"))
     }
 
