@@ -131,14 +131,22 @@ final class Collected<Element: Sendable>: Sendable {
 final class Gate: Sendable {
     private let opening = DispatchSemaphore(value: 0)
     private let isReached = Atomic<Bool>(false)
+    private let isRefused = Atomic<Bool>(false)
 
+    /// Throws when the store has ended.
     init(holding store: any Store) async throws {
         store.submit(
             { [self] _ in
                 isReached.store(true, ordering: .releasing)
                 _ = opening.wait(timeout: .now() + 240)
-            }, completion: { _ in })
-        try await eventually("the writer is held") { isReached.load(ordering: .acquiring) }
+            },
+            completion: { [self] result in
+                if case .failure = result { isRefused.store(true, ordering: .releasing) }
+            })
+        try await eventually("the writer is held") {
+            isReached.load(ordering: .acquiring) || isRefused.load(ordering: .acquiring)
+        }
+        if !isReached.load(ordering: .acquiring) { throw StoreError.closed(cause: nil) }
     }
 
     func open() { opening.signal() }
