@@ -11,15 +11,10 @@ struct WireBench: Sendable {
         static let effect = Effect.read
         static var example: RPCExample<Echo> { .init(Echo(value: "a"), .init(value: "a")) }
         var value: JSONValue
-        struct Result: Codable, Sendable { var value: JSONValue }
-
-        static func decode(_ params: JSONObject) throws -> Echo { Echo(value: params["value"] ?? .null) }
-
-        static func encode(_ result: Result, into writer: inout JSONWriter) throws {
-            writer.beginObject()
-            writer.member("value")
-            writer.write(result.value)
-            writer.endObject()
+        static let fields = Fields<Self>(blank: Self(value: .null), .required("value", \.value))
+        struct Result: FieldObject {
+            var value: JSONValue
+            static let fields = Fields<Self>(blank: Self(value: .null), .required("value", \.value))
         }
     }
 

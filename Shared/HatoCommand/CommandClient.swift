@@ -13,7 +13,7 @@ public struct CommandClient: Sendable {
     }
 
     public func call<Request: RPCRequest>(_ request: Request) async throws -> Request.Result {
-        try Request.decodeResult(try await call(method: Request.method, params: try request.encodedParams()))
+        try Request.decodeResult(try await call(method: Request.method, params: request.members))
     }
 
     public func call(method: String, params: JSONObject) async throws -> JSONValue {
@@ -29,7 +29,7 @@ public struct CommandClient: Sendable {
     }
 
     public func subscribe<Request: RPCRequest>(_ request: Request) async throws -> RPCSubscription {
-        try await subscribe(method: Request.method, params: try request.encodedParams())
+        try await subscribe(method: Request.method, params: request.members)
     }
 
     public func subscribe(method: String, params: JSONObject) async throws -> RPCSubscription {

@@ -30,7 +30,7 @@ extension RequestCommand {
             let request = try request()
             try RequestedMember.check(options.only, of: Request.self)
             if let question { try TerminalQuestion.ask(question, output) }
-            let params = try request.encodedParams()
+            let params = request.members
             let result: JSONValue
             do { result = try await client.call(method: Request.method, params: params) } catch let error as RPCError {
                 throw failure(error)

@@ -6,7 +6,7 @@ enum RequestedMember {
     /// for an answer that cannot be shown. A method whose results have no declared members is let through.
     static func check<Request: RPCRequest>(_ member: String?, of type: Request.Type) throws(CommandFailure) {
         guard let member else { return }
-        let schema = JSONSchema.of(Request.Result.self, sample: try? JSONCoding.encode(type.example.result))
+        let schema = Request.Result.schema
         guard schema["type"] != "array" else {
             throw CommandFailure(.usage, "--only \(member): the result of \(type.method) is a list and has no members")
         }

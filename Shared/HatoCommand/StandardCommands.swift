@@ -49,8 +49,7 @@ extension CommandTarget {
     /// Methods that answer with a subscription send events after it.
     static func opensListener(_ method: String) -> Bool {
         func answersSubscription<Request: RPCRequest>(_ type: Request.Type) -> Bool {
-            JSONSchema.of(Request.Result.self, sample: try? JSONCoding.encode(type.example.result))["properties"]?[
-                "subscription"] != nil
+            Request.Result.schema["properties"]?["subscription"] != nil
         }
         return methods.contains { $0.method == method && answersSubscription($0) }
     }

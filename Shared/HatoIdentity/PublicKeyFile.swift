@@ -8,15 +8,13 @@ struct PublicKeyFile {
     /// Nil when there is none, or none that can be used: then the keys are fetched.
     func read() -> [VerificationKey]? {
         guard let (bytes, access) = try? SecretFile.read(path), access.isWrittenOnly(by: SecretFile.user),
-            case .object(let object)? = try? JSONParser.parse(bytes),
-            let result = try? JSONCoding.decode(Auth.Keys.Result.self, from: object)
+            let json = try? JSONParser.parse(bytes), let result = try? Auth.Keys.decodeResult(json)
         else { return nil }
         let keys = result.keys.compactMap { VerificationKey($0) }
         return keys.isEmpty ? nil : keys
     }
 
     func write(_ keys: [Auth.JWK]) throws {
-        let value = try JSONCoding.encode(Auth.Keys.Result(keys: keys))
-        try SecretFile.replace(path, with: value.encoded)
+        try SecretFile.replace(path, with: Auth.Keys.Result(keys: keys).json.encoded)
     }
 }

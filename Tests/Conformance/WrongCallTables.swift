@@ -133,7 +133,7 @@ struct WrongCallTables {
 
     private static func example(of method: String) throws -> JSONObject {
         func params<Request: RPCRequest>(_: Request.Type) throws -> JSONObject {
-            try Request.example.request.encodedParams()
+            Request.example.request.members
         }
         guard let request = methods[method] else { throw TableError(missing: method) }
         return try params(request)
@@ -141,8 +141,7 @@ struct WrongCallTables {
 
     private static func parameters(of method: String) throws -> [String] {
         func names<Request: RPCRequest>(_: Request.Type) throws -> [String] {
-            let sample = JSONValue.object(try Request.example.request.encodedParams())
-            return JSONSchema.of(Request.self, sample: sample)["properties"]?.object?.members.map(\.name) ?? []
+            Request.schema["properties"]?.object?.members.map(\.name) ?? []
         }
         guard let request = methods[method] else { throw TableError(missing: method) }
         return try names(request)

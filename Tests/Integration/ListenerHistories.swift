@@ -301,7 +301,7 @@ struct RandomListener: Sendable {
             var request = Messages.Listen(path: path, query: query, resume: resume)
             request.coalesceMs = coalesceMs
             let subscription = try await client.subscribe(request)
-            let opened = try JSONCoding.decode(Messages.Listen.Result.self, from: subscription.result)
+            let opened = try Messages.Listen.decodeResult(.object(subscription.result))
             let patience = Int.random(in: 1...40, using: &random)
             let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask { try await sight.watch(subscription, patience) }
@@ -363,7 +363,7 @@ final class Sight: Sendable {
             guard event.method == Messages.Event.method else {
                 throw RPCError.unavailable(reason: "cancelled", "\(event.params)")
             }
-            let notification = try JSONCoding.decode(Messages.Event.self, from: event.params)
+            let notification = try Messages.Event.decode(event.params)
             try state.withLock { state in
                 _ = try state.reducer.apply(notification.events)
                 state.version = notification.version

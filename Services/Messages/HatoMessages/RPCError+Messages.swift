@@ -82,8 +82,8 @@ extension MessagesError: RPCErrorConvertible {
 
     private static func denial(_ path: TreePath, _ trace: RulesTrace?) -> RPCError {
         var error = RPCError.permissionDenied(path: path.text)
-        guard let trace, let steps = try? JSONCoding.encode(trace.steps) else { return error }
-        error.data["trace"] = steps
+        guard let trace else { return error }
+        error.data["trace"] = trace.steps.json
         if trace.leftOut > 0 { error.data["traceLeftOut"] = .number(Double(trace.leftOut)) }
         return error
     }

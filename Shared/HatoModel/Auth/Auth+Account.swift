@@ -1,29 +1,47 @@
 extension Auth {
     /// An account as its owner and administrators see it (spec auth §2). Times are milliseconds since 1970 unless they
     /// say otherwise.
-    public struct Account: Codable, Sendable, Hashable {
+    public struct Account: FieldObject, Hashable {
         public var uid: String
-        /// In lower case, its domain as people read it: neither full-width nor `xn--`.
         public var email: String?
         public var emailVerified: Bool
-        /// In lower case; signs in like the e-mail.
         public var username: String?
         public var displayName: String?
         public var photoUrl: String?
         public var disabled: Bool
         public var createdAt: Int64
-        /// Absent until the first sign-in.
         public var lastLoginAt: Int64?
         public var lastRefreshAt: Int64?
         public var passwordUpdatedAt: Int64?
-        /// Seconds since 1970: ID tokens issued before are refused.
         public var validSince: Int64
-        /// A JSON object as text, at most 1,000 characters: claims of the ID tokens.
         public var customAttributes: String?
-        /// The e-mail the account had first.
         public var initialEmail: String?
-        /// How the account signs in; empty for an anonymous one.
         public var providerUserInfo: [Provider]
+
+        public static let fields = Fields<Self>(
+            blank: Self(uid: "", createdAt: 0),
+            .required("uid", \.uid, "The id of the user"),
+            .optional("email", \.email,
+                "The e-mail address in lower case, its domain as people read it: neither full-width nor `xn--`"),
+            .required("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
+            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional("displayName", \.displayName,
+                "The name people see, at most 256 characters, no control characters"),
+            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
+            .required("disabled", \.disabled, "Whether signing in is denied"),
+            .required("createdAt", \.createdAt, "When the account was made, in milliseconds since 1970"),
+            .optional("lastLoginAt", \.lastLoginAt,
+                "The last sign-in, in milliseconds since 1970; absent until the first one"),
+            .optional("lastRefreshAt", \.lastRefreshAt,
+                "The last `auth.refresh`, in milliseconds since 1970; absent until the first one"),
+            .optional("passwordUpdatedAt", \.passwordUpdatedAt,
+                "When the password was set, in milliseconds since 1970; absent without a password"),
+            .required("validSince", \.validSince, "In seconds since 1970: ID tokens issued before are rejected"),
+            .optional("customAttributes", \.customAttributes,
+                "A JSON object as text, at most 1,000 characters: claims of the ID tokens"),
+            .optional("initialEmail", \.initialEmail, "The e-mail the account had first"),
+            .required("providerUserInfo", \.providerUserInfo,
+                "The ways to sign in to the account; empty for an anonymous one"))
 
         public init(uid: String, createdAt: Int64) {
             self.uid = uid
@@ -35,14 +53,21 @@ extension Auth {
         }
 
         /// One way to sign in.
-        public struct Provider: Codable, Sendable, Hashable {
-            /// `password`.
+        public struct Provider: FieldObject, Hashable {
             public var providerId: String
-            /// What the provider knows the user by: the e-mail, or the username when there is none.
             public var rawId: String
             public var email: String?
             public var displayName: String?
             public var photoUrl: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(providerId: "", rawId: ""),
+                .required("providerId", \.providerId, "The provider: `password`"),
+                .required("rawId", \.rawId,
+                    "What the provider knows the user by: the e-mail, or the username when there is none"),
+                .optional("email", \.email, "The e-mail address the provider knows"),
+                .optional("displayName", \.displayName, "The name the provider knows"),
+                .optional("photoUrl", \.photoUrl, "The picture the provider knows"))
 
             public init(providerId: String, rawId: String) {
                 self.providerId = providerId
@@ -64,7 +89,7 @@ extension Auth {
     }
 
     /// What `deleteAttributes` may name.
-    public enum AccountAttribute: String, Codable, Sendable, Hashable, CaseIterable {
+    public enum AccountAttribute: String, FieldChoice {
         case email
         case password
         case username
@@ -81,6 +106,8 @@ extension Auth.Account {
         public static let access = Access.signedIn
         public static let effect = Effect.read
         public static var example: RPCExample<Self> { RPCExample(Self(), .example) }
+
+        public static let fields = Fields<Self>(blank: Self())
 
         public init() {}
     }
@@ -109,6 +136,18 @@ extension Auth.Account {
         public var photoUrl: String?
         public var deleteAttributes: [Auth.AccountAttribute]?
 
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("email", \.email,
+                "The new e-mail address, at most 254 bytes; needs a recent sign-in and ends the other sessions"),
+            .optional("password", \.password,
+                "The new password, at most 4,096 bytes; needs a recent sign-in and ends the other sessions"),
+            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional("displayName", \.displayName,
+                "The name people see, at most 256 characters, no control characters"),
+            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
+            .optional("deleteAttributes", \.deleteAttributes, "Attributes to remove from the account"))
+
         public init(
             email: String? = nil, password: String? = nil, displayName: String? = nil,
             deleteAttributes: [Auth.AccountAttribute]? = nil
@@ -128,6 +167,8 @@ extension Auth.Account {
         public static let effect = Effect.write
         public static var example: RPCExample<Self> { RPCExample(Self(), Empty()) }
 
+        public static let fields = Fields<Self>(blank: Self())
+
         public init() {}
     }
 }
@@ -137,12 +178,21 @@ extension Auth.Account.Update {
     ///
     /// `idToken` carries the new claims. `refreshToken` is there when the e-mail or the password changed, which ended
     /// the earlier ones; otherwise the caller's stays good, and the ID token ends when the presented one would have.
-    public struct Result: Codable, Sendable, Hashable {
+    public struct Result: FieldObject, Hashable {
         public var idToken: String
         public var refreshToken: String?
         public var expiresIn: Int
         public var isNewUser: Bool
         public var account: Auth.Account
+
+        public static let fields = Fields<Self>(
+            blank: Self(idToken: "", expiresIn: 0, account: Auth.Account.fields.blank),
+            .required("idToken", \.idToken, "An ID token with the new claims"),
+            .optional("refreshToken", \.refreshToken,
+                "Present when the e-mail or the password changed, which ended the earlier ones"),
+            .required("expiresIn", \.expiresIn, "Seconds until `idToken` ends"),
+            .required("isNewUser", \.isNewUser, "Always false"))
+            .inlining(\.account)
 
         public init(idToken: String, refreshToken: String? = nil, expiresIn: Int, account: Auth.Account) {
             self.idToken = idToken
@@ -150,28 +200,6 @@ extension Auth.Account.Update {
             self.expiresIn = expiresIn
             self.account = account
             isNewUser = false
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case idToken, refreshToken, expiresIn, isNewUser
-        }
-
-        public init(from decoder: any Decoder) throws {
-            let members = try decoder.container(keyedBy: CodingKeys.self)
-            idToken = try members.decode(String.self, forKey: .idToken)
-            refreshToken = try members.decodeIfPresent(String.self, forKey: .refreshToken)
-            expiresIn = try members.decode(Int.self, forKey: .expiresIn)
-            isNewUser = try members.decode(Bool.self, forKey: .isNewUser)
-            account = try Auth.Account(from: decoder)
-        }
-
-        public func encode(to encoder: any Encoder) throws {
-            var members = encoder.container(keyedBy: CodingKeys.self)
-            try members.encode(idToken, forKey: .idToken)
-            try members.encodeIfPresent(refreshToken, forKey: .refreshToken)
-            try members.encode(expiresIn, forKey: .expiresIn)
-            try members.encode(isNewUser, forKey: .isNewUser)
-            try account.encode(to: encoder)
         }
     }
 }

@@ -13,6 +13,11 @@ extension Auth {
 
         public var name: BackupName
 
+        public static let fields = Fields<Self>(
+            blank: Self(name: .example),
+            .required("name", \.name,
+                "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
+
         public init(name: BackupName) { self.name = name }
     }
 }

@@ -1,19 +1,23 @@
 extension Auth {
     /// A public key that verifies ID tokens (RFC 7517): always ES256, an elliptic curve key on P-256.
-    public struct JWK: Codable, Sendable, Hashable {
-        /// `EC`.
+    public struct JWK: FieldObject, Hashable {
         public var kty: String
-        /// `P-256`.
         public var crv: String
-        /// The point's coordinates, 32 bytes each, base64url without padding.
         public var x: String
         public var y: String
-        /// Names the key in the header of a token.
         public var kid: String
-        /// `ES256`.
         public var alg: String
-        /// `sig`.
         public var use: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(kid: "", x: "", y: ""),
+            .required("kty", \.kty, "The kind of key: `EC`"),
+            .required("crv", \.crv, "The curve: `P-256`"),
+            .required("x", \.x, "The first coordinate of the point: 32 bytes, base64url without padding"),
+            .required("y", \.y, "The second coordinate of the point: 32 bytes, base64url without padding"),
+            .required("kid", \.kid, "The id of the key, which the header of a token names"),
+            .required("alg", \.alg, "The algorithm: `ES256`"),
+            .required("use", \.use, "The use: `sig`"))
 
         public init(kid: String, x: String, y: String) {
             kty = "EC"
@@ -38,10 +42,16 @@ extension Auth {
         public static let effect = Effect.read
         public static var example: RPCExample<Self> { RPCExample(Self(), Result(keys: [.example])) }
 
+        public static let fields = Fields<Self>(blank: Self())
+
         public init() {}
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var keys: [JWK]
+
+            public static let fields = Fields<Self>(
+                blank: Self(keys: []),
+                .required("keys", \.keys, "The next key, the current one, and retired ones while their tokens live"))
 
             public init(keys: [JWK]) { self.keys = keys }
         }
@@ -56,12 +66,18 @@ extension Auth {
                 RPCExample(Self(), Result(kid: JWK.example.kid, keys: [.example]))
             }
 
+            public static let fields = Fields<Self>(blank: Self())
+
             public init() {}
 
-            public struct Result: Codable, Sendable, Hashable {
-                /// The key that signs from now on.
+            public struct Result: FieldObject, Hashable {
                 public var kid: String
                 public var keys: [JWK]
+
+                public static let fields = Fields<Self>(
+                    blank: Self(kid: "", keys: []),
+                    .required("kid", \.kid, "The id of the key that signs from now on"),
+                    .required("keys", \.keys, "All keys that verify ID tokens"))
 
                 public init(kid: String, keys: [JWK]) {
                     self.kid = kid

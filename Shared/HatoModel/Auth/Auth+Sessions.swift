@@ -22,8 +22,17 @@ extension Auth {
         public var password: String?
         public var username: String?
         public var displayName: String?
-        /// An anonymous account's ID token.
         public var idToken: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("email", \.email, "The e-mail address, at most 254 bytes"),
+            .optional("password", \.password, "The password, at most 4,096 bytes"),
+            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional("displayName", \.displayName,
+                "The name people see, at most 256 characters, no control characters"),
+            .optional("idToken", \.idToken,
+                "The ID token of an anonymous account, which then gets the credentials and keeps its uid"))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
         {
@@ -50,10 +59,15 @@ extension Auth {
             return RPCExample(Self(email: "masuo@example.com", password: "sazae-and-friends"), session)
         }
 
-        /// Exactly one of `email` and `username`.
         public var email: String?
         public var username: String?
         public var password: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(password: ""),
+            .optional("email", \.email, "The e-mail address; exactly one of `email` and `username`"),
+            .optional("username", \.username, "The username; exactly one of `email` and `username`"),
+            .required("password", \.password, "The password, at most 4,096 bytes"))
 
         public init(email: String? = nil, username: String? = nil, password: String) {
             self.email = email
@@ -61,9 +75,9 @@ extension Auth {
             self.password = password
         }
 
-        public static func decode(_ params: JSONObject) throws -> Self {
+        public static func decode(_ params: JSONObject) throws(RPCError) -> Self {
             try params.requireAuthParameter("password", reason: "MISSING_PASSWORD")
-            return try JSONCoding.decode(Self.self, from: params)
+            return try decodeFields(params)
         }
     }
 
@@ -85,11 +99,15 @@ extension Auth {
 
         public var refreshToken: String
 
+        public static let fields = Fields<Self>(
+            blank: Self(refreshToken: ""),
+            .required("refreshToken", \.refreshToken, "The refresh token; good once"))
+
         public init(refreshToken: String) { self.refreshToken = refreshToken }
 
-        public static func decode(_ params: JSONObject) throws -> Self {
+        public static func decode(_ params: JSONObject) throws(RPCError) -> Self {
             try params.requireAuthParameter("refreshToken", reason: "MISSING_REFRESH_TOKEN")
-            return try JSONCoding.decode(Self.self, from: params)
+            return try decodeFields(params)
         }
     }
 
@@ -106,11 +124,15 @@ extension Auth {
 
         public var refreshToken: String
 
+        public static let fields = Fields<Self>(
+            blank: Self(refreshToken: ""),
+            .required("refreshToken", \.refreshToken, "A refresh token of the session that ends"))
+
         public init(refreshToken: String) { self.refreshToken = refreshToken }
 
-        public static func decode(_ params: JSONObject) throws -> Self {
+        public static func decode(_ params: JSONObject) throws(RPCError) -> Self {
             try params.requireAuthParameter("refreshToken", reason: "MISSING_REFRESH_TOKEN")
-            return try JSONCoding.decode(Self.self, from: params)
+            return try decodeFields(params)
         }
     }
 }

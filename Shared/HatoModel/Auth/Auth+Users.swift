@@ -19,7 +19,6 @@ extension Auth.Users {
             return RPCExample(request, .example)
         }
 
-        /// 1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when absent.
         public var uid: String?
         public var email: String?
         public var emailVerified: Bool?
@@ -29,6 +28,22 @@ extension Auth.Users {
         public var photoUrl: String?
         public var disabled: Bool?
         public var customAttributes: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("uid", \.uid,
+                "1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when "
+                    + "absent"),
+            .optional("email", \.email, "The e-mail address, at most 254 bytes"),
+            .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
+            .optional("password", \.password, "The password, at most 4,096 bytes"),
+            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional("displayName", \.displayName,
+                "The name people see, at most 256 characters, no control characters"),
+            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
+            .optional("disabled", \.disabled, "Whether signing in is denied"),
+            .optional("customAttributes", \.customAttributes,
+                "A JSON object as text, at most 1,000 characters: claims of the ID tokens"))
 
         public init() {}
     }
@@ -46,6 +61,12 @@ extension Auth.Users {
         public var email: String?
         public var username: String?
 
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("uid", \.uid, "The id of the user; exactly one of `uid`, `email` and `username`"),
+            .optional("email", \.email, "The e-mail address; exactly one of `uid`, `email` and `username`"),
+            .optional("username", \.username, "The username; exactly one of `uid`, `email` and `username`"))
+
         public init(uid: String? = nil, email: String? = nil, username: String? = nil) {
             self.uid = uid
             self.email = email
@@ -62,20 +83,27 @@ extension Auth.Users {
             RPCExample(Self(limit: 1), Result(users: [.example], after: Auth.Account.example.uid))
         }
 
-        /// The uid the page begins after.
         public var after: String?
-        /// 1 to 1,000; 1,000 when absent.
         public var limit: Int?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("after", \.after, "The uid after which the page starts"),
+            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
             self.after = after
             self.limit = limit
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var users: [Auth.Account]
-            /// Where the next page begins; absent on the last.
             public var after: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(users: []),
+                .required("users", \.users, "The accounts in the order of their uids"),
+                .optional("after", \.after, "`after` of the next page; absent on the last one"))
 
             public init(users: [Auth.Account], after: String? = nil) {
                 self.users = users
@@ -107,9 +135,23 @@ extension Auth.Users {
         public var displayName: String?
         public var photoUrl: String?
         public var disabled: Bool?
-        /// A JSON object as text; `{}` takes the claims away.
         public var customAttributes: String?
         public var deleteAttributes: [Auth.AccountAttribute]?
+
+        public static let fields = Fields<Self>(
+            blank: Self(uid: ""),
+            .required("uid", \.uid, "The id of the user"),
+            .optional("email", \.email, "The e-mail address, at most 254 bytes"),
+            .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
+            .optional("password", \.password, "The password, at most 4,096 bytes"),
+            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional("displayName", \.displayName,
+                "The name people see, at most 256 characters, no control characters"),
+            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
+            .optional("disabled", \.disabled, "Whether signing in is denied"),
+            .optional("customAttributes", \.customAttributes,
+                "A JSON object as text, at most 1,000 characters: claims of the ID tokens; `{}` removes them"),
+            .optional("deleteAttributes", \.deleteAttributes, "Attributes to remove from the account"))
 
         public init(uid: String) { self.uid = uid }
     }
@@ -124,6 +166,10 @@ extension Auth.Users {
 
         public var uid: String
 
+        public static let fields = Fields<Self>(
+            blank: Self(uid: ""),
+            .required("uid", \.uid, "The id of the user"))
+
         public init(uid: String) { self.uid = uid }
     }
 
@@ -137,6 +183,10 @@ extension Auth.Users {
         public static var example: RPCExample<Self> { RPCExample(Self(uid: Auth.Account.example.uid), .example) }
 
         public var uid: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(uid: ""),
+            .required("uid", \.uid, "The id of the user"))
 
         public init(uid: String) { self.uid = uid }
     }

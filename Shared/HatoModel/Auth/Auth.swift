@@ -15,16 +15,20 @@ public enum Auth {
 
 extension Auth {
     /// A user who is signed in: a short-lived ID token for calls, and the refresh token that brings the next one.
-    public struct Session: Codable, Sendable, Hashable {
+    public struct Session: FieldObject, Hashable {
         public var uid: String
-        /// A JWT; goes into `auth` of calls to every service.
         public var idToken: String
-        /// Good once: `auth.refresh` answers with its successor.
         public var refreshToken: String
-        /// Seconds until `idToken` ends.
         public var expiresIn: Int
-        /// Whether this call made the account.
         public var isNewUser: Bool
+
+        public static let fields = Fields<Self>(
+            blank: Self(uid: "", idToken: "", refreshToken: "", expiresIn: 0, isNewUser: false),
+            .required("uid", \.uid, "The id of the user"),
+            .required("idToken", \.idToken, "A JWT (ES256); goes into `auth` of calls to every service"),
+            .required("refreshToken", \.refreshToken, "Good once: `auth.refresh` answers with its successor"),
+            .required("expiresIn", \.expiresIn, "Seconds until `idToken` ends"),
+            .required("isNewUser", \.isNewUser, "Whether this call made the account"))
 
         public init(uid: String, idToken: String, refreshToken: String, expiresIn: Int, isNewUser: Bool) {
             self.uid = uid
@@ -43,7 +47,7 @@ extension Auth {
 extension JSONObject {
     /// Refuses params in which a credential field is missing or null by Firebase's own reason, which forms and the
     /// gateway know, instead of the general -32602.
-    func requireAuthParameter(_ name: String, reason: String) throws {
+    func requireAuthParameter(_ name: String, reason: String) throws(RPCError) {
         guard let value = self[name], !value.isNull else {
             throw RPCError.invalidArgument(name, reason: reason, "\(name) is missing")
         }

@@ -128,13 +128,4 @@ extension FeedPattern: CustomStringConvertible {
     }
 }
 
-extension FeedPattern: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
-}
+extension FeedPattern: FieldText {}

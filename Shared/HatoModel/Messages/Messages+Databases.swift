@@ -10,10 +10,18 @@ extension Messages {
 
             public var database: DatabaseName?
 
+            public static let fields = Fields<Self>(
+                blank: Self(),
+                .database(\.database))
+
             public init(database: DatabaseName? = nil) { self.database = database }
 
-            public struct Result: Codable, Sendable, Hashable {
+            public struct Result: FieldObject, Hashable {
                 public var rules: String
+
+                public static let fields = Fields<Self>(
+                    blank: Self(rules: ""),
+                    .required("rules", \.rules, "The rules, as they were written"))
                 public init(rules: String) { self.rules = rules }
             }
         }
@@ -27,8 +35,13 @@ extension Messages {
 
             public var database: DatabaseName?
             public var rules: String
-            /// Only says whether the rules are right.
             public var dryRun: Bool?
+
+            public static let fields = Fields<Self>(
+                blank: Self(rules: ""),
+                .database(\.database),
+                .required("rules", \.rules, "The security rules as text: JSON that may hold comments"),
+                .optional("dryRun", \.dryRun, "Checks the rules and changes nothing"))
 
             public init(database: DatabaseName? = nil, rules: String, dryRun: Bool? = nil) {
                 self.database = database
@@ -36,8 +49,12 @@ extension Messages {
                 self.dryRun = dryRun
             }
 
-            public struct Result: Codable, Sendable, Hashable {
+            public struct Result: FieldObject, Hashable {
                 public var version: UInt64
+
+                public static let fields = Fields<Self>(
+                    blank: Self(version: 0),
+                    .required("version", \.version, "The version of the commit; of a dry run the current one"))
                 public init(version: UInt64) { self.version = version }
             }
         }
@@ -54,21 +71,30 @@ extension Messages {
 
             public var database: DatabaseName?
 
+            public static let fields = Fields<Self>(
+                blank: Self(),
+                .database(\.database))
+
             public init(database: DatabaseName? = nil) { self.database = database }
 
             public typealias Result = [Index]
         }
 
-        public struct Index: Codable, Sendable, Hashable {
-            /// Where the indexed collections are, e.g. `/chats/{chat}/messages`.
+        public struct Index: FieldObject, Hashable {
             public var pattern: String
-            /// The child path, or `.value`.
             public var on: String
             public var state: State
-            /// Rows of the index; while it is building, of the children that were there before it, those it has by now.
             public var entries: UInt64
-            /// 0 to 1: the part of the data that the build has been through, by its size, about.
             public var progress: Double
+
+            public static let fields = Fields<Self>(
+                blank: Self(pattern: "", on: "", state: .building, entries: 0, progress: 0),
+                .required("pattern", \.pattern, "The paths of the indexed collections, e.g. `/chats/{chat}/messages`"),
+                .required("on", \.on, "The child path that is indexed, or `.value`"),
+                .required("state", \.state, "Whether queries may use it: `ready`, or `building` until it is complete"),
+                .required("entries", \.entries,
+                    "Rows of the index; while it is building, those of children that were there before"),
+                .required("progress", \.progress, "0 to 1: the part of the data the build has read, estimated by size"))
 
             public init(pattern: String, on: String, state: State, entries: UInt64, progress: Double) {
                 self.pattern = pattern
@@ -79,7 +105,7 @@ extension Messages {
             }
         }
 
-        public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+        public enum State: String, FieldChoice {
             case building
             case ready
         }
@@ -94,18 +120,28 @@ extension Messages {
             public static let access = Access.administrator
             public static let effect = Effect.read
 
+            public static let fields = Fields<Self>(blank: Self())
+
             public init() {}
 
-            public struct Result: Codable, Sendable, Hashable {
+            public struct Result: FieldObject, Hashable {
                 public var databases: [Database]
+
+                public static let fields = Fields<Self>(
+                    blank: Self(databases: []),
+                    .required("databases", \.databases, "The databases in the order of their names"))
                 public init(databases: [Database]) { self.databases = databases }
             }
         }
 
-        public struct Database: Codable, Sendable, Hashable {
+        public struct Database: FieldObject, Hashable {
             public var name: DatabaseName
-            /// When it was created, in milliseconds since 1970.
             public var createdAt: Int64
+
+            public static let fields = Fields<Self>(
+                blank: Self(name: .default, createdAt: 0),
+                .required("name", \.name, "The name: 1 to 63 of a-z, 0-9 and -"),
+                .required("createdAt", \.createdAt, "When it was created, in milliseconds since 1970"))
 
             public init(name: DatabaseName, createdAt: Int64) {
                 self.name = name
@@ -121,16 +157,26 @@ extension Messages {
             public static let effect = Effect.write
 
             public var database: DatabaseName
-            /// Absent: deny everything.
             public var rules: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(database: .default),
+                .required("database", \.database, "The name of the new database: 1 to 63 of a-z, 0-9 and -"),
+                .optional("rules", \.rules,
+                    "The security rules as text; users are denied everything when absent",
+                    example: MessagesExamples.rules))
 
             public init(database: DatabaseName, rules: String? = nil) {
                 self.database = database
                 self.rules = rules
             }
 
-            public struct Result: Codable, Sendable, Hashable {
+            public struct Result: FieldObject, Hashable {
                 public var version: UInt64
+
+                public static let fields = Fields<Self>(
+                    blank: Self(version: 0),
+                    .required("version", \.version, "The version of the commit: grows with each commit of the store"))
                 public init(version: UInt64) { self.version = version }
             }
         }
@@ -144,10 +190,18 @@ extension Messages {
 
             public var database: DatabaseName
 
+            public static let fields = Fields<Self>(
+                blank: Self(database: .default),
+                .required("database", \.database, "The database to drop"))
+
             public init(database: DatabaseName) { self.database = database }
 
-            public struct Result: Codable, Sendable, Hashable {
+            public struct Result: FieldObject, Hashable {
                 public var version: UInt64
+
+                public static let fields = Fields<Self>(
+                    blank: Self(version: 0),
+                    .required("version", \.version, "The version of the commit: grows with each commit of the store"))
                 public init(version: UInt64) { self.version = version }
             }
         }
@@ -160,22 +214,38 @@ extension Messages {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
-        /// Taken like everywhere, and must be there; the figures are those of the whole store.
         public var database: DatabaseName?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("database", \.database,
+                "Must exist if named; the figures are those of the whole store",
+                example: .default))
 
         public init(database: DatabaseName? = nil) { self.database = database }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var version: UInt64
             public var epoch: String
-            /// The oldest version whose changes can still be followed; absent: none is kept.
             public var oldestChange: UInt64?
             public var changeBytes: UInt64
             public var databases: Int
             public var listeners: Int
             public var followers: Int
-            /// The store's own figures by name.
             public var store: [String: Double]
+
+            public static let fields = Fields<Self>(
+                blank: Self(version: 0, epoch: "", store: [:]),
+                .required("version", \.version, "The newest version of the store"),
+                .required("epoch", \.epoch,
+                    "The history the version belongs to; another one after a backup is restored"),
+                .optional("oldestChange", \.oldestChange,
+                    "The oldest version whose changes can still be followed; absent when none is kept"),
+                .required("changeBytes", \.changeBytes, "Bytes of the kept changes"),
+                .required("databases", \.databases, "How many databases there are"),
+                .required("listeners", \.listeners, "How many listeners are open"),
+                .required("followers", \.followers, "How many followers are open"),
+                .required("store", \.store, "The store's own figures by name; sizes in bytes"))
 
             public init(version: UInt64, epoch: String, store: [String: Double]) {
                 self.version = version

@@ -8,13 +8,23 @@ extension Messages {
         public static let hasSideEffect = true
 
         public var database: DatabaseName?
-        /// The last version already handled; absent: from now on; 0: from the oldest that is kept.
         public var after: UInt64?
-        /// The history `after` belongs to: in another one nothing is sent, and the answer is `unknown_version`. Without it,
-        /// a store that was restored since then is not told from the one before.
         public var epoch: String?
-        /// What to send; absent: every written path.
         public var patterns: [FeedPattern]?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .database(\.database),
+            .optional("after", \.after,
+                "The last version already handled; absent: from now on; 0: from the oldest kept",
+                example: 17),
+            .optional("epoch", \.epoch,
+                "The history `after` belongs to; another one is answered with `unknown_version`. Without it, a "
+                    + "restored store is not noticed",
+                example: MessagesExamples.epoch),
+            .optional("patterns", \.patterns,
+                "The paths to follow, e.g. `/chats/{chat}/messages/{id}`; absent: every written path",
+                example: [MessagesExamples.pattern]))
 
         public init(
             database: DatabaseName? = nil, after: UInt64? = nil, epoch: String? = nil, patterns: [FeedPattern]? = nil
@@ -25,11 +35,18 @@ extension Messages {
             self.patterns = patterns
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var subscription: String
-            /// Everything up to this version is behind the follower, or on its way to it.
             public var version: UInt64
             public var epoch: String
+
+            public static let fields = Fields<Self>(
+                blank: Self(subscription: "", version: 0, epoch: ""),
+                .required("subscription", \.subscription, "Names the subscription on its connection"),
+                .required("version", \.version,
+                    "Every change up to this version is already handled or on its way to the follower"),
+                .required("epoch", \.epoch,
+                    "The history the version belongs to; another one after a backup is restored"))
 
             public init(subscription: String, version: UInt64, epoch: String) {
                 self.subscription = subscription
@@ -47,9 +64,15 @@ extension Messages {
         public static let effect = Effect.read
         public static let hasSideEffect = true
 
-        /// Accepted like everywhere; the subscription alone says which one.
         public var database: DatabaseName?
         public var subscription: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: ""),
+            .optional("database", \.database,
+                "Accepted as everywhere; the subscription alone names the follower",
+                example: .default),
+            .required("subscription", \.subscription, "The subscription to end"))
 
         public init(subscription: String) { self.subscription = subscription }
 
@@ -64,11 +87,20 @@ extension Messages {
         public var subscription: String
         public var version: UInt64
         public var epoch: String
-        /// When it was committed, in milliseconds since 1970.
         public var time: Int64
         public var changes: [Entry]
-        /// The commit is an import with `disableTriggers`: it changed what the follower follows, and `changes` is empty.
         public var disableTriggers: Bool?
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: "", version: 0, epoch: "", time: 0, changes: []),
+            .required("subscription", \.subscription, "Names the subscription on its connection"),
+            .required("version", \.version, "The version of the commit: grows with each commit of the store"),
+            .required("epoch", \.epoch, "The history the version belongs to; another one after a backup is restored"),
+            .required("time", \.time, "When it was committed, in milliseconds since 1970"),
+            .required("changes", \.changes, "What the commit changed of the followed paths"),
+            .optional("disableTriggers", \.disableTriggers,
+                "The commit is an import with `disableTriggers`: it changed followed paths, and `changes` is "
+                    + "empty"))
 
         public init(subscription: String, version: UInt64, epoch: String, time: Int64, changes: [Entry]) {
             self.subscription = subscription
@@ -78,25 +110,30 @@ extension Messages {
             self.changes = changes
         }
 
-        public struct Entry: Codable, Sendable, Hashable {
-            /// The pattern that matched; absent when the follower gave none.
+        public struct Entry: FieldObject, Hashable {
             public var pattern: String?
-            /// The keys its wildcards stand for.
             public var params: [String: String]?
             public var path: String
             public var type: EntryType
-            /// Export form; `null`: nothing was there.
             public var before: JSONValue?
-            /// Export form; `null`: nothing is there.
             public var after: JSONValue?
-            /// Who wrote it; absent for an administrator and for nobody.
             public var uid: String?
-            /// `before` and `after` hold only the children that changed.
             public var partial: Bool?
-            /// `before` and `after` were cut: the commit was too big to keep.
             public var truncated: Bool?
-            /// More nodes below `path` matched than are told one by one.
             public var many: Bool?
+
+            public static let fields = Fields<Self>(
+                blank: Self(path: "", type: .created),
+                .optional("pattern", \.pattern, "The pattern that matched; absent when the follower gave none"),
+                .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
+                .required("path", \.path, "The path of the node that changed"),
+                .required("type", \.type, "Whether the node was created, updated or deleted"),
+                .optionalJSON("before", \.before, "The value before, in export form; `null`: there was nothing"),
+                .optionalJSON("after", \.after, "The value after, in export form; `null`: there is nothing"),
+                .optional("uid", \.uid, "The user that wrote it; absent for an administrator and for nobody"),
+                .optional("partial", \.partial, "`before` and `after` hold only the children that changed"),
+                .optional("truncated", \.truncated, "`before` and `after` are cut: the commit was above 1 MiB"),
+                .optional("many", \.many, "More than 1,000 nodes below `path` match; they are not listed"))
 
             public init(path: String, type: EntryType) {
                 self.path = path
@@ -104,7 +141,7 @@ extension Messages {
             }
         }
 
-        public enum EntryType: String, Sendable, Hashable, Codable, CaseIterable {
+        public enum EntryType: String, FieldChoice {
             case created
             case updated
             case deleted

@@ -10,12 +10,19 @@ extension Messages {
 
         public var database: DatabaseName?
         public var path: TreePath
-        /// The handle of the page before; absent: a new snapshot.
         public var snapshot: String?
-        /// Where the page before ended.
         public var after: String?
-        /// Rows a page, at most 10,000; absent: 1,000.
         public var limit: Int?
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .optional("snapshot", \.snapshot,
+                "The handle of the snapshot, from the page before; absent: a new snapshot",
+                example: "1-3w5e11264sgsf"),
+            .optional("after", \.after, "`after` of the page before", example: "/messages/m1"),
+            .optional("limit", \.limit, "Rows of the page, 1 to 10,000; 1,000 when absent", example: 1_000))
 
         public init(
             database: DatabaseName? = nil, path: TreePath, snapshot: String? = nil, after: String? = nil,
@@ -28,13 +35,19 @@ extension Messages {
             self.limit = limit
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// Hand it in again for the next page; it ends ten minutes after its last use.
+        public struct Result: FieldObject, Hashable {
             public var snapshot: String
-            /// Pairs of a path relative to `path` and its primitive; the path of a priority ends in `/.priority`.
             public var rows: [[JSONValue]]
-            /// Absent on the last page.
             public var after: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(snapshot: "", rows: []),
+                .required("snapshot", \.snapshot,
+                    "The handle for the next page; it ends ten minutes after its last use"),
+                .required("rows", \.rows,
+                    "Pairs of a path relative to `path` and its primitive; the path of a priority ends in "
+                        + "`/.priority`"),
+                .optional("after", \.after, "`after` of the next page; absent on the last one"))
 
             public init(snapshot: String, rows: [[JSONValue]], after: String? = nil) {
                 self.snapshot = snapshot
@@ -55,13 +68,24 @@ extension Messages {
 
         public var database: DatabaseName?
         public var path: TreePath
-        /// Pairs of a path relative to `path` and its primitive, at most 10,000: a page of an export fits.
         public var rows: [[JSONValue]]?
-        /// Instead of `rows`: a tree in export form, which replaces what is at `path`; null removes it.
         public var value: JSONValue?
-        /// No triggers fire: followers are told that something they follow was written, with `disableTriggers` and
-        /// without `changes`.
         public var disableTriggers: Bool?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .optional("rows", \.rows,
+                "Pairs of a path relative to `path` and its primitive, at most 10,000: a page of an export fits"),
+            .optionalJSON("value", \.value,
+                "Instead of `rows`: a tree in export form, which replaces the node at `path`; null removes it",
+                example: ["title": "磯野家"]),
+            .optional("disableTriggers", \.disableTriggers,
+                "No triggers fire: followers are notified with `disableTriggers` and without `changes`",
+                example: true))
+
+        private init() { path = .root }
 
         public init(database: DatabaseName? = nil, path: TreePath, rows: [[JSONValue]], disableTriggers: Bool? = nil) {
             self.database = database
@@ -77,8 +101,12 @@ extension Messages {
             self.disableTriggers = disableTriggers
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var version: UInt64
+
+            public static let fields = Fields<Self>(
+                blank: Self(version: 0),
+                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
             public init(version: UInt64) { self.version = version }
         }
     }
@@ -92,9 +120,14 @@ extension Messages {
         public static let hasSideEffect = true
         public static let isSlow = true
 
-        /// Taken like everywhere, and must be there; a copy holds all databases.
         public var database: DatabaseName?
         public var name: BackupName
+
+        public static let fields = Fields<Self>(
+            blank: Self(name: .example),
+            .optional("database", \.database, "Must exist if named; a copy holds all databases", example: .default),
+            .required("name", \.name,
+                "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
 
         public init(name: BackupName) { self.name = name }
 
@@ -111,6 +144,13 @@ extension Messages.Export {
 }
 
 extension Messages.Import {
+    /// A null `value` beside `rows`, be they null, means that there is none.
+    public static func decode(_ params: JSONObject) throws(RPCError) -> Messages.Import {
+        var request = try decodeFields(params)
+        if request.value == .null, params["rows"] != nil { request.value = nil }
+        return request
+    }
+
     public static var example: RPCExample<Self> {
         RPCExample(
             Messages.Import(path: MessagesExamples.room, rows: [["/members/masuo", true], ["/title", "磯野家"]]),

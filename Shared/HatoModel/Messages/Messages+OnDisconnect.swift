@@ -19,6 +19,12 @@ extension Messages {
             public var path: TreePath
             public var value: JSONValue
 
+            public static let fields = Fields<Self>(
+                blank: Self(path: .root, value: .null),
+                .database(\.database),
+                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+                .required("value", \.value, "The value to write when the connection ends; null removes the node"))
+
             public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue) {
                 self.database = database
                 self.path = path
@@ -38,8 +44,15 @@ extension Messages {
 
             public var database: DatabaseName?
             public var path: TreePath
-            /// New values by relative path (`"a/b"`); none may lie above another.
             public var values: JSONObject
+
+            public static let fields = Fields<Self>(
+                blank: Self(path: .root, values: [:]),
+                .database(\.database),
+                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+                .required("values", \.values,
+                    "New values by path relative to `path` (`\"a/b\"`), written when the connection ends; none "
+                        + "may lie above another"))
 
             public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
                 self.database = database
@@ -60,6 +73,11 @@ extension Messages {
             public var database: DatabaseName?
             public var path: TreePath
 
+            public static let fields = Fields<Self>(
+                blank: Self(path: .root),
+                .database(\.database),
+                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"))
+
             public init(database: DatabaseName? = nil, path: TreePath) {
                 self.database = database
                 self.path = path
@@ -79,6 +97,11 @@ extension Messages {
 
             public var database: DatabaseName?
             public var path: TreePath
+
+            public static let fields = Fields<Self>(
+                blank: Self(path: .root),
+                .database(\.database),
+                .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"))
 
             public init(database: DatabaseName? = nil, path: TreePath) {
                 self.database = database

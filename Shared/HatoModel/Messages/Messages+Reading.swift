@@ -10,12 +10,22 @@ extension Messages {
         public var database: DatabaseName?
         public var path: TreePath
         public var query: TreeQuery?
-        /// Children that are objects come as `true`: the names without the data.
         public var shallow: Bool?
-        /// Export form: priorities are kept, and there are no arrays.
         public var export: Bool?
-        /// Asks for the etag of the node too.
         public var etag: Bool?
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .optional("query", \.query,
+                "Selects children: `orderBy` with bounds and a limit. Empty: the node itself",
+                example: MessagesExamples.query),
+            .optional("shallow", \.shallow,
+                "Children that are objects are read as `true`: the keys without the data",
+                example: true),
+            .optional("export", \.export, "Export form: priorities are kept, and there are no arrays", example: true),
+            .optional("etag", \.etag, "Answers the etag of the node too", example: true))
 
         public init(
             database: DatabaseName? = nil, path: TreePath, query: TreeQuery? = nil, form: Form = .plain,
@@ -36,14 +46,21 @@ extension Messages {
             case export
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// `null` where nothing is; of a query always an object, its members in query order.
+        public struct Result: FieldObject, Hashable {
             public var value: JSONValue
-            /// The keys of a query's result, in query order: JSON readers reorder integer keys.
             public var keys: [String]?
             public var etag: String?
-            /// The version that was read.
             public var version: UInt64
+
+            public static let fields = Fields<Self>(
+                blank: Self(value: .null, version: 0),
+                .required("value", \.value,
+                    "The value, `null` where nothing is; of a query always an object, its members in query "
+                        + "order"),
+                .optional("keys", \.keys,
+                    "The keys of a query's result in query order: JSON readers reorder integer keys"),
+                .optional("etag", \.etag, "The etag of the node, if asked for; `null_etag` where nothing is"),
+                .required("version", \.version, "The version that was read"))
 
             public init(value: JSONValue, keys: [String]? = nil, etag: String? = nil, version: UInt64) {
                 self.value = value
@@ -65,14 +82,32 @@ extension Messages {
         public var database: DatabaseName?
         public var path: TreePath
         public var query: TreeQuery?
-        /// Send only what came after this version, that of the last event that was received; together with `epoch`.
         public var since: UInt64?
         public var epoch: String?
-        /// Skip the first value if it still has this etag.
         public var etag: String?
-        /// Gather the changes of so many milliseconds into one notification; what its own connection writes is told at
-        /// once, before the answer of the write, with what was gathered.
         public var coalesceMs: Int?
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .optional("query", \.query,
+                "Selects children: `orderBy` with bounds and a limit. Empty: the node itself",
+                example: MessagesExamples.query),
+            .optional("since", \.since,
+                "Sends only what came after this version, that of the last event received; together with "
+                    + "`epoch`",
+                example: 17),
+            .optional("epoch", \.epoch,
+                "The history `since` belongs to; in another one the whole value is sent",
+                example: MessagesExamples.epoch),
+            .optional("etag", \.etag,
+                "Leaves out the first value if the node still has this etag",
+                example: MessagesExamples.etag),
+            .optional("coalesceMs", \.coalesceMs,
+                "Sends the changes of so many milliseconds in one notification, 0 to 10,000; what the own "
+                    + "connection writes is sent before the response of the write",
+                example: 100))
 
         public init(
             database: DatabaseName? = nil, path: TreePath, query: TreeQuery? = nil, resume: Resume? = nil
@@ -99,16 +134,23 @@ extension Messages {
             public init(etag: String) { self.etag = etag }
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// Names the listener on its connection.
+        public struct Result: FieldObject, Hashable {
             public var subscription: String
             public var version: UInt64
             public var epoch: String
-            /// The query has no index: it works by reading every child.
             public var warning: Warning?
-            /// True: nothing has changed up to `version` since `since`, or the value still has the etag, so no event tells of
-            /// it; the next time, `since` may be `version`. Else the first event comes right behind.
             public var unchanged: Bool?
+
+            public static let fields = Fields<Self>(
+                blank: Self(subscription: "", version: 0, epoch: ""),
+                .required("subscription", \.subscription, "Names the listener on its connection"),
+                .required("version", \.version, "The version the listener starts at"),
+                .required("epoch", \.epoch,
+                    "The history the version belongs to; another one after a backup is restored"),
+                .optional("warning", \.warning, "`no_index`: the query has no index and reads every child"),
+                .optional("unchanged", \.unchanged,
+                    "True: the listener is up to date as of `version`, and no first event comes. Absent: the "
+                        + "first event is the whole value"))
 
             public init(subscription: String, version: UInt64, epoch: String, warning: Warning? = nil) {
                 self.subscription = subscription
@@ -118,7 +160,7 @@ extension Messages {
             }
         }
 
-        public enum Warning: String, Sendable, Hashable, Codable, CaseIterable {
+        public enum Warning: String, FieldChoice {
             case noIndex = "no_index"
         }
     }
@@ -131,9 +173,15 @@ extension Messages {
         public static let effect = Effect.read
         public static let hasSideEffect = true
 
-        /// Accepted like everywhere; the subscription alone says which one.
         public var database: DatabaseName?
         public var subscription: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: ""),
+            .optional("database", \.database,
+                "Accepted as everywhere; the subscription alone names the listener",
+                example: .default),
+            .required("subscription", \.subscription, "The subscription to end"))
 
         public init(subscription: String) { self.subscription = subscription }
 
@@ -146,9 +194,14 @@ extension Messages {
         public static let summary = "Changes under the path of a listener"
 
         public var subscription: String
-        /// The version the listener has reached with this.
         public var version: UInt64
         public var events: [Entry]
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: "", version: 0, events: []),
+            .required("subscription", \.subscription, "Names the subscription on its connection"),
+            .required("version", \.version, "The version the listener has reached with this"),
+            .required("events", \.events, "Changes in the order they are to be applied"))
 
         public init(subscription: String, version: UInt64, events: [Entry]) {
             self.subscription = subscription
@@ -156,12 +209,19 @@ extension Messages {
             self.events = events
         }
 
-        public struct Entry: Codable, Sendable, Hashable {
+        public struct Entry: FieldObject, Hashable {
             public var type: EntryType
-            /// Relative to the listener; `/` is the listener's own path.
             public var path: String
-            /// Export form, never arrays. Of a patch: an object whose keys are paths relative to `path`.
             public var data: JSONValue
+
+            public static let fields = Fields<Self>(
+                blank: Self(type: .put, path: "", data: .null),
+                .required("type", \.type,
+                    "`put`: `data` replaces the node at `path`; `patch`: each member of `data` replaces the "
+                        + "node at its path"),
+                .required("path", \.path, "Relative to the listener's path; `/` is that path"),
+                .required("data", \.data,
+                    "Export form, never arrays; of a patch an object whose keys are paths relative to `path`"))
 
             public init(type: EntryType, path: String, data: JSONValue) {
                 self.type = type
@@ -170,7 +230,7 @@ extension Messages {
             }
         }
 
-        public enum EntryType: String, Sendable, Hashable, Codable, CaseIterable {
+        public enum EntryType: String, FieldChoice {
             /// `data` replaces what is at `path`.
             case put
             /// Each member of `data` replaces what is at its path.
@@ -184,9 +244,14 @@ extension Messages {
         public static let summary = "A listener or follower ended: the right to read is lost, or its history is"
 
         public var subscription: String
-        /// `permission_denied`, `token_expired`, `database_dropped`, `too_big`, `compacted`; or `unavailable`: it
-        /// could not be read, and may be listened to again.
         public var reason: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: "", reason: ""),
+            .required("subscription", \.subscription, "Names the subscription on its connection"),
+            .required("reason", \.reason,
+                "`permission_denied`, `token_expired`, `database_dropped`, `too_big`, `compacted`; or "
+                    + "`unavailable`: it could not be read, and may be listened to again"))
 
         public init(subscription: String, reason: String) {
             self.subscription = subscription

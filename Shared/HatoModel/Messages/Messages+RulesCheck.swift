@@ -9,12 +9,25 @@ extension Messages.Rules {
         public var database: DatabaseName?
         public var operation: Operation
         public var path: TreePath
-        /// What `set`, `update` and `push` would write, which must have one; null is one. The other operations have none.
         public var value: JSONValue?
-        /// Of a `get` or `listen`; the other operations have none.
         public var query: TreeQuery?
-        /// Who asks; null or absent: nobody who is signed in.
         public var `as`: Speaker?
+
+        public static let fields = Fields<Self>(
+            blank: Self(.get, at: .root),
+            .database(\.database),
+            .required("operation", \.operation, "The operation to check"),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .optionalJSON("value", \.value,
+                "What `set`, `update` and `push` would write, required there; null is a value. The other "
+                    + "operations have none",
+                example: MessagesExamples.value),
+            .optional("query", \.query,
+                "The query of a `get` or `listen`; the other operations have none",
+                example: MessagesExamples.query),
+            .optional("as", \.`as`,
+                "The user that asks; null or absent: nobody who is signed in",
+                example: Speaker(uid: "masuo")))
 
         public init(
             _ operation: Operation, at path: TreePath, value: JSONValue? = nil, as speaker: Speaker? = nil
@@ -25,15 +38,19 @@ extension Messages.Rules {
             self.as = speaker
         }
 
-        public enum Operation: String, Sendable, Hashable, Codable, CaseIterable {
+        public enum Operation: String, FieldChoice {
             case get, listen, set, update, push, remove
         }
 
         /// A user as the rules see one.
-        public struct Speaker: Codable, Sendable, Hashable {
+        public struct Speaker: FieldObject, Hashable {
             public var uid: String
-            /// The claims of the ID token.
             public var token: JSONObject?
+
+            public static let fields = Fields<Self>(
+                blank: Self(uid: ""),
+                .required("uid", \.uid, "`auth.uid` in the rules"),
+                .optional("token", \.token, "The claims of the ID token: `auth.token` in the rules"))
 
             public init(uid: String, token: JSONObject? = nil) {
                 self.uid = uid
@@ -43,10 +60,14 @@ extension Messages.Rules {
             public var caller: Caller { .user(Caller.User(uid: uid, claims: token ?? [:])) }
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var allowed: Bool
-            /// Every rule that was asked, in that order.
             public var trace: [Step]
+
+            public static let fields = Fields<Self>(
+                blank: Self(allowed: false, trace: []),
+                .required("allowed", \.allowed, "Whether the rules allow the operation"),
+                .required("trace", \.trace, "Every rule that was evaluated, in that order"))
 
             public init(allowed: Bool, trace: [Step]) {
                 self.allowed = allowed
@@ -55,17 +76,22 @@ extension Messages.Rules {
         }
 
         /// One rule that was asked.
-        public struct Step: Codable, Sendable, Hashable {
-            /// The node the rule was asked at.
+        public struct Step: FieldObject, Hashable {
             public var path: TreePath
-            /// `.read`, `.write` or `.validate`.
             public var rule: String
             public var expression: String
             public var result: Bool
-            /// What went wrong while it was evaluated, which makes a rule false.
             public var error: String?
-            /// The part of the expression that made it false.
             public var failed: Excerpt?
+
+            public static let fields = Fields<Self>(
+                blank: Self(path: .root, rule: "", expression: "", result: false),
+                .required("path", \.path, "The node the rule was evaluated at"),
+                .required("rule", \.rule, "`.read`, `.write` or `.validate`"),
+                .required("expression", \.expression, "The text of the expression"),
+                .required("result", \.result, "What the rule evaluated to"),
+                .optional("error", \.error, "What failed during the evaluation, which makes a rule false"),
+                .optional("failed", \.failed, "The part of the expression that made it false"))
 
             public init(path: TreePath, rule: String, expression: String, result: Bool) {
                 self.path = path
@@ -76,10 +102,16 @@ extension Messages.Rules {
         }
 
         /// A part of an expression with its place in the rules text, counted from 1.
-        public struct Excerpt: Codable, Sendable, Hashable {
+        public struct Excerpt: FieldObject, Hashable {
             public var expression: String
             public var line: Int
             public var column: Int
+
+            public static let fields = Fields<Self>(
+                blank: Self(expression: "", line: 0, column: 0),
+                .required("expression", \.expression, "The text of the expression"),
+                .required("line", \.line, "The line in the text of the rules, from 1"),
+                .required("column", \.column, "The column in that line, from 1"))
 
             public init(expression: String, line: Int, column: Int) {
                 self.expression = expression

@@ -8,18 +8,26 @@ extension Messages {
         public static let effect = Effect.read
         public static let isSlow = true
 
-        /// Taken like everywhere, and must be there; all databases are checked.
         public var database: DatabaseName?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("database", \.database, "Must exist if named; all databases are checked", example: .default))
 
         public init() {}
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// What was checked is the state at this version.
+        public struct Result: FieldObject, Hashable {
             public var version: UInt64
-            /// Empty when all is well. At most 1,000; `findingCount` counts all.
             public var findings: [Finding]
             public var findingCount: Int
             public var checked: Checked
+
+            public static let fields = Fields<Self>(
+                blank: Self(version: 0, findings: [], findingCount: 0, checked: Checked.fields.blank),
+                .required("version", \.version, "The version that was checked"),
+                .required("findings", \.findings, "What is wrong, at most 1,000; empty when all is well"),
+                .required("findingCount", \.findingCount, "How many findings there are, also beyond 1,000"),
+                .required("checked", \.checked, "How much was read"))
 
             public init(version: UInt64, findings: [Finding], findingCount: Int, checked: Checked) {
                 self.version = version
@@ -30,8 +38,8 @@ extension Messages {
         }
 
         /// Something that is not as it was written.
-        public struct Finding: Codable, Sendable, Hashable {
-            public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+        public struct Finding: FieldObject, Hashable {
+            public enum Kind: String, FieldChoice {
                 /// What the disk gives back is not what was written, or cannot be read.
                 case storage
                 /// A row of the tree, or of what the service knows of its databases.
@@ -44,13 +52,21 @@ extension Messages {
 
             public var kind: Kind
             public var database: String?
-            /// The place in the tree.
             public var path: String?
-            /// The index, e.g. `/chats/{chat}/messages on date`.
             public var index: String?
-            /// The commit.
             public var version: UInt64?
             public var problem: String
+
+            public static let fields = Fields<Self>(
+                blank: Self(.storage, ""),
+                .required("kind", \.kind,
+                    "`storage`: the disk returns something else than was written; `tree`: a row of the tree; "
+                        + "`index`: an index differs from the tree; `changes`: the record of a commit"),
+                .optional("database", \.database, "The database it is in"),
+                .optional("path", \.path, "The path of the node"),
+                .optional("index", \.index, "The index, e.g. `/chats/{chat}/messages on date`"),
+                .optional("version", \.version, "The version of the commit"),
+                .required("problem", \.problem, "What is wrong, as a sentence"))
 
             public init(
                 _ kind: Kind, _ problem: String, database: String? = nil, path: String? = nil, index: String? = nil,
@@ -66,14 +82,20 @@ extension Messages {
         }
 
         /// How much was looked at.
-        public struct Checked: Codable, Sendable, Hashable {
+        public struct Checked: FieldObject, Hashable {
             public var databases = 0
-            /// Rows of trees.
             public var rows = 0
             public var indexes = 0
             public var indexRows = 0
-            /// Records of commits.
             public var changes = 0
+
+            public static let fields = Fields<Self>(
+                blank: Self(),
+                .required("databases", \.databases, "Databases"),
+                .required("rows", \.rows, "Rows of trees"),
+                .required("indexes", \.indexes, "Indexes"),
+                .required("indexRows", \.indexRows, "Rows of indexes"),
+                .required("changes", \.changes, "Records of commits"))
 
             public init() {}
         }

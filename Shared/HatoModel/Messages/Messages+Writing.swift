@@ -10,12 +10,24 @@ extension Messages {
         public var database: DatabaseName?
         public var path: TreePath
         public var value: JSONValue
-        /// Write only if the node still has this etag; `null_etag`: only if nothing is there. Whether it has tells what is
-        /// stored: who may not read the node is denied, whatever the etag.
         public var ifMatch: String?
-        /// Write only if nothing under the path has changed since this version; 0: only if nothing was ever written there,
-        /// as far as the kept changes tell.
         public var ifVersion: UInt64?
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root, value: .null),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .required("value", \.value,
+                "The value to write; null removes the node. `{\".sv\": \"timestamp\"}` and `{\".sv\": "
+                    + "{\"increment\": n}}` are server values"),
+            .optional("ifMatch", \.ifMatch,
+                "Writes only if the node has this etag; `null_etag`: only if nothing is there. A caller that "
+                    + "may not read the node is denied, whatever the etag",
+                example: MessagesExamples.etag),
+            .optional("ifVersion", \.ifVersion,
+                "Writes only if nothing under the path has changed since this version; 0: only if nothing was "
+                    + "written there, as far as changes are kept",
+                example: 17))
 
         public init(
             database: DatabaseName? = nil, path: TreePath, value: JSONValue, ifMatch: String? = nil,
@@ -28,10 +40,14 @@ extension Messages {
             self.ifVersion = ifVersion
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// The etag of what was written; only when the write was conditional.
+        public struct Result: FieldObject, Hashable {
             public var etag: String?
             public var version: UInt64
+
+            public static let fields = Fields<Self>(
+                blank: Self(version: 0),
+                .optional("etag", \.etag, "The etag of what was written; only when the write was conditional"),
+                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
 
             public init(etag: String? = nil, version: UInt64) {
                 self.etag = etag
@@ -49,8 +65,14 @@ extension Messages {
 
         public var database: DatabaseName?
         public var path: TreePath
-        /// New values by relative path (`"a/b"`); none may lie above another.
         public var values: JSONObject
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root, values: [:]),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .required("values", \.values,
+                "New values by path relative to `path` (`\"a/b\"`); none may lie above another"))
 
         public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
             self.database = database
@@ -58,13 +80,21 @@ extension Messages {
             self.values = values
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var version: UInt64
+
+            public static let fields = Fields<Self>(
+                blank: Self(version: 0),
+                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
             public init(version: UInt64) { self.version = version }
         }
     }
 
     /// Appends a child under `path` with a time-ordered key.
+    ///
+    /// A caller without read access must not learn by guesses what is stored: a push with a key is compared with what the
+    /// same user pushed under that key, as the newest 1,024 commits tell, never with what is stored. If they do not tell, or
+    /// nobody is signed in, the response is `already_exists` for every value.
     public struct Push: RPCRequest {
         public static let method = "messages.push"
         public static let summary =
@@ -77,14 +107,18 @@ extension Messages {
         public var database: DatabaseName?
         public var path: TreePath
         public var value: JSONValue
-        /// A push id made by the client: makes the call safe to repeat. If the key exists with the same value, nothing
-        /// is written and the answer is the same; with another value it is `already_exists` (`key_exists`).
-        ///
-        /// A caller who may not read the place must not find out by guesses what is stored there. His push is compared
-        /// with what he himself pushed under that key, as the newest 1,024 commits tell, and never with what is stored;
-        /// if they do not tell, or nobody is signed in, the answer is `already_exists` for every value. As he made the
-        /// key, he knows then that his earlier try was written.
         public var key: PushKey?
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root, value: .null),
+            .database(\.database),
+            .required("path", \.path, "The path of the node to append to"),
+            .required("value", \.value, "The value to append"),
+            .optional("key", \.key,
+                "A push id made by the client: the call is safe to repeat. If the key exists with the same "
+                    + "value, nothing is written and the response is the same; with another value it is "
+                    + "`already_exists` (`key_exists`)",
+                example: MessagesExamples.key))
 
         public init(database: DatabaseName? = nil, path: TreePath, value: JSONValue, key: PushKey? = nil) {
             self.database = database
@@ -93,9 +127,14 @@ extension Messages {
             self.key = key
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var key: PushKey
             public var version: UInt64
+
+            public static let fields = Fields<Self>(
+                blank: Self(key: MessagesExamples.key, version: 0),
+                .required("key", \.key, "The key of the new child: 20 characters that sort by time"),
+                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
 
             public init(key: PushKey, version: UInt64) {
                 self.key = key
@@ -114,8 +153,13 @@ extension Messages {
 
         public var database: DatabaseName?
         public var path: TreePath
-        /// Remove only if the node still has this etag.
         public var ifMatch: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(path: .root),
+            .database(\.database),
+            .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
+            .optional("ifMatch", \.ifMatch, "Removes only if the node has this etag", example: MessagesExamples.etag))
 
         public init(database: DatabaseName? = nil, path: TreePath, ifMatch: String? = nil) {
             self.database = database
@@ -123,8 +167,12 @@ extension Messages {
             self.ifMatch = ifMatch
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var version: UInt64
+
+            public static let fields = Fields<Self>(
+                blank: Self(version: 0),
+                .required("version", \.version, "The version of the commit: grows with each commit of the store"))
             public init(version: UInt64) { self.version = version }
         }
     }

@@ -52,13 +52,4 @@ public struct DatabaseName: Sendable, Hashable, RawRepresentable, CustomStringCo
     public var description: String { rawValue }
 }
 
-extension DatabaseName: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
-    }
-}
+extension DatabaseName: FieldText {}

@@ -12,6 +12,9 @@ enum MessagesExamples {
             .key(TreeKey(unchecked: "chats")), .any("chat"), .key(TreeKey(unchecked: "messages")), .any("id"),
         ])
     static let epoch = "0123456789abcdef0123456789abcdef"
+    static let query = TreeQuery(order: .child(path("date")), limit: .last(50))
+    static let etag = "eMfSk0nU+CieTkCbO5r7cKNp7qU="
+    static let rules = #"{"rules": {".read": "auth != null"}}"#
     static let value: JSONValue = ["date": 1_795_000_000_000, "senderId": "masuo", "text": "ただいま"]
 
     private static func path(_ keys: String...) -> TreePath {

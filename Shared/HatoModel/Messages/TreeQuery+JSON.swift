@@ -248,12 +248,8 @@ extension TreeQuery.KeyCut {
     }
 }
 
-extension TreeQuery: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(JSONValue(from: decoder))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        try json.encode(to: encoder)
+extension TreeQuery: FieldValue {
+    public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
+        do { try self.init(json) } catch { throw FieldError(error) }
     }
 }

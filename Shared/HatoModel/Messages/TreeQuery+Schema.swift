@@ -1,16 +1,28 @@
-extension TreeQuery: JSONSchemaProviding {
+extension TreeQuery {
     /// The members of a query (protocol §5); a bound is a value, or `{"value", "key"}` to settle ties.
-    public static let jsonSchema: JSONObject = [
+    public static let schema: JSONObject = [
         "type": "object",
         "properties": [
-            "orderBy": ["type": "string"],
-            "startAt": [:], "startAfter": [:], "endAt": [:], "endBefore": [:], "equalTo": [:],
-            "limitToFirst": limit, "limitToLast": limit,
+            "orderBy": [
+                "type": "string",
+                "description": "The order: `$key`, `$value`, `$priority` or a child path such as `date` or `author/name`",
+            ],
+            "startAt": bound("The first value, included"), "startAfter": bound("The first value, left out"),
+            "endAt": bound("The last value, included"), "endBefore": bound("The last value, left out"),
+            "equalTo": bound("The only value"),
+            "limitToFirst": limit("first"), "limitToLast": limit("last"),
         ],
         "additionalProperties": false,
     ]
 
-    private static let limit: JSONValue = [
-        "type": "integer", "minimum": 1, "maximum": .number(Double(TreeLimits.queryLimitMax)),
-    ]
+    private static func bound(_ meaning: String) -> JSONValue {
+        ["description": .string("\(meaning): a primitive, or `{\"value\", \"key\"}` to settle ties by key")]
+    }
+
+    private static func limit(_ end: String) -> JSONValue {
+        [
+            "type": "integer", "minimum": 1, "maximum": .number(Double(TreeLimits.queryLimitMax)),
+            "description": .string("At most so many children, the \(end) ones: 1 to 1,000,000"),
+        ]
+    }
 }

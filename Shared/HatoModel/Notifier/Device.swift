@@ -1,11 +1,11 @@
 extension Notifier {
     /// How a device is reached.
-    public enum Platform: String, Codable, Sendable, Hashable, CaseIterable {
+    public enum Platform: String, FieldChoice {
         case webhook
 
-        public init(from decoder: any Decoder) throws {
-            let name = try decoder.singleValueContainer().decode(String.self)
-            guard let platform = Platform(rawValue: name) else { throw Platform.unsupported(name) }
+        public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
+            let name = try String(json: json, unknown: unknown)
+            guard let platform = Platform(rawValue: name) else { throw FieldError(Platform.unsupported(name)) }
             self = platform
         }
 
@@ -17,14 +17,14 @@ extension Notifier {
     }
 
     /// Whether deliveries are attempted.
-    public enum DeviceState: String, Codable, Sendable, Hashable, CaseIterable {
+    public enum DeviceState: String, FieldChoice {
         case active
         /// The receiver said that it is gone, or failed for days; registering again makes it active.
         case disabled
     }
 
     /// An address that belongs to one user.
-    public struct Device: Codable, Sendable, Hashable {
+    public struct Device: FieldObject, Hashable {
         public var device: String
         public var uid: String
         public var platform: Platform
@@ -34,6 +34,20 @@ extension Notifier {
         public var state: DeviceState
         public var disabledReason: String?
         public var createdAt: Int
+
+        public static let fields = Fields<Self>(
+            blank: Self(device: "", uid: "", platform: .webhook, url: "", createdAt: 0),
+            .required("device", \.device, "The id of the device, `dev_…`"),
+            .required("uid", \.uid, "The user the device belongs to"),
+            .required("platform", \.platform, "How the device is reached: `webhook`"),
+            .required("url", \.url, "Where a webhook is delivered"),
+            .optional("app", \.app, "The app the device belongs to, at most 256 bytes"),
+            .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
+            .required("state", \.state,
+                "`active`, or `disabled`: the receiver is gone or failed for days; registering again makes it "
+                    + "active"),
+            .optional("disabledReason", \.disabledReason, "Why it is disabled"),
+            .required("createdAt", \.createdAt, "When it was registered, in milliseconds since 1970"))
 
         public init(device: String, uid: String, platform: Platform, url: String, createdAt: Int) {
             self.device = device
@@ -57,14 +71,21 @@ extension Notifier.Devices {
         public static let effect = Effect.write
 
         public var platform: Notifier.Platform
-        /// Where a webhook is delivered: https, and a public address.
         public var url: String
-        /// `whsec_` and base64 of 24 to 64 bytes; made by the notifier when absent.
         public var secret: String?
         public var app: String?
         public var locale: String?
-        /// Administrators say whose device it is.
         public var uid: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(url: ""),
+            .required("platform", \.platform, "How the device is reached: `webhook`"),
+            .required("url", \.url, "Where a webhook is delivered: https, and a public address"),
+            .optional("secret", \.secret,
+                "The signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when absent"),
+            .optional("app", \.app, "The app the device belongs to, at most 256 bytes"),
+            .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
+            .optional("uid", \.uid, "For administrators: the user the device belongs to"))
 
         public init(platform: Notifier.Platform = .webhook, url: String, secret: String? = nil, uid: String? = nil) {
             self.platform = platform
@@ -73,10 +94,14 @@ extension Notifier.Devices {
             self.uid = uid
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var device: String
-            /// The signing secret, shown only when this call made or changed it.
             public var secret: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(device: ""),
+                .required("device", \.device, "The id of the device, `dev_…`"),
+                .optional("secret", \.secret, "The signing secret; only when this call made or changed it"))
 
             public init(device: String, secret: String? = nil) {
                 self.device = device
@@ -89,12 +114,12 @@ extension Notifier.Devices {
             Result(device: "dev_8s2k1c9d0f4g7h3j", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
 
         /// Judges the platform before the parameters of platforms that are not served are found unknown.
-        public static func decode(_ params: JSONObject) throws -> Register {
+        public static func decode(_ params: JSONObject) throws(RPCError) -> Register {
             if let name = params["platform"]?.string, Notifier.Platform(rawValue: name) == nil {
                 let error = Notifier.Platform.unsupported(name)
                 throw RPCError.invalidArgument("platform", reason: error.reason, error.message)
             }
-            return try JSONCoding.decode(Register.self, from: params)
+            return try decodeFields(params)
         }
     }
 
@@ -106,9 +131,14 @@ extension Notifier.Devices {
         public static let effect = Effect.read
 
         public var uid: String?
-        /// The last device of the page before.
         public var after: String?
         public var limit: Int?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("uid", \.uid, "For administrators: devices of this user only"),
+            .optional("after", \.after, "The last device of the page before"),
+            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
 
         public init(uid: String? = nil, after: String? = nil, limit: Int? = nil) {
             self.uid = uid
@@ -116,10 +146,14 @@ extension Notifier.Devices {
             self.limit = limit
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var devices: [Notifier.Device]
-            /// Present when there may be more: ask again with it.
             public var after: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(devices: []),
+                .required("devices", \.devices, "The devices of the page"),
+                .optional("after", \.after, "`after` of the next page; absent on the last one"))
 
             public init(devices: [Notifier.Device], after: String? = nil) {
                 self.devices = devices
@@ -146,15 +180,27 @@ extension Notifier.Devices {
         public var device: String
         public var secret: String?
 
+        public static let fields = Fields<Self>(
+            blank: Self(device: ""),
+            .required("device", \.device, "The id of the device, `dev_…`"),
+            .optional("secret", \.secret,
+                "The new signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when "
+                    + "absent"))
+
         public init(device: String, secret: String? = nil) {
             self.device = device
             self.secret = secret
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var secret: String
-            /// Until when the former secret signs as well.
             public var previousUntil: Int
+
+            public static let fields = Fields<Self>(
+                blank: Self(secret: "", previousUntil: 0),
+                .required("secret", \.secret, "The new signing secret"),
+                .required("previousUntil", \.previousUntil,
+                    "Until when the former secret signs too, in milliseconds since 1970"))
 
             public init(secret: String, previousUntil: Int) {
                 self.secret = secret
@@ -176,6 +222,10 @@ extension Notifier.Devices {
         public static let effect = Effect.write
 
         public var device: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(device: ""),
+            .required("device", \.device, "The id of the device, `dev_…`"))
 
         public init(device: String) { self.device = device }
 

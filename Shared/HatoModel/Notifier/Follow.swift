@@ -7,18 +7,29 @@ extension Notifier {
         public static let effect = Effect.read
         public static let hasSideEffect = true
 
-        /// Send what came after this position; 0: from the oldest kept; absent: from now.
         public var after: Int?
         public var epoch: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("after", \.after,
+                "Sends events after this position; absent: from now on; 0: from the oldest kept"),
+            .optional("epoch", \.epoch, "The history `after` belongs to"))
 
         public init(after: Int? = nil, epoch: String? = nil) {
             self.after = after
             self.epoch = epoch
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var subscription: String
             public var epoch: String
+
+            public static let fields = Fields<Self>(
+                blank: Self(subscription: "", epoch: ""),
+                .required("subscription", \.subscription, "Names the subscription on its connection"),
+                .required("epoch", \.epoch,
+                    "The history the version belongs to; another one after a backup is restored"))
 
             public init(subscription: String, epoch: String) {
                 self.subscription = subscription
@@ -39,12 +50,16 @@ extension Notifier {
         public static let hasSideEffect = true
 
         public var subscription: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: ""),
+            .required("subscription", \.subscription, "The subscription to end"))
         public init(subscription: String) { self.subscription = subscription }
 
         public static let example = RPCExample(Unfollow(subscription: "s1"), Empty())
     }
 
-    public enum EventType: String, Codable, Sendable, Hashable, CaseIterable {
+    public enum EventType: String, FieldChoice {
         /// A notification is durable.
         case accepted
         /// A device's receiver took it.
@@ -64,15 +79,31 @@ extension Notifier {
         public var time: Int
         public var type: EventType
         public var notification: String
-        /// With `accepted`: how many deliveries it has.
         public var recipients: Int?
         public var trigger: String?
         public var path: String?
-        /// With the other types: which delivery.
         public var delivery: String?
         public var device: String?
         public var uid: String?
         public var reason: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: "", position: 0, epoch: "", time: 0, type: .accepted, notification: ""),
+            .required("subscription", \.subscription, "Names the subscription on its connection"),
+            .required("position", \.position, "Grows with each event; a follower resumes after it"),
+            .required("epoch", \.epoch, "The history the position belongs to"),
+            .required("time", \.time, "When it happened, in milliseconds since 1970"),
+            .required("type", \.type,
+                "`accepted`: the notification is durable; `delivered`: the receiver of a device took it; "
+                    + "`dropped`, `dead`: a delivery ended without it"),
+            .required("notification", \.notification, "The id of the notification, `ntf_…`"),
+            .optional("recipients", \.recipients, "Of `accepted`: how many deliveries the notification has"),
+            .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
+            .optional("path", \.path, "The path of the change that fired the trigger"),
+            .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted`"),
+            .optional("device", \.device, "The id of the device; absent for `accepted`"),
+            .optional("uid", \.uid, "The user of the device; absent for `accepted`"),
+            .optional("reason", \.reason, "Why the delivery ended without being delivered"))
 
         public init(
             subscription: String, position: Int, epoch: String, time: Int, type: EventType, notification: String
@@ -106,6 +137,11 @@ extension Notifier {
         public var subscription: String
         public var reason: String
 
+        public static let fields = Fields<Self>(
+            blank: Self(subscription: "", reason: ""),
+            .required("subscription", \.subscription, "Names the subscription on its connection"),
+            .required("reason", \.reason, "`permission_denied`, `token_expired`, `compacted` or `stopping`"))
+
         public init(subscription: String, reason: String) {
             self.subscription = subscription
             self.reason = reason
@@ -125,6 +161,11 @@ extension Notifier {
 
         public var name: BackupName
 
+        public static let fields = Fields<Self>(
+            blank: Self(name: .example),
+            .required("name", \.name,
+                "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
+
         public init(name: BackupName) { self.name = name }
 
         public typealias Result = BackupResult
@@ -135,7 +176,7 @@ extension Notifier {
 
 extension Notifier.Dead {
     /// A delivery that was given up.
-    public struct Letter: Codable, Sendable, Hashable {
+    public struct Letter: FieldObject, Hashable {
         public var delivery: String
         public var notification: String
         public var device: String
@@ -145,6 +186,19 @@ extension Notifier.Dead {
         public var reason: String
         public var attempts: Int
         public var lastAttempt: Notifier.AttemptReport?
+
+        public static let fields = Fields<Self>(
+            blank: Self(delivery: "", notification: "", device: "", uid: "", diedAt: 0, reason: "", attempts: 0),
+            .required("delivery", \.delivery,
+                "The id of the delivery, also the `webhook-id`; the same in every attempt"),
+            .required("notification", \.notification, "The id of the notification, `ntf_…`"),
+            .required("device", \.device, "The id of the device, `dev_…`"),
+            .required("uid", \.uid, "The user of the device"),
+            .optional("title", \.title, "The title of the notification"),
+            .required("diedAt", \.diedAt, "When it was given up, in milliseconds since 1970"),
+            .required("reason", \.reason, "Why it was given up"),
+            .required("attempts", \.attempts, "How many attempts were made"),
+            .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"))
 
         public init(
             delivery: String, notification: String, device: String, uid: String, diedAt: Int, reason: String,
@@ -166,19 +220,27 @@ extension Notifier.Dead {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
-        /// What the page before answered.
         public var after: String?
         public var limit: Int?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("after", \.after, "`after` of the page before"),
+            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
             self.after = after
             self.limit = limit
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var dead: [Letter]
-            /// Present when there may be more: ask again with it.
             public var after: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(dead: []),
+                .required("dead", \.dead, "The dead deliveries, oldest first"),
+                .optional("after", \.after, "`after` of the next page; absent on the last one"))
 
             public init(dead: [Letter], after: String? = nil) {
                 self.dead = dead
@@ -206,13 +268,22 @@ extension Notifier.Dead {
         public var deliveries: [String]?
         public var all: Bool?
 
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`"),
+            .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`"))
+
         public init(deliveries: [String]? = nil, all: Bool? = nil) {
             self.deliveries = deliveries
             self.all = all
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var replayed: Int
+
+            public static let fields = Fields<Self>(
+                blank: Self(replayed: 0),
+                .required("replayed", \.replayed, "How many deliveries wait again"))
             public init(replayed: Int) { self.replayed = replayed }
         }
 
@@ -228,13 +299,22 @@ extension Notifier.Dead {
         public var deliveries: [String]?
         public var all: Bool?
 
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`"),
+            .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`"))
+
         public init(deliveries: [String]? = nil, all: Bool? = nil) {
             self.deliveries = deliveries
             self.all = all
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var dropped: Int
+
+            public static let fields = Fields<Self>(
+                blank: Self(dropped: 0),
+                .required("dropped", \.dropped, "How many deliveries were dropped"))
             public init(dropped: Int) { self.dropped = dropped }
         }
 

@@ -1,9 +1,16 @@
 extension Notifier {
     /// Whom `notifier.send` reaches: one of the members.
-    public struct SendTarget: Codable, Sendable, Hashable {
-        /// Every active device of these users.
+    public struct SendTarget: FieldObject, Hashable {
         public var uids: [String]?
         public var devices: [String]?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("uids", \.uids,
+                "Every active device of these users, at most 1,000; exactly one of `uids` and `devices`"),
+            .optional("devices", \.devices, "These devices, at most 1,000; exactly one of `uids` and `devices`"))
+
+        private init() {}
 
         public init(uids: [String]) { self.uids = uids }
         public init(devices: [String]) { self.devices = devices }
@@ -18,13 +25,20 @@ extension Notifier {
 
         public var to: SendTarget
         public var notification: NotificationText
-        /// For the receiving app; texts, because telephones carry only these.
         public var data: [String: String]?
         public var options: DeliveryOptions?
-        /// The same key within 24 hours answers what the first call answered and sends nothing.
         public var idempotencyKey: String?
-        /// Says how many devices there are, writes and sends nothing.
         public var dryRun: Bool?
+
+        public static let fields = Fields<Self>(
+            blank: Self(to: SendTarget.fields.blank, notification: NotificationText.fields.blank),
+            .required("to", \.to, "The receivers, at most 10,000 devices"),
+            .required("notification", \.notification, "What a person sees"),
+            .optional("data", \.data, "For the receiving app: texts, names and values together at most 4,096 bytes"),
+            .optional("options", \.options, "How it is delivered"),
+            .optional("idempotencyKey", \.idempotencyKey,
+                "At most 256 bytes; the same key within 24 hours gets the same response and sends nothing"),
+            .optional("dryRun", \.dryRun, "Counts the devices; writes and sends nothing"))
 
         public init(to: SendTarget, notification: NotificationText, idempotencyKey: String? = nil) {
             self.to = to
@@ -32,11 +46,15 @@ extension Notifier {
             self.idempotencyKey = idempotencyKey
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// Absent after a dry run.
+        public struct Result: FieldObject, Hashable {
             public var notification: String?
-            /// How many devices it is delivered to.
             public var recipients: Int
+
+            public static let fields = Fields<Self>(
+                blank: Self(notification: nil, recipients: 0),
+                .optional("notification", \.notification,
+                    "The id of the notification, `ntf_…`; absent after a dry run"),
+                .required("recipients", \.recipients, "How many devices it is delivered to"))
 
             public init(notification: String?, recipients: Int) {
                 self.notification = notification
@@ -52,7 +70,7 @@ extension Notifier {
     }
 
     /// Where a delivery stands.
-    public enum DeliveryState: String, Codable, Sendable, Hashable, CaseIterable {
+    public enum DeliveryState: String, FieldChoice {
         /// Waits for its time: the first attempt, or the next one after a failure.
         case pending
         /// Being attempted.
@@ -65,11 +83,16 @@ extension Notifier {
     }
 
     /// The last attempt, as the receiver or the network answered it.
-    public struct AttemptReport: Codable, Sendable, Hashable {
+    public struct AttemptReport: FieldObject, Hashable {
         public var at: Int
-        /// HTTP status; absent when there was no answer.
         public var status: Int?
         public var error: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(at: 0),
+            .required("at", \.at, "When it was made, in milliseconds since 1970"),
+            .optional("status", \.status, "The HTTP status; absent when there was no answer"),
+            .optional("error", \.error, "Why there was no answer"))
 
         public init(at: Int, status: Int? = nil, error: String? = nil) {
             self.at = at
@@ -79,19 +102,35 @@ extension Notifier {
     }
 
     /// One notification on its way to one device.
-    public struct DeliveryStatus: Codable, Sendable, Hashable {
-        /// Also the `webhook-id`, the same in every attempt.
+    public struct DeliveryStatus: FieldObject, Hashable {
         public var delivery: String
         public var device: String
         public var uid: String
         public var state: DeliveryState
-        /// Why it was dropped or is dead.
         public var reason: String?
         public var attempts: Int
         public var lastAttempt: AttemptReport?
-        /// When the next attempt is due, while pending.
         public var nextAttemptAt: Int?
         public var finishedAt: Int?
+
+        public static let fields = Fields<Self>(
+            blank: Self(delivery: "", device: "", uid: "", state: .pending, attempts: 0),
+            .required("delivery", \.delivery,
+                "The id of the delivery, also the `webhook-id`; the same in every attempt"),
+            .required("device", \.device, "The id of the device, `dev_…`"),
+            .required("uid", \.uid, "The user of the device"),
+            .required("state", \.state,
+                "`pending`: waits for its time; `leased`: is being attempted; `delivered`; `dropped`: no longer "
+                    + "worth delivering; `dead`: given up, kept for replay"),
+            .optional("reason", \.reason,
+                "Why it was dropped or is dead: `device_gone`, `expired`, `collapsed`, `administrator`, "
+                    + "`attempts_exhausted`, …"),
+            .required("attempts", \.attempts, "How many attempts were made"),
+            .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
+            .optional("nextAttemptAt", \.nextAttemptAt,
+                "When the next attempt is due, in milliseconds since 1970; only while pending"),
+            .optional("finishedAt", \.finishedAt,
+                "When it was delivered, dropped or given up, in milliseconds since 1970"))
 
         public init(delivery: String, device: String, uid: String, state: DeliveryState, attempts: Int) {
             self.delivery = delivery
@@ -109,18 +148,32 @@ extension Notifier {
         public static let effect = Effect.read
 
         public var notification: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(notification: ""),
+            .required("notification", \.notification, "The id of the notification, `ntf_…`"))
         public init(notification: String) { self.notification = notification }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var notification: String
             public var createdAt: Int
             public var expiresAt: Int
             public var title: String?
             public var body: String?
-            /// The trigger that made it, and the path of the change.
             public var trigger: String?
             public var path: String?
             public var deliveries: [DeliveryStatus]
+
+            public static let fields = Fields<Self>(
+                blank: Self(notification: "", createdAt: 0, expiresAt: 0, deliveries: []),
+                .required("notification", \.notification, "The id of the notification, `ntf_…`"),
+                .required("createdAt", \.createdAt, "When it was accepted, in milliseconds since 1970"),
+                .required("expiresAt", \.expiresAt, "Until when it is worth delivering, in milliseconds since 1970"),
+                .optional("title", \.title, "The title"),
+                .optional("body", \.body, "The text"),
+                .optional("trigger", \.trigger, "The id of the trigger that made the notification"),
+                .optional("path", \.path, "The path of the change that fired the trigger"),
+                .required("deliveries", \.deliveries, "One entry for each device"))
 
             public init(notification: String, createdAt: Int, expiresAt: Int, deliveries: [DeliveryStatus]) {
                 self.notification = notification
@@ -145,15 +198,22 @@ extension Notifier {
     }
 
     /// What the feed of one database was read up to.
-    public struct CursorStatus: Codable, Sendable, Hashable {
+    public struct CursorStatus: FieldObject, Hashable {
         public var database: String
         public var version: Int
         public var epoch: String?
         public var following: Bool
-        /// How often changes were no longer kept when the notifier came for them.
         public var gaps: Int
-        /// Why the feed is not followed at this moment.
         public var error: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(database: "", version: 0, epoch: nil, following: false, gaps: 0),
+            .required("database", \.database, "The database that is followed"),
+            .required("version", \.version, "Changes up to this version are handled"),
+            .optional("epoch", \.epoch, "The history the version belongs to; another one after a backup is restored"),
+            .required("following", \.following, "Whether the feed is followed at this moment"),
+            .required("gaps", \.gaps, "How often changes were no longer kept when the notifier asked for them"),
+            .optional("error", \.error, "Why the feed is not followed at this moment"))
 
         public init(database: String, version: Int, epoch: String?, following: Bool, gaps: Int, error: String? = nil) {
             self.database = database
@@ -173,25 +233,33 @@ extension Notifier {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
+        public static let fields = Fields<Self>(blank: Self())
+
         public init() {}
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// Deliveries that wait or are being attempted.
+        public struct Result: FieldObject, Hashable {
             public var pending: Int
             public var leased: Int
             public var dead: Int
-            /// Since the process started: a restart begins at 0, also when deliveries from before are told by
-            /// `notifier.status`.
             public var delivered: Int
-            /// Since the process started, like `delivered`.
             public var dropped: Int
-            /// Changes that triggers fired for, since the process started, without what they ask for: their commits were
-            /// too big to tell what had been there before.
             public var incomplete: Int
-            /// When the first of the deliveries that wait is due; absent when none waits. Those that are being attempted
-            /// wait for nothing.
             public var nextDueAt: Int?
             public var cursors: [CursorStatus]
+
+            public static let fields = Fields<Self>(
+                blank: Self(pending: 0, leased: 0, dead: 0, delivered: 0, dropped: 0, cursors: []),
+                .required("pending", \.pending, "Deliveries that wait or are being attempted"),
+                .required("leased", \.leased, "Deliveries that are being attempted"),
+                .required("dead", \.dead, "Deliveries that were given up and are kept for replay"),
+                .required("delivered", \.delivered, "Deliveries since the process started"),
+                .required("dropped", \.dropped, "Dropped deliveries since the process started"),
+                .required("incomplete", \.incomplete,
+                    "Changes since the process started for which a trigger fired without all it asks for: their "
+                        + "commits were too big to keep what was there before"),
+                .optional("nextDueAt", \.nextDueAt,
+                    "When the first waiting delivery is due, in milliseconds since 1970; absent when none waits"),
+                .required("cursors", \.cursors, "One entry for each database that is followed"))
 
             public init(pending: Int, leased: Int, dead: Int, delivered: Int, dropped: Int, cursors: [CursorStatus]) {
                 self.pending = pending

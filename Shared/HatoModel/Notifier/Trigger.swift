@@ -1,8 +1,13 @@
 extension Notifier {
     /// What a person sees. In triggers both are templates: `{after.senderName}さんからのメッセージ`.
-    public struct NotificationText: Codable, Sendable, Hashable {
+    public struct NotificationText: FieldObject, Hashable {
         public var title: String?
         public var body: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("title", \.title, "The title, at most 1,024 bytes of UTF-8; of a trigger a template"),
+            .optional("body", \.body, "The text, at most 4,096 bytes of UTF-8; of a trigger a template"))
 
         public init(title: String? = nil, body: String? = nil) {
             self.title = title
@@ -11,11 +16,17 @@ extension Notifier {
     }
 
     /// How a notification is delivered.
-    public struct DeliveryOptions: Codable, Sendable, Hashable {
-        /// How long it is worth delivering; 24 hours unless said otherwise.
+    public struct DeliveryOptions: FieldObject, Hashable {
         public var ttlSeconds: Int?
-        /// A newer notification with the same key replaces one that was not sent yet; in triggers a template.
         public var collapseKey: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("ttlSeconds", \.ttlSeconds,
+                "How long it is worth delivering, at most 2,419,200 (28 days); 86,400 (24 hours) when absent"),
+            .optional("collapseKey", \.collapseKey,
+                "At most 256 bytes; a newer notification with the same key replaces one that was not sent yet; "
+                    + "of a trigger a template"))
 
         public init(ttlSeconds: Int? = nil, collapseKey: String? = nil) {
             self.ttlSeconds = ttlSeconds
@@ -23,21 +34,30 @@ extension Notifier {
         }
     }
 
-    public enum ChangeType: String, Codable, Sendable, Hashable, CaseIterable {
+    public enum ChangeType: String, FieldChoice {
         case created
         case updated
         case deleted
     }
 
     /// Who a trigger notifies: exactly one of the members.
-    public struct Recipients: Codable, Sendable, Hashable {
+    public struct Recipients: FieldObject, Hashable {
         public var uids: [String]?
-        /// A path whose child keys are uids; `{chat}` stands for what the pattern matched.
         public var uidsAt: String?
-        /// A field of the change that holds a uid: `after.to`.
         public var uidField: String?
-        /// A field of the change that holds a token of `apns` or `fcm`; refused by name while these are not served.
         public var tokenField: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(),
+            .optional("uids", \.uids, "These users, at most 1,000; exactly one of the members is given"),
+            .optional("uidsAt", \.uidsAt,
+                "A path whose child keys are uids; `{chat}` stands for what the pattern matched"),
+            .optional("uidField", \.uidField, "A field of the change that holds a uid, e.g. `after.to`"),
+            .optional("tokenField", \.tokenField,
+                "A field of the change that holds a token of `apns` or `fcm`; rejected while these are not "
+                    + "served"))
+
+        private init() {}
 
         public init(uids: [String]) { self.uids = uids }
         public init(uidsAt: String) { self.uidsAt = uidsAt }
@@ -46,7 +66,7 @@ extension Notifier {
     }
 
     /// Turns changes at paths of a pattern into notifications.
-    public struct Trigger: Codable, Sendable, Hashable {
+    public struct Trigger: FieldObject, Hashable {
         public var id: String
         public var database: String
         public var pattern: FeedPattern
@@ -55,9 +75,23 @@ extension Notifier {
         public var notification: NotificationText
         public var data: [String: String]?
         public var options: DeliveryOptions?
-        /// What must hold of a change, as an expression of the rules language over `after`, `before`, `path`, `type`,
-        /// `uid` (the author) and the names of the pattern: `after.kind == 'text' && chat != 'lobby'`.
         public var when: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(id: "", database: "", pattern: FeedPattern(segments: []), on: [], recipients: Recipients.fields.blank, notification: NotificationText.fields.blank),
+            .required("id", \.id, "The id of the trigger, at most 256 bytes"),
+            .required("database", \.database, "The database whose changes fire it"),
+            .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
+            .required("on", \.on, "The kinds of change that fire it"),
+            .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
+            .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
+            .optional("data", \.data,
+                "For the receiving app; the values are templates, names and values together at most 4,096 bytes"),
+            .optional("options", \.options, "How notifications are delivered"),
+            .optional("when", \.when,
+                "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
+                    + "`type`, `uid` (the author) and the names of the pattern, e.g. `after.kind == 'text' && chat != "
+                    + "'lobby'`"))
     }
 }
 
@@ -78,10 +112,24 @@ extension Notifier.Triggers {
         public var notification: Notifier.NotificationText
         public var data: [String: String]?
         public var options: Notifier.DeliveryOptions?
-        /// What must hold of a change, as an expression of the rules language over `after`, `before`, `path`, `type`,
-        /// `uid` (the author) and the names of the pattern: `after.kind == 'text' && chat != 'lobby'`. A condition that
-        /// cannot be evaluated does not hold; one that asks for what was before in a commit too big to tell it does.
         public var when: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank, notification: Notifier.NotificationText.fields.blank),
+            .required("id", \.id, "The id of the trigger, at most 256 bytes"),
+            .optional("database", \.database, "The database whose changes fire it; `default` when absent"),
+            .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
+            .required("on", \.on, "The kinds of change that fire it"),
+            .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
+            .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
+            .optional("data", \.data,
+                "For the receiving app; the values are templates, names and values together at most 4,096 bytes"),
+            .optional("options", \.options, "How notifications are delivered"),
+            .optional("when", \.when,
+                "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
+                    + "`type`, `uid` (the author) and the names of the pattern, e.g. `after.kind == 'text' && chat != "
+                    + "'lobby'`. A condition that cannot be evaluated does not hold; one that needs what was before "
+                    + "in a commit too big to keep it does"))
 
         public init(
             id: String, pattern: FeedPattern, recipients: Notifier.Recipients, notification: Notifier.NotificationText
@@ -99,9 +147,12 @@ extension Notifier.Triggers {
                 notification: notification, data: data, options: options, when: when)
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// False when it replaced one.
+        public struct Result: FieldObject, Hashable {
             public var created: Bool
+
+            public static let fields = Fields<Self>(
+                blank: Self(created: false),
+                .required("created", \.created, "False when it replaced a trigger"))
             public init(created: Bool) { self.created = created }
         }
 
@@ -121,10 +172,16 @@ extension Notifier.Triggers {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
+        public static let fields = Fields<Self>(blank: Self())
+
         public init() {}
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var triggers: [Notifier.Trigger]
+
+            public static let fields = Fields<Self>(
+                blank: Self(triggers: []),
+                .required("triggers", \.triggers, "The triggers in the order of their ids"))
             public init(triggers: [Notifier.Trigger]) { self.triggers = triggers }
         }
 
@@ -139,6 +196,10 @@ extension Notifier.Triggers {
         public static let effect = Effect.write
 
         public var id: String
+
+        public static let fields = Fields<Self>(
+            blank: Self(id: ""),
+            .required("id", \.id, "The id of the trigger, at most 256 bytes"))
         public init(id: String) { self.id = id }
 
         public static let example = RPCExample(Remove(id: "chat-message"), Empty())
@@ -156,8 +217,16 @@ extension Notifier.Triggers {
         public var type: Notifier.ChangeType
         public var before: JSONValue?
         public var after: JSONValue?
-        /// The author of the change.
         public var uid: String?
+
+        public static let fields = Fields<Self>(
+            blank: Self(id: "", path: .root),
+            .required("id", \.id, "The id of the trigger, at most 256 bytes"),
+            .required("path", \.path, "The path of the change"),
+            .required("type", \.type, "The kind of change"),
+            .optionalJSON("before", \.before, "The value before the change"),
+            .optionalJSON("after", \.after, "The value after the change"),
+            .optional("uid", \.uid, "The author of the change"))
 
         public init(id: String, path: TreePath, type: Notifier.ChangeType = .created, after: JSONValue? = nil) {
             self.id = id
@@ -166,16 +235,25 @@ extension Notifier.Triggers {
             self.after = after
         }
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// Whether pattern and type match and `when` holds; otherwise nothing else is present.
+        public struct Result: FieldObject, Hashable {
             public var matches: Bool
             public var params: [String: String]?
             public var recipients: [String]?
-            /// How many devices would get it.
             public var devices: Int?
             public var notification: Notifier.NotificationText?
             public var data: [String: String]?
             public var collapseKey: String?
+
+            public static let fields = Fields<Self>(
+                blank: Self(matches: false),
+                .required("matches", \.matches,
+                    "Whether pattern and type match and `when` holds; otherwise nothing else is present"),
+                .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
+                .optional("recipients", \.recipients, "The uids of the recipients"),
+                .optional("devices", \.devices, "How many devices would get it"),
+                .optional("notification", \.notification, "What a person would see"),
+                .optional("data", \.data, "What the receiving app would get"),
+                .optional("collapseKey", \.collapseKey, "The collapse key"))
 
             public init(matches: Bool) { self.matches = matches }
         }

@@ -1,61 +1,60 @@
-/// Everything the documents say about one method, its types forgotten.
-struct MethodDescription {
-    struct Parameter {
-        var name: String
-        var schema: JSONObject
-        var isRequired: Bool
-        var note: String?
-    }
+/// A parameter, or a member of a result, as the documents show it.
+struct FieldDescription {
+    var name: String
+    var schema: JSONObject
+    var isRequired: Bool
+    var meaning: String
 
+    /// The members of an object with this schema; empty for anything else.
+    static func members(of schema: JSONObject) -> [FieldDescription] {
+        let required = schema["required"]?.array ?? []
+        return (schema["properties"]?.object?.members ?? []).map { member in
+            var schema = member.value.object ?? [:]
+            let meaning = schema["description"]?.string ?? ""
+            schema["description"] = nil
+            return FieldDescription(
+                name: member.name, schema: schema, isRequired: required.contains(.string(member.name)),
+                meaning: meaning)
+        }
+    }
+}
+
+/// Everything the documents say about one method, without its types.
+struct MethodDescription {
     var name: String
     var summary: String
     var access: Access
     var effect: Effect
     var isSlow: Bool
-    var parameters: [Parameter]
+    var parameters: [FieldDescription]
     var result: JSONObject
     var exampleParams: JSONObject
     var exampleResult: JSONValue
-    var notes: [String: String]
 
     init<Request: RPCRequest>(_ request: Request.Type) {
-        let example = request.example
-        let params = (try? example.request.encodedParams()) ?? [:]
-        let result = (try? JSONCoding.encode(example.result)) ?? .null
         name = request.method
         summary = request.summary
         access = request.access
         effect = request.effect
         isSlow = request.isSlow
-        notes = request.parameterNotes
-        parameters = Self.parameters(JSONSchema.of(request, sample: .object(params)), notes: request.parameterNotes)
-        self.result = JSONSchema.of(Request.Result.self, sample: result)
-        exampleParams = params
-        exampleResult = result
-    }
-
-    static func parameters(_ schema: JSONObject, notes: [String: String] = [:]) -> [Parameter] {
-        let required = schema["required"]?.array ?? []
-        return (schema["properties"]?.object?.members ?? []).map { member in
-            Parameter(
-                name: member.name, schema: member.value.object ?? [:],
-                isRequired: required.contains(.string(member.name)),
-                note: notes[member.name])
-        }
+        parameters = FieldDescription.members(of: Request.schema)
+        result = Request.Result.schema
+        exampleParams = request.example.request.members
+        exampleResult = request.example.result.json
     }
 }
 
-/// The same for a notification that a server sends.
+/// Everything the documents say about a notification that a server sends.
 struct NotificationDescription {
     var name: String
     var summary: String
-    var parameters: [MethodDescription.Parameter]
+    var parameters: [FieldDescription]
     var example: JSONObject
 
     init<Notification: RPCNotification>(_ notification: Notification.Type) {
-        example = (try? notification.example.encodedParams()) ?? [:]
         name = notification.method
         summary = notification.summary
-        parameters = MethodDescription.parameters(JSONSchema.of(notification, sample: .object(example)))
+        parameters = FieldDescription.members(of: Notification.schema)
+        example = notification.example.members
     }
 }

@@ -18,8 +18,8 @@ public enum MethodsPage {
         let slow = method.isSlow ? " · slow: may be answered after its neighbours" : ""
         var text = "\n## \(method.name)\n\n\(method.summary).\n\n"
         text += "Access: \(title(method.access)) · Effect: \(method.effect.rawValue)\(slow)\n\n"
-        text += table("Parameter", rows(method.parameters, notes: method.notes))
-        text += table("Result", rows(MethodDescription.parameters(method.result)))
+        text += table("Parameter", rows(method.parameters))
+        text += table("Result", rows(FieldDescription.members(of: method.result)))
         text += "```\n"
         text += line(
             "→", ["jsonrpc": "2.0", "id": 1, "method": .string(method.name)], "params", .object(method.exampleParams))
@@ -55,28 +55,26 @@ public enum MethodsPage {
         var name: String
         var type: String
         var isRequired: Bool
-        var note: String
+        var meaning: String
     }
 
     /// One row for each parameter, and for each member of those that are objects themselves.
-    private static func rows(
-        _ parameters: [MethodDescription.Parameter], notes: [String: String] = [:], under prefix: String = ""
-    ) -> [Row] {
+    private static func rows(_ parameters: [FieldDescription], under prefix: String = "") -> [Row] {
         parameters.flatMap { parameter in
             let name = prefix + parameter.name
             let row = Row(
-                name: name, type: type(parameter.schema), isRequired: parameter.isRequired, note: notes[name] ?? "")
-            return [row] + rows(MethodDescription.parameters(parameter.schema), notes: notes, under: "\(name).")
+                name: name, type: type(parameter.schema), isRequired: parameter.isRequired, meaning: parameter.meaning)
+            let items = parameter.schema["items"]?.object ?? [:]
+            return [row] + rows(FieldDescription.members(of: parameter.schema), under: "\(name).")
+                + rows(FieldDescription.members(of: items), under: "\(name)[].")
         }
     }
 
     private static func table(_ heading: String, _ rows: [Row]) -> String {
         guard !rows.isEmpty else { return "" }
-        let hasNotes = rows.contains { !$0.note.isEmpty }
-        var text = "| \(heading) | Type | |\(hasNotes ? " |" : "")\n|---|---|---|\(hasNotes ? "---|" : "")\n"
+        var text = "| \(heading) | Type | | Meaning |\n|---|---|---|---|\n"
         for row in rows {
-            let note = hasNotes ? " \(row.note) |" : ""
-            text += "| `\(row.name)` | \(row.type) | \(row.isRequired ? "" : "optional") |\(note)\n"
+            text += "| `\(row.name)` | \(row.type) | \(row.isRequired ? "" : "optional") | \(row.meaning) |\n"
         }
         return text + "\n"
     }
@@ -85,12 +83,13 @@ public enum MethodsPage {
         if let choices = schema["enum"]?.array {
             return choices.compactMap(\.string).map { "`\($0)`" }.joined(separator: " or ")
         }
-        switch schema["type"]?.string {
-        case "array"?:
+        switch schema["type"] {
+        case "array":
             let items = type(schema["items"]?.object ?? [:])
             return "array of \(items)"
-        case let name?: return name
-        case nil: return "any JSON"
+        case .array(let names)?: return names.compactMap(\.string).joined(separator: " or ")
+        case .string(let name)?: return name
+        default: return "any JSON"
         }
     }
 }

@@ -67,9 +67,9 @@ public enum OpenRPC {
         ]
     }
 
-    private static func descriptor(_ parameter: MethodDescription.Parameter) -> JSONValue {
+    private static func descriptor(_ parameter: FieldDescription) -> JSONValue {
         var descriptor: JSONObject = ["name": .string(parameter.name)]
-        if let note = parameter.note { descriptor["summary"] = .string(note) }
+        if !parameter.meaning.isEmpty { descriptor["summary"] = .string(parameter.meaning) }
         descriptor["required"] = .bool(parameter.isRequired)
         descriptor["schema"] = .object(parameter.schema)
         return .object(descriptor)

@@ -1,30 +1,20 @@
 extension RPCRequest {
-    /// By `Codable`. A hot method writes its own; it must refuse the same.
-    public static func decode(_ params: JSONObject) throws -> Self {
-        try JSONCoding.decode(Self.self, from: params)
+    public static func decode(_ params: JSONObject) throws(RPCError) -> Self { try decodeFields(params) }
+
+    /// Makes the request by its table of fields; for methods that check more before or after it.
+    static func decodeFields(_ params: JSONObject) throws(RPCError) -> Self {
+        do { return try Self(json: .object(params), unknown: .rejected) } catch { throw error.rpcError }
     }
 
-    public static func encode(_ result: Result, into writer: inout JSONWriter) throws {
-        writer.write(try JSONCoding.encode(result))
-    }
-
-    /// The params of this request, for the one who sends it.
-    public func encodedParams() throws -> JSONObject {
-        try JSONCoding.encode(self).object ?? [:]
-    }
-
-    /// Reads a result that a server sent; members we do not know are passed over.
-    public static func decodeResult(_ value: JSONValue) throws -> Result {
-        try JSONCoding.decode(Result.self, from: value, unknown: .ignored)
+    /// Reads a result that a server sent; members that no field has are ignored. Throws `FieldError`.
+    public static func decodeResult(_ value: JSONValue) throws(FieldError) -> Result {
+        try Result(json: value, unknown: .ignored)
     }
 }
 
 extension RPCNotification {
-    public static func decode(_ params: JSONObject) throws -> Self {
-        try JSONCoding.decode(Self.self, from: .object(params), unknown: .ignored)
-    }
-
-    public func encodedParams() throws -> JSONObject {
-        try JSONCoding.encode(self).object ?? [:]
+    /// Reads the params of a notification that a server sent; members that no field has are ignored. Throws `FieldError`.
+    public static func decode(_ params: JSONObject) throws(FieldError) -> Self {
+        try Self(json: .object(params), unknown: .ignored)
     }
 }

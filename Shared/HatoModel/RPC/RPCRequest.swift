@@ -1,11 +1,10 @@
 /// A method, declared once: its name, params, result, who may call it, whether it writes, and one example.
 ///
-/// Server, client, command line and the OpenRPC document all come from this declaration. The conforming type is the
-/// params: its stored properties are the parameters by name, optional ones are optional parameters. Nest it in the
-/// namespace of its service (`Messages.Push` is `messages.push`; a test holds type and wire name together) and
-/// synthesise `Codable`, or override `decode` and `encode` by hand where a measurement asks for it.
-public protocol RPCRequest: Codable, Sendable {
-    associatedtype Result: Codable & Sendable
+/// Server, client, command line, the OpenRPC document and METHODS.md come from this declaration. The conforming type is
+/// the params: each stored property is a parameter with an entry in the table `fields`. It is nested in the namespace of
+/// its service (`Messages.Push` is `messages.push`; a test holds type and wire name together).
+public protocol RPCRequest: FieldObject {
+    associatedtype Result: FieldValue
 
     /// The name on the wire, e.g. `messages.push`.
     static var method: String { get }
@@ -22,35 +21,26 @@ public protocol RPCRequest: Codable, Sendable {
     /// done.
     static var hasSideEffect: Bool { get }
     static var example: RPCExample<Self> { get }
-    /// What the documents say about parameters whose names do not say it all, by name (`query.orderBy` for nested
-    /// ones).
-    static var parameterNotes: [String: String] { get }
-    /// A right value of each parameter that the example leaves out, by name: what errors about it show.
-    static var parameterExamples: JSONObject { get }
 
     /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the
     /// parameter.
-    static func decode(_ params: JSONObject) throws -> Self
-    /// Writes a result as one JSON value.
-    static func encode(_ result: Result, into writer: inout JSONWriter) throws
+    static func decode(_ params: JSONObject) throws(RPCError) -> Self
 }
 
 extension RPCRequest {
     public static var isSlow: Bool { false }
     public static var hasSideEffect: Bool { false }
-    public static var parameterNotes: [String: String] { [:] }
-    public static var parameterExamples: JSONObject { [:] }
 }
 
 /// What a server sends unasked: a JSON-RPC notification from server to client.
-public protocol RPCNotification: Codable, Sendable {
+public protocol RPCNotification: FieldObject {
     static var method: String { get }
     static var summary: String { get }
     static var example: Self { get }
 }
 
 /// Who may call a method; checked before its params are decoded.
-public enum Access: String, Sendable, Codable, CaseIterable {
+public enum Access: String, FieldChoice {
     /// Anybody, signed in or not.
     case anyone
     /// A user with a valid ID token, or an administrator.
@@ -62,7 +52,7 @@ public enum Access: String, Sendable, Codable, CaseIterable {
 }
 
 /// Whether a method changes state; decides its order on a connection.
-public enum Effect: String, Sendable, Codable, CaseIterable {
+public enum Effect: String, FieldChoice {
     case read
     case write
 }
@@ -79,6 +69,8 @@ public struct RPCExample<Request: RPCRequest>: Sendable {
 }
 
 /// The result `{}`.
-public struct Empty: Codable, Sendable, Hashable {
+public struct Empty: FieldObject, Hashable {
+    public static let fields = Fields<Self>(blank: Self())
+
     public init() {}
 }

@@ -29,22 +29,15 @@ public struct BackupName: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension BackupName: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
-}
-
 /// What the `backup` method of a service answers.
-public struct BackupResult: Codable, Sendable, Hashable {
+public struct BackupResult: FieldObject, Hashable {
     public var name: BackupName
-    /// The copy holds everything up to this version of the service's store.
     public var version: UInt64
+
+    public static let fields = Fields<Self>(
+        blank: Self(name: .example, version: 0),
+        .required("name", \.name, "The name of the backup"),
+        .required("version", \.version, "The copy holds everything up to this version of the service's store"))
 
     public init(name: BackupName, version: UInt64) {
         self.name = name
@@ -78,3 +71,5 @@ extension RPCError {
         .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
     }
 }
+
+extension BackupName: FieldText {}

@@ -13,6 +13,8 @@ public enum RPC {
         public static let example = RPCExample(
             Discover(), ["openrpc": "1.3.2", "info": ["title": "Hato messages", "version": "0.1.0"], "methods": []])
 
+        public static let fields = Fields<Self>(blank: Self())
+
         public init() {}
     }
 }

@@ -16,7 +16,7 @@ public enum Service {
         public static let access = Access.anyone
         public static let effect = Effect.read
 
-        public enum Status: String, Codable, Sendable, Hashable, CaseIterable {
+        public enum Status: String, FieldChoice {
             case starting
             case ready
             /// It works, but something it needs is missing (the checks say what).
@@ -24,14 +24,22 @@ public enum Service {
             case stopping
         }
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var service: String
             public var version: String
             public var status: Status
-            /// For administrators.
             public var uptimeSeconds: Int?
-            /// For administrators: one member for each thing that was looked at.
             public var checks: JSONObject?
+
+            public static let fields = Fields<Self>(
+                blank: Self(service: "", version: "", status: .starting),
+                .required("service", \.service, "The name of the service: `auth`, `messages` or `notifier`"),
+                .required("version", \.version, "The version of the program"),
+                .required("status", \.status,
+                    "`starting`, `ready`, `degraded` (it works, but something it needs is missing) or "
+                        + "`stopping`"),
+                .optional("uptimeSeconds", \.uptimeSeconds, "For administrators: seconds since the start"),
+                .optional("checks", \.checks, "For administrators: one member for each thing that was checked"))
 
             public init(
                 service: String, version: String, status: Status, uptimeSeconds: Int? = nil, checks: JSONObject? = nil
@@ -50,6 +58,8 @@ public enum Service {
                 service: "messages", version: "0.1.0", status: .ready, uptimeSeconds: 86_400,
                 checks: ["store": "open", "keys": "current"]))
 
+        public static let fields = Fields<Self>(blank: Self())
+
         public init() {}
     }
 
@@ -60,14 +70,20 @@ public enum Service {
         public static let access = Access.administrator
         public static let effect = Effect.read
 
-        public struct Result: Codable, Sendable, Hashable {
+        public struct Result: FieldObject, Hashable {
             public var text: String
+
+            public static let fields = Fields<Self>(
+                blank: Self(text: ""),
+                .required("text", \.text, "The metrics in Prometheus' text format"))
 
             public init(text: String) { self.text = text }
         }
 
         public static let example = RPCExample(
             Metrics(), Result(text: "# TYPE hato_rpc_connections gauge\nhato_rpc_connections 12\n"))
+
+        public static let fields = Fields<Self>(blank: Self())
 
         public init() {}
     }
@@ -82,6 +98,8 @@ public enum Service {
         public static let effect = Effect.read
 
         public static let example = RPCExample(Config(), ["port": ["value": 7702, "source": "default"]])
+
+        public static let fields = Fields<Self>(blank: Self())
 
         public init() {}
     }

@@ -10,34 +10,32 @@ public enum Session {
             + "(unauthenticated-line-bytes-max) are taken only once the connection has shown one"
         public static let access = Access.anyone
         public static let effect = Effect.write
-        public static let parameterNotes = [
-            "auth": "an ID token, or the administrator key",
-            "as": "for administrators: the user to be judged as by the rules, `null` for nobody",
-        ]
 
         public var auth: String
-        /// `{"uid","token"?}`, or null: an administrator speaks as that user, as nobody.
         public var `as`: JSONValue?
 
-        public struct Result: Codable, Sendable, Hashable {
-            /// Nil for nobody and for administrators.
+        public static let fields = Fields<Self>(
+            blank: Self(auth: ""),
+            .required("auth", \.auth, "An ID token, or the administrator key"),
+            .optionalJSON("as", \.`as`,
+                "For administrators: the user `{\"uid\", \"token\"?}` the rules see, `null` for nobody"))
+
+        public struct Result: FieldObject, Hashable {
             public var uid: String?
             public var admin: Bool
-            /// Milliseconds since 1970; nil when the identity does not end by itself.
             public var expiresAt: Int64?
+
+            public static let fields = Fields<Self>(
+                blank: Self(uid: nil, admin: false, expiresAt: nil),
+                .nullable("uid", \.uid, "Null for nobody and for administrators"),
+                .required("admin", \.admin, "Whether the connection now speaks for an administrator"),
+                .nullable("expiresAt", \.expiresAt,
+                    "When the identity ends, in milliseconds since 1970; null when it does not end by itself"))
 
             public init(uid: String?, admin: Bool, expiresAt: Int64?) {
                 self.uid = uid
                 self.admin = admin
                 self.expiresAt = expiresAt
-            }
-
-            // Absent values are written as null here: the protocol says so.
-            public func encode(to encoder: any Encoder) throws {
-                var container = encoder.container(keyedBy: CodingKeys.self)
-                try container.encode(uid, forKey: .uid)
-                try container.encode(admin, forKey: .admin)
-                try container.encode(expiresAt, forKey: .expiresAt)
             }
         }
 
@@ -60,6 +58,8 @@ public enum Session {
         public static let access = Access.anyone
         public static let effect = Effect.write
         public static let example = RPCExample(End(), Empty())
+
+        public static let fields = Fields<Self>(blank: Self())
 
         public init() {}
     }

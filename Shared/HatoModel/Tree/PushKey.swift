@@ -69,17 +69,6 @@ extension PushKey: CustomStringConvertible {
     public var description: String { text }
 }
 
-extension PushKey: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
-}
-
 /// Makes push keys, each greater than the one before, also within a millisecond and when the clock steps back.
 public struct PushKeyGenerator: Sendable {
     private var milliseconds: Int64 = -1
@@ -109,3 +98,5 @@ public struct PushKeyGenerator: Sendable {
         low = random.next() & PushKey.halfMax
     }
 }
+
+extension PushKey: FieldText {}

@@ -64,17 +64,6 @@ extension TreeKey: CustomStringConvertible {
     public var description: String { text }
 }
 
-extension TreeKey: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
-}
-
 extension String {
     /// Whether both texts are the same bytes; `==` would also call canonically equivalent ones equal.
     package func hasSameBytes(as other: String) -> Bool {

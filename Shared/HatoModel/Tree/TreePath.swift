@@ -157,13 +157,4 @@ extension TreePath: CustomStringConvertible {
     public var description: String { text }
 }
 
-extension TreePath: Codable {
-    public init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
-}
+extension TreePath: FieldText {}

@@ -26,7 +26,7 @@ public final class RPCClient: Sendable {
     {
         do {
             let result = try await call(
-                method: Request.method, params: try request.encodedParams(), credential: credential)
+                method: Request.method, params: request.members, credential: credential)
             return try Request.decodeResult(result)
         } catch let error as RPCError where request.isIdempotent {
             throw error.ofIdempotentCall
@@ -54,7 +54,7 @@ public final class RPCClient: Sendable {
     public func subscribe<Request: RPCRequest>(
         _ request: Request, credential: String? = nil
     ) async throws -> RPCSubscription {
-        try await subscribe(method: Request.method, params: try request.encodedParams(), credential: credential)
+        try await subscribe(method: Request.method, params: request.members, credential: credential)
     }
 
     public func subscribe(

@@ -7,7 +7,7 @@ public struct RPCReply<Request: RPCRequest>: Sendable {
     let pending: PendingReply
 
     public func succeed(_ result: Request.Result) {
-        pending.succeed { writer throws in try Request.encode(result, into: &writer) }
+        pending.succeed { writer in result.write(into: &writer) }
     }
 
     /// Answers with a result that is already JSON text.

@@ -14,7 +14,7 @@ public struct RPCRouter: Sendable {
         let start: RPCMethod.Cold = { params, context, pending in
             do {
                 let result = try await body(try Request.decode(params), context)
-                pending.succeed { writer throws in try Request.encode(result, into: &writer) }
+                pending.succeed { writer in result.write(into: &writer) }
             } catch {
                 pending.fail(Request.showingWhatIsRight(error))
             }
@@ -56,9 +56,7 @@ public struct RPCRouter: Sendable {
 
     /// A method may use `auth` or `as` for something of its own (`messages.rules.check` judges `as` another user).
     private static func ownParameters<Request: RPCRequest>(of _: Request.Type) -> Set<String> {
-        let sample = (try? Request.example.request.encodedParams()).map { JSONValue.object($0) }
-        guard let properties = JSONSchema.of(Request.self, sample: sample)["properties"]?.object else { return [] }
-        return Set(properties.members.map(\.name)).intersection(["auth", "as"])
+        Request.fields.names.intersection(["auth", "as"])
     }
 }
 

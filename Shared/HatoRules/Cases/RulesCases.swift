@@ -9,7 +9,7 @@ public import HatoModel
 ///    {"name": "members post", "operation": "push", "path": "/chats/c1/messages", "value": {"text": "hi"},
 ///     "as": {"uid": "masuo"}, "allowed": true}]}
 /// ```
-public struct RulesCases: Codable, Sendable, Hashable {
+public struct RulesCases: FieldObject, Hashable {
     /// The file with the rules, seen from the folder of this one; absent: it is named elsewhere.
     public var rules: String?
     /// The tree that every case begins with, unless it has its own. No case changes it for the next.
@@ -20,7 +20,15 @@ public struct RulesCases: Codable, Sendable, Hashable {
     public var users: [String: Messages.Rules.Check.Speaker]?
     public var cases: [Case]
 
-    public struct Case: Codable, Sendable, Hashable {
+    public static let fields = Fields<Self>(
+        blank: Self(cases: []),
+        .optional("rules", \.rules),
+        .optionalJSON("data", \.data),
+        .optional("now", \.now),
+        .optional("users", \.users),
+        .required("cases", \.cases))
+
+    public struct Case: FieldObject, Hashable {
         public var name: String?
         public var operation: Messages.Rules.Check.Operation
         public var path: TreePath
@@ -33,6 +41,18 @@ public struct RulesCases: Codable, Sendable, Hashable {
         public var data: JSONValue?
         public var now: Int64?
         public var allowed: Bool
+
+        public static let fields = Fields<Self>(
+            blank: Self(operation: .get, path: .root, allowed: false),
+            .optional("name", \.name),
+            .required("operation", \.operation),
+            .required("path", \.path),
+            .optionalJSON("value", \.value),
+            .optional("query", \.query),
+            .optionalJSON("as", \.as),
+            .optionalJSON("data", \.data),
+            .optional("now", \.now),
+            .required("allowed", \.allowed))
     }
 }
 

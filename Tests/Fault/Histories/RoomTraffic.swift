@@ -145,7 +145,7 @@ struct RoomTraffic {
             let listener = try await client.subscribe(Messages.Listen(path: path, query: query))
             defer { withExtendedLifetime(listener) {} }
             for try await event in listener {
-                let notification = try JSONCoding.decode(Messages.Event.self, from: event.params)
+                let notification = try Messages.Event.decode(event.params)
                 guard let first = notification.events.first else { continue }
                 history.add(
                     SeenQuery(

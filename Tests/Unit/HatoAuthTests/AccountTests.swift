@@ -270,7 +270,7 @@ struct AccountTests {
         let session = try await bench.signUp()
         let result = try await update(bench, session) { $0.displayName = "マスオ" }
         var writer = JSONWriter()
-        try Auth.Account.Update.encode(result, into: &writer)
+        result.write(into: &writer)
         let value = try JSONParser.parse(writer.bytes)
         #expect(value["uid"] == .string(session.uid))
         #expect(value["displayName"] == "マスオ")

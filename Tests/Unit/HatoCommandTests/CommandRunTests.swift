@@ -15,11 +15,16 @@ private enum Shop {
         static let access = Access.signedIn
         static let effect = Effect.write
         var name: String
-        struct Result: Codable, Sendable {
+        struct Result: FieldObject {
             var name: String
             var uid: String?
+            static let fields = Fields<Self>(
+                blank: Self(name: ""),
+                .required("name", \.name),
+                .optional("uid", \.uid))
         }
         static let example = RPCExample(Paint(name: "door"), Result(name: "door"))
+        static let fields = Fields<Self>(blank: Self(name: ""), .required("name", \.name))
     }
 
     struct Refuse: RPCRequest {
@@ -30,6 +35,7 @@ private enum Shop {
         static let effect = Effect.read
         var code: Int
         static let example = RPCExample(Refuse(code: -32003), Empty())
+        static let fields = Fields<Self>(blank: Self(code: 0), .required("code", \.code))
     }
 
     struct Watch: RPCRequest {
@@ -38,8 +44,12 @@ private enum Shop {
         static let access = Access.anyone
         static let effect = Effect.read
         var cancels: Bool?
-        struct Result: Codable, Sendable { var subscription: String }
+        struct Result: FieldObject {
+            var subscription: String
+            static let fields = Fields<Self>(blank: Self(subscription: ""), .required("subscription", \.subscription))
+        }
         static let example = RPCExample(Watch(), Result(subscription: "1"))
+        static let fields = Fields<Self>(blank: Self(), .optional("cancels", \.cancels))
     }
 }
 

@@ -137,7 +137,7 @@ private struct Nonsense {
 
     private mutating func example() -> (method: String, params: JSONObject) {
         func params<Request: RPCRequest>(_: Request.Type) -> JSONObject {
-            (try? Request.example.request.encodedParams()) ?? [:]
+            Request.example.request.members
         }
         let request = Messages.methods[Int.random(in: 0..<Messages.methods.count, using: &random)]
         var members = params(request)

@@ -154,7 +154,7 @@ import Testing
             }
             // An administrator who speaks as somebody is told which rule was asked.
             let spoken = await refusal {
-                var params = try Messages.Remove(path: "/a/secret", ifMatch: stored.etag).encodedParams()
+                var params = Messages.Remove(path: "/a/secret", ifMatch: stored.etag).members
                 params["as"] = ["uid": "masuo"]
                 return try await administrator.call(method: "messages.remove", params: params)
             }
@@ -305,7 +305,7 @@ struct PipelinedOrder {
 extension JSONObject {
     static func encoded(_ request: some RPCRequest) throws -> EncodedJSON {
         var writer = JSONWriter()
-        writer.write(try request.encodedParams())
+        writer.write(request.members)
         return EncodedJSON(writer)
     }
 }

@@ -103,7 +103,7 @@ final class FakeMessages: Sendable {
     }
 
     private static func tell(_ note: Messages.Change, to follower: Follower) {
-        guard var params = try? note.encodedParams() else { return }
+        var params = note.members
         params["subscription"] = nil
         let members = EncodedJSON { writer in
             for member in params.members {

@@ -329,7 +329,7 @@ import Testing
     @Test func everyDeclaredMethodHasAnExampleThatIsReadBack() throws {
         for method in Notifier.methods {
             func check<Request: RPCRequest>(_ type: Request.Type) throws {
-                _ = try Request.decode(try type.example.request.encodedParams())
+                _ = try Request.decode(type.example.request.members)
             }
             try check(method)
         }

@@ -64,7 +64,7 @@ final class TestNotifier: Sendable {
 
     /// Calls as a user.
     func call<Request: RPCRequest>(_ request: Request, as uid: String) async throws -> Request.Result {
-        var params = try request.encodedParams()
+        var params = request.members
         params["auth"] = .string(TestKeys.administrator)
         params["as"] = ["uid": .string(uid)]
         return try Request.decodeResult(try await client.call(method: Request.method, params: params))

@@ -13,7 +13,11 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Echo> { .init(Echo(value: "a"), Result(value: "a")) }
         var value: JSONValue?
-        struct Result: Codable, Sendable { var value: JSONValue? }
+        struct Result: FieldObject {
+            var value: JSONValue?
+            static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
+        }
+        static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
     }
 
     /// Hot; answered from another thread, when the test opens its gate.
@@ -24,7 +28,11 @@ enum Check {
         static let effect = Effect.write
         static var example: RPCExample<Later> { .init(Later(gate: "a"), Result(gate: "a")) }
         var gate: String
-        struct Result: Codable, Sendable { var gate: String }
+        struct Result: FieldObject {
+            var gate: String
+            static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
+        }
+        static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
     /// Hot, and reads; answered from another thread, when the test opens its gate.
@@ -35,7 +43,11 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Read> { .init(Read(gate: "a"), Result(gate: "a")) }
         var gate: String
-        struct Result: Codable, Sendable { var gate: String }
+        struct Result: FieldObject {
+            var gate: String
+            static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
+        }
+        static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
     /// Cold; answered when the test opens its gate.
@@ -46,7 +58,11 @@ enum Check {
         static let effect = Effect.write
         static var example: RPCExample<Cold> { .init(Cold(gate: "a"), Result(gate: "a")) }
         var gate: String
-        struct Result: Codable, Sendable { var gate: String }
+        struct Result: FieldObject {
+            var gate: String
+            static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
+        }
+        static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
     /// Slow and cold; answered when the test opens its gate.
@@ -58,7 +74,11 @@ enum Check {
         static let isSlow = true
         static var example: RPCExample<Slow> { .init(Slow(gate: "a"), Result(gate: "a")) }
         var gate: String
-        struct Result: Codable, Sendable { var gate: String }
+        struct Result: FieldObject {
+            var gate: String
+            static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
+        }
+        static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
     /// Fails with an error the wire does not know.
@@ -69,6 +89,7 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Fail> { .init(Fail(), Empty()) }
         typealias Result = Empty
+        static let fields = Fields<Self>(blank: Self())
     }
 
     /// Fails with an error that carries what it was given.
@@ -80,6 +101,7 @@ enum Check {
         static var example: RPCExample<Refuse> { .init(Refuse(value: "a"), Empty()) }
         typealias Result = Empty
         var value: JSONValue
+        static let fields = Fields<Self>(blank: Self(value: .null), .required("value", \.value))
     }
 
     /// Is let go without an answer.
@@ -90,6 +112,7 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Forget> { .init(Forget(), Empty()) }
         typealias Result = Empty
+        static let fields = Fields<Self>(blank: Self())
     }
 
     struct Who: RPCRequest {
@@ -98,11 +121,17 @@ enum Check {
         static let access = Access.rules
         static let effect = Effect.read
         static var example: RPCExample<Who> { .init(Who(), Result(uid: nil, admin: false, room: nil)) }
-        struct Result: Codable, Sendable {
+        struct Result: FieldObject {
             var uid: String?
             var admin: Bool
             var room: String?
+            static let fields = Fields<Self>(
+                blank: Self(admin: false),
+                .optional("uid", \.uid),
+                .required("admin", \.admin),
+                .optional("room", \.room))
         }
+        static let fields = Fields<Self>(blank: Self())
     }
 
     struct SignedIn: RPCRequest {
@@ -113,6 +142,7 @@ enum Check {
         static var example: RPCExample<SignedIn> { .init(SignedIn(count: 1), Empty()) }
         typealias Result = Empty
         var count: Int
+        static let fields = Fields<Self>(blank: Self(count: 0), .required("count", \.count))
     }
 
     struct Administration: RPCRequest {
@@ -122,7 +152,11 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Administration> { .init(Administration(as: "x"), Result(as: "x")) }
         var `as`: String
-        struct Result: Codable, Sendable { var `as`: String }
+        struct Result: FieldObject {
+            var `as`: String
+            static let fields = Fields<Self>(blank: Self(as: ""), .required("as", \.`as`))
+        }
+        static let fields = Fields<Self>(blank: Self(as: ""), .required("as", \.`as`))
     }
 
     /// Opens a listener; the test notifies through `TestService.listeners`.
@@ -134,7 +168,11 @@ enum Check {
         static var example: RPCExample<Listen> { .init(Listen(gate: nil), Result(subscription: "1")) }
         /// When given, a first event is sent before the answer, which waits for the gate.
         var gate: String?
-        struct Result: Codable, Sendable { var subscription: String }
+        struct Result: FieldObject {
+            var subscription: String
+            static let fields = Fields<Self>(blank: Self(subscription: ""), .required("subscription", \.subscription))
+        }
+        static let fields = Fields<Self>(blank: Self(), .optional("gate", \.gate))
     }
 
     struct Unlisten: RPCRequest {
@@ -145,6 +183,7 @@ enum Check {
         static let effect = Effect.read
         static var example: RPCExample<Unlisten> { .init(Unlisten(subscription: "1"), Empty()) }
         var subscription: String
+        static let fields = Fields<Self>(blank: Self(subscription: ""), .required("subscription", \.subscription))
     }
 
     static let methods: [any RPCRequest.Type] = [

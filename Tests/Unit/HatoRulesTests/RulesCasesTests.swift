@@ -14,13 +14,12 @@ import Testing
         """
 
     static func cases(_ cases: JSONValue) throws -> RulesCases {
-        try JSONCoding.decode(
-            RulesCases.self,
-            from: [
+        try RulesCases(
+            json: [
                 "data": ["n": 5], "now": 1000,
                 "users": ["admin": ["uid": "sazae", "token": ["admin": true]], "masuo": ["uid": "masuo"]],
                 "cases": cases,
-            ])
+            ], unknown: .rejected)
     }
 
     @Test func answersAreComparedAndRulesCounted() throws {

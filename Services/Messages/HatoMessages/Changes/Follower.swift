@@ -75,7 +75,7 @@ final class Follower {
         writer.write(time)
         writer.member("changes")
         writer.beginArray()
-        for entry in entries ?? [] { entry.write(to: &writer) }
+        for entry in entries ?? [] { entry.write(into: &writer) }
         writer.endArray()
         if entries == nil {
             writer.member("disableTriggers")
@@ -123,39 +123,5 @@ struct FeedPage: Sendable {
             if bytes > bytesMax { break }
         }
         return page
-    }
-}
-
-extension Messages.Change.Entry {
-    /// As `Codable` writes it, with `null` where nothing was or is.
-    func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        if let pattern { writer.write(member: "pattern", pattern) }
-        if let params {
-            writer.member("params")
-            writer.beginObject()
-            for (name, key) in params.sorted(by: { $0.key < $1.key }) { writer.write(member: name, key) }
-            writer.endObject()
-        }
-        writer.write(member: "path", path)
-        writer.write(member: "type", type.rawValue)
-        for (name, node) in [("before", before), ("after", after)] {
-            guard let node else { continue }
-            writer.member(name)
-            writer.write(node)
-        }
-        if let uid { writer.write(member: "uid", uid) }
-        for (name, flag) in [("partial", partial), ("truncated", truncated), ("many", many)] where flag == true {
-            writer.member(name)
-            writer.write(true)
-        }
-        writer.endObject()
-    }
-}
-
-extension JSONWriter {
-    fileprivate mutating func write(member name: String, _ text: String) {
-        member(name)
-        write(text)
     }
 }

@@ -37,10 +37,11 @@ struct RulesTestCommand: AsyncParsableCommand {
     }
 
     private func cases() throws -> RulesCases {
-        guard let object = try JSONParser.parse(CommandInput.bytes(of: file)).object else {
+        let json = try JSONParser.parse(CommandInput.bytes(of: file))
+        guard json.object != nil else {
             throw CommandFailure(.usage, "'\(file)' holds no JSON object with cases")
         }
-        do { return try JSONCoding.decode(RulesCases.self, from: object) } catch {
+        do { return try RulesCases(json: json, unknown: .rejected) } catch {
             throw CommandFailure(.usage, "'\(file)': \(error.message)")
         }
     }

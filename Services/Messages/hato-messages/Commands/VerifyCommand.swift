@@ -81,7 +81,7 @@ struct VerifyCommand: AsyncParsableCommand {
     }
 
     private static func report(_ result: Messages.Verify.Result, _ output: CommandOutput) throws {
-        let json = try JSONCoding.encode(result)
+        let json = result.json
         var table = CommandTable(["kind", "database", "path", "index", "version", "problem"])
         for finding in json["findings"]?.array ?? [] { table.append(table.columns.map { finding[$0] ?? .null }) }
         try output.show(json, as: result.findings.isEmpty ? nil : table)

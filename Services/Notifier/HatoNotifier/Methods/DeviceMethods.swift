@@ -68,7 +68,7 @@ extension NotifierService {
             }
             device.app = request.app
             device.locale = request.locale ?? device.locale
-            try writes.put(device.key, device)
+            writes.put(device.key, device)
             writes.put(device.userKey)
             writes.put(addressKey, bytes: Array(device.device.utf8))
             try writes.apply(to: transaction)
@@ -110,7 +110,7 @@ extension NotifierService {
             var device = try transaction.device(request.device, of: caller)
             let now = time.now()
             _ = device.replaceSecret(new, at: now, policy)
-            try writes.put(device.key, device)
+            writes.put(device.key, device)
             try writes.apply(to: transaction)
             return .init(secret: new.text, previousUntil: Int(device.previousUntil ?? now))
         }.outcome

@@ -75,7 +75,7 @@ extension NotifierService {
     /// Tells whether two requests are the same; not for proving anything (FNV-1a, 64 bits).
     private func fingerprint(of request: Notifier.Send) throws -> String {
         var writer = JSONWriter()
-        writer.write(try request.encodedParams())
+        writer.write(request.members)
         let hash = writer.bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return String(hash, radix: 16)
     }

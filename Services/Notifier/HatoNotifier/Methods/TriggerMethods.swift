@@ -44,8 +44,8 @@ extension NotifierService {
             let hasCursor = try transaction.contains(cursorKey)
             let isMoved = former.map { $0.trigger.database != trigger.database } ?? false
             let isDeserted = try isMoved && transaction.isLastTrigger(former)
-            try writes.put(TriggerRecord.key(trigger.id), record)
-            if !hasCursor { try writes.put(cursorKey, CursorRecord(version: now.version, epoch: now.epoch)) }
+            writes.put(TriggerRecord.key(trigger.id), record)
+            if !hasCursor { writes.put(cursorKey, CursorRecord(version: now.version, epoch: now.epoch)) }
             if isDeserted, let former { writes.delete(CursorRecord.key(former.trigger.database)) }
             try writes.apply(to: transaction)
             return former

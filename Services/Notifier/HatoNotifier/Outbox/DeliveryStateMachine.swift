@@ -9,7 +9,7 @@ import HatoModel
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone──▶ dropped        dead ──replay──▶ pending
 /// ```
-struct DeliveryStateMachine: Codable, Hashable, Sendable {
+struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var state: Notifier.DeliveryState
     /// While pending: when the next attempt is due. While leased: when the lease ends. Else: when it ended.
     private(set) var time: Int64
@@ -19,6 +19,15 @@ struct DeliveryStateMachine: Codable, Hashable, Sendable {
     /// Why it was dropped or is dead.
     private(set) var reason: String?
     private(set) var lastAttempt: Notifier.AttemptReport?
+
+    static let fields = Fields<Self>(
+        blank: Self(dueAt: 0, expiresAt: 0),
+        .required("state", \.state),
+        .required("time", \.time),
+        .required("attempts", \.attempts),
+        .required("expiresAt", \.expiresAt),
+        .optional("reason", \.reason),
+        .optional("lastAttempt", \.lastAttempt))
 
     init(dueAt: Int64, expiresAt: Int64) {
         state = .pending

@@ -167,7 +167,7 @@ extension OutboxDraft {
                 device.failingSince = now
             }
         }
-        try writes.put(device.key, device)
+        writes.put(device.key, device)
         return true
     }
 }

@@ -35,7 +35,7 @@ extension Outbox {
         try await forEachDead(choice) { draft, delivery in
             draft.leaveDead(delivery)
             _ = delivery.machine.droppedByAdministrator(at: draft.now)
-            try draft.writes.put(delivery.key, delivery)
+            draft.writes.put(delivery.key, delivery)
             if let event = OutboxEvent(finished: delivery) { draft.writes.tell(event) }
         }
     }

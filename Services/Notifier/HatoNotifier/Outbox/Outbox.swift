@@ -116,7 +116,7 @@ final class Outbox: Sendable {
             guard try draft.transaction.record(CursorRecord.self, key) == move.from else {
                 throw OutboxRefusal.cursorMoved
             }
-            try draft.writes.put(key, move.to)
+            draft.writes.put(key, move.to)
             return try zip(new, ids).map { try draft.accept($0, id: $1, evenForNobody: false) }
         }
     }

@@ -45,10 +45,10 @@ struct OutboxDraft {
             collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes)
         let accepted = AcceptedNotification(notification: id, recipients: devices.count, leftOut: leftOut)
-        try writes.put(NotificationRecord.key(id), notification)
+        writes.put(NotificationRecord.key(id), notification)
         writes.put(notification.purgeKey)
         if let idempotencyKey, let idempotency = new.idempotency {
-            try writes.put(
+            writes.put(
                 idempotencyKey,
                 IdempotencyRecord(
                     notification: id, recipients: devices.count, fingerprint: idempotency.fingerprint,
@@ -134,7 +134,7 @@ struct OutboxDraft {
         if waiting.isEmpty { writes.put(delivery.dueKey, bytes: delivery.key.bytes) }
         waiting.append(delivery)
         lanes[delivery.lane] = waiting
-        try writes.put(delivery.key, delivery)
+        writes.put(delivery.key, delivery)
         writes.put(delivery.laneKey, bytes: delivery.key.bytes)
         pendingChange += 1
         hasEnqueued = true
@@ -180,7 +180,7 @@ struct OutboxDraft {
     }
 
     private mutating func leaveLane(_ delivery: DeliveryRecord) throws {
-        try writes.put(delivery.key, delivery)
+        writes.put(delivery.key, delivery)
         writes.delete(delivery.laneKey)
         if delivery.machine.state == .dead {
             writes.put(delivery.deadKey, bytes: delivery.key.bytes)
@@ -199,7 +199,7 @@ struct OutboxDraft {
     /// The head of a lane goes on: leased, or due at another time. `dueKey` is where the lane stood.
     mutating func moveHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws {
         writes.delete(dueKey)
-        try writes.put(delivery.key, delivery)
+        writes.put(delivery.key, delivery)
         writes.put(delivery.dueKey, bytes: delivery.key.bytes)
         if delivery.machine.state == .leased {
             writes.put(delivery.leasedKey)

@@ -9,15 +9,15 @@ struct UnreadableRecord: Error, CustomStringConvertible {
 
 /// Rows are JSON: few enough that their size does not matter, and readable with any tool.
 enum RecordCoding {
-    static func encode(_ record: some Encodable) throws -> [UInt8] {
+    static func encode(_ record: some FieldValue) -> [UInt8] {
         var writer = JSONWriter()
-        writer.write(try JSONCoding.encode(record))
+        record.write(into: &writer)
         return writer.bytes
     }
 
-    static func decode<Record: Decodable>(_ type: Record.Type, _ bytes: [UInt8], key: [UInt8]) throws -> Record {
+    static func decode<Record: FieldValue>(_ type: Record.Type, _ bytes: [UInt8], key: [UInt8]) throws -> Record {
         do {
-            return try JSONCoding.decode(type, from: try JSONParser.parse(bytes), unknown: .ignored)
+            return try type.init(json: try JSONParser.parse(bytes), unknown: .ignored)
         } catch {
             throw UnreadableRecord(key: key)
         }
@@ -25,7 +25,7 @@ enum RecordCoding {
 }
 
 extension StoreReading {
-    func record<Record: Decodable>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
+    func record<Record: FieldValue>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
         guard let bytes = try value(key) else { return nil }
         return try RecordCoding.decode(type, bytes, key: key.bytes)
     }
@@ -75,8 +75,8 @@ struct RecordWrites {
 
     var isEmpty: Bool { writes.isEmpty }
 
-    mutating func put(_ key: RecordKey, _ record: some Encodable) throws {
-        writes.append((key, try RecordCoding.encode(record)))
+    mutating func put(_ key: RecordKey, _ record: some FieldValue) {
+        writes.append((key, RecordCoding.encode(record)))
     }
 
     mutating func put(_ key: RecordKey, bytes: [UInt8] = []) { writes.append((key, bytes)) }
@@ -96,7 +96,7 @@ struct RecordWrites {
             }
         }
         guard !events.isEmpty else { return }
-        let record = try RecordCoding.encode(events)
+        let record = RecordCoding.encode(events)
         transaction.record(record.span)
     }
 }

@@ -2,7 +2,7 @@ import HatoModel
 import HatoPush
 
 /// A device and what only the notifier knows of it.
-struct DeviceRecord: Codable, Sendable {
+struct DeviceRecord: FieldObject {
     var device: String
     var uid: String
     var platform: Notifier.Platform
@@ -18,6 +18,23 @@ struct DeviceRecord: Codable, Sendable {
     var createdAt: Int64
     /// Since when every attempt failed.
     var failingSince: Int64?
+
+    static let fields = Fields<Self>(
+        blank: Self(
+            device: "", uid: "", platform: .webhook, url: "", secret: "", state: .active, createdAt: 0),
+        .required("device", \.device),
+        .required("uid", \.uid),
+        .required("platform", \.platform),
+        .required("url", \.url),
+        .optional("app", \.app),
+        .optional("locale", \.locale),
+        .required("secret", \.secret),
+        .optional("previousSecret", \.previousSecret),
+        .optional("previousUntil", \.previousUntil),
+        .required("state", \.state),
+        .optional("disabledReason", \.disabledReason),
+        .required("createdAt", \.createdAt),
+        .optional("failingSince", \.failingSince))
 
     static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
     var key: RecordKey { DeviceRecord.key(device) }
@@ -49,16 +66,22 @@ struct DeviceRecord: Codable, Sendable {
 }
 
 /// A trigger, and the position in its database's feed after which it sees changes.
-struct TriggerRecord: Codable, Sendable {
+struct TriggerRecord: FieldObject {
     var trigger: Notifier.Trigger
     var startsAfter: UInt64
     var epoch: String
+
+    static let fields = Fields<Self>(
+        blank: Self(trigger: Notifier.Trigger.fields.blank, startsAfter: 0, epoch: ""),
+        .required("trigger", \.trigger),
+        .required("startsAfter", \.startsAfter),
+        .required("epoch", \.epoch))
 
     static func key(_ id: String) -> RecordKey { RecordKey(.trigger).with(id) }
 }
 
 /// How far the feed of a database was read: everything up to `version` of `epoch` is in the outbox.
-struct CursorRecord: Codable, Sendable, Hashable {
+struct CursorRecord: FieldObject, Hashable {
     var version: UInt64
     var epoch: String
     /// When the newest change that was handled had been committed, in milliseconds since 1970.
@@ -69,6 +92,15 @@ struct CursorRecord: Codable, Sendable, Hashable {
     /// Set when another history took the place of the one followed before (a backup was restored): what was committed
     /// before this time had been handled there.
     var handledThrough: Int64?
+
+    static let fields = Fields<Self>(
+        blank: Self(version: 0, epoch: ""),
+        .required("version", \.version),
+        .required("epoch", \.epoch),
+        .required("time", \.time),
+        .required("gaps", \.gaps),
+        .required("missedVersions", \.missedVersions),
+        .optional("handledThrough", \.handledThrough))
 
     init(version: UInt64, epoch: String, time: Int64 = 0) {
         self.version = version
@@ -81,7 +113,7 @@ struct CursorRecord: Codable, Sendable, Hashable {
     static func key(_ database: String) -> RecordKey { RecordKey(.cursor).with(database) }
 }
 
-struct NotificationRecord: Codable, Sendable {
+struct NotificationRecord: FieldObject {
     var id: String
     var createdAt: Int64
     var expiresAt: Int64
@@ -94,23 +126,44 @@ struct NotificationRecord: Codable, Sendable {
     /// The row that makes a repetition known, forgotten together with this one.
     var idempotencyKey: [UInt8]?
 
+    static let fields = Fields<Self>(
+        blank: Self(
+            id: "", createdAt: 0, expiresAt: 0, text: Notifier.NotificationText(), data: [:], recipients: 0),
+        .required("id", \.id),
+        .required("createdAt", \.createdAt),
+        .required("expiresAt", \.expiresAt),
+        .required("text", \.text),
+        .required("data", \.data),
+        .optional("collapseKey", \.collapseKey),
+        .optional("trigger", \.trigger),
+        .optional("path", \.path),
+        .required("recipients", \.recipients),
+        .optional("idempotencyKey", \.idempotencyKey))
+
     static func key(_ id: String) -> RecordKey { RecordKey(.notification).with(id) }
     var purgeKey: RecordKey { NotificationRecord.purgeKey(id, at: expiresAt) }
     static func purgeKey(_ id: String, at time: Int64) -> RecordKey { RecordKey(.purge).with(time: time).with(id) }
 }
 
-struct IdempotencyRecord: Codable, Sendable {
+struct IdempotencyRecord: FieldObject {
     var notification: String
     var recipients: Int
     /// Of what was asked: the same key with something else is a mistake.
     var fingerprint: String
     var acceptedAt: Int64
 
+    static let fields = Fields<Self>(
+        blank: Self(notification: "", recipients: 0, fingerprint: "", acceptedAt: 0),
+        .required("notification", \.notification),
+        .required("recipients", \.recipients),
+        .required("fingerprint", \.fingerprint),
+        .required("acceptedAt", \.acceptedAt))
+
     static func key(scope: String, _ key: String) -> RecordKey { RecordKey(.idempotency).with(scope).with(key) }
 }
 
 /// One notification on its way to one device.
-struct DeliveryRecord: Codable, Sendable {
+struct DeliveryRecord: FieldObject {
     var notification: String
     var index: UInt32
     var device: String
@@ -121,6 +174,20 @@ struct DeliveryRecord: Codable, Sendable {
     var sequenceIndex: UInt32
     var createdAt: Int64
     var machine: DeliveryStateMachine
+
+    static let fields = Fields<Self>(
+        blank: Self(
+            notification: "", index: 0, device: "", uid: "", sequenceVersion: 0, sequenceIndex: 0, createdAt: 0,
+            machine: DeliveryStateMachine.fields.blank),
+        .required("notification", \.notification),
+        .required("index", \.index),
+        .required("device", \.device),
+        .required("uid", \.uid),
+        .optional("collapseKey", \.collapseKey),
+        .required("sequenceVersion", \.sequenceVersion),
+        .required("sequenceIndex", \.sequenceIndex),
+        .required("createdAt", \.createdAt),
+        .required("machine", \.machine))
 
     var id: String { "\(notification)-\(index)" }
 
@@ -172,7 +239,7 @@ struct Lane: Hashable, Sendable {
 }
 
 /// What happened, as it stands in the store's record of a commit.
-struct OutboxEvent: Codable, Sendable, Hashable {
+struct OutboxEvent: FieldObject, Hashable {
     var type: Notifier.EventType
     var time: Int64
     var notification: String
@@ -183,6 +250,25 @@ struct OutboxEvent: Codable, Sendable, Hashable {
     var device: String?
     var uid: String?
     var reason: String?
+
+    static let fields = Fields<Self>(
+        blank: Self(),
+        .required("type", \.type),
+        .required("time", \.time),
+        .required("notification", \.notification),
+        .optional("recipients", \.recipients),
+        .optional("trigger", \.trigger),
+        .optional("path", \.path),
+        .optional("delivery", \.delivery),
+        .optional("device", \.device),
+        .optional("uid", \.uid),
+        .optional("reason", \.reason))
+
+    private init() {
+        type = .accepted
+        time = 0
+        notification = ""
+    }
 
     init(accepted notification: NotificationRecord) {
         type = .accepted

@@ -192,7 +192,7 @@ actor TriggerFeeds {
             let key = CursorRecord.key(database.rawValue)
             guard var cursor = try draft.transaction.record(CursorRecord.self, key) else { return }
             change(&cursor)
-            try draft.writes.put(key, cursor)
+            draft.writes.put(key, cursor)
         }
     }
 

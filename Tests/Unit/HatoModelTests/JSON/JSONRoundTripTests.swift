@@ -15,7 +15,6 @@ import Testing
             #expect(again == value, "seed \(seed)")
             #expect(again.encoded == bytes, "seed \(seed)")
             #expect(again.hashValue == value.hashValue, "seed \(seed)")
-            #expect(try JSONCoding.encode(value) == value, "seed \(seed)")
         }
     }
 

@@ -1,12 +1,8 @@
 import HatoModel
 import Testing
 
-/// Changes of the feed are read by hand: held to what their declaration says.
+/// Changes of the feed, as the notifier reads them.
 @Suite struct ChangeCodingTests {
-    private func byDeclaration(_ params: JSONObject) throws -> Messages.Change {
-        try JSONCoding.decode(Messages.Change.self, from: .object(params), unknown: .ignored)
-    }
-
     private let params: JSONObject = [
         "subscription": "s1", "version": 7, "epoch": "e", "time": 1_795_000_000_000, "later": true,
         "changes": [
@@ -21,9 +17,11 @@ import Testing
 
     @Test func everyMemberIsReadAsItsDeclarationSays() throws {
         let change = try Messages.Change.decode(params)
-        #expect(try change.encodedParams() == byDeclaration(params).encodedParams())
+        #expect(change.members["later"] == nil && change.members["changes"]?.array?[0]["new"] == nil)
+        #expect(change.changes[1].uid == nil && change.changes[1].before == nil)
+        #expect(change.changes[0].before == ["x": 1] && change.changes[2].after == "leaf")
         #expect(change.changes.count == 3 && change.changes[0].params == ["b": "c"])
-        let example = try Messages.Change.example.encodedParams()
+        let example = Messages.Change.example.members
         #expect(try Messages.Change.decode(example).changes.first?.path == Messages.Change.example.changes.first?.path)
     }
 
@@ -34,14 +32,14 @@ import Testing
             do {
                 _ = try Messages.Change.decode(params)
                 return nil
-            } catch { return (error as? RPCError)?.data["parameter"]?.string }
+            } catch { return error.parameter }
         }
         for name in ["subscription", "version", "epoch", "time", "changes"] {
             #expect(parameter { $0[name] = nil } == name)
             #expect(parameter { $0[name] = ["x": 1] } == name)
         }
         for (name, value) in [("version", 0.5), ("time", 1e300), ("changes", [1])] as [(String, JSONValue)] {
-            #expect(parameter { $0[name] = value } == name)
+            #expect(parameter { $0[name] = value }?.split(separator: ".").first.map(String.init) == name)
         }
         for (name, value) in [
             ("path", nil), ("type", nil), ("type", "moved"), ("pattern", 1), ("params", ["b": 1]), ("uid", 1),

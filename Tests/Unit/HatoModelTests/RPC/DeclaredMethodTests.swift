@@ -28,12 +28,10 @@ import Testing
     /// The client ends a subscription by the counterpart of the method that opened it.
     @Test func everyMethodThatOpensASubscriptionHasACounterpartThatEndsIt() throws {
         func opens<Request: RPCRequest>(_ type: Request.Type) throws -> Bool {
-            var writer = JSONWriter()
-            try type.encode(type.example.result, into: &writer)
-            return try JSONParser.parse(writer.bytes)["subscription"] != nil
+            type.example.result.json["subscription"] != nil
         }
         func parameters<Request: RPCRequest>(_ type: Request.Type) throws -> [String] {
-            try type.example.request.encodedParams().members.map(\.name)
+            type.example.request.members.members.map(\.name)
         }
         let opening = try Self.methods.filter { try opens($0) }
         #expect(opening.count >= 3)
@@ -53,27 +51,27 @@ import Testing
 
     @Test func everyExampleDecodesToWhatItEncodes() throws {
         func check<Request: RPCRequest>(_ type: Request.Type) throws {
-            let params = try type.example.request.encodedParams()
+            let params = type.example.request.members
             let request = try type.decode(params)
-            #expect(try request.encodedParams() == params, "\(type.method)")
+            #expect(request.members == params, "\(type.method)")
 
             var writer = JSONWriter()
-            try type.encode(type.example.result, into: &writer)
+            type.example.result.write(into: &writer)
             let result = try JSONParser.parse(writer.bytes)
-            #expect(try JSONCoding.encode(try type.decodeResult(result)) == result, "\(type.method)")
+            #expect(try type.decodeResult(result).json == result, "\(type.method)")
         }
         for type in Self.methods { try check(type) }
 
         func check<Notification: RPCNotification>(_ type: Notification.Type) throws {
-            let params = try type.example.encodedParams()
-            #expect(try type.decode(params).encodedParams() == params, "\(type.method)")
+            let params = type.example.members
+            #expect(try type.decode(params).members == params, "\(type.method)")
         }
         for type in Self.notifications { try check(type) }
     }
 
     @Test func everyMethodRefusesUnknownParametersByName() throws {
         func check<Request: RPCRequest>(_ type: Request.Type) throws {
-            var params = try type.example.request.encodedParams()
+            var params = type.example.request.members
             params["surely_unknown"] = 1
             let error = #expect(throws: RPCError.self, "\(type.method)") { _ = try type.decode(params) }
             #expect(error?.code == .invalidParams, "\(type.method)")
@@ -84,21 +82,43 @@ import Testing
 
     @Test func everyExampleIsWhatItsSchemaSays() throws {
         func check<Request: RPCRequest>(_ type: Request.Type) throws {
-            let params = try type.example.request.encodedParams()
-            let schema = JSONSchema.of(type, sample: .object(params))
+            let params = type.example.request.members
+            let schema = type.schema
             let properties = schema["properties"]?.object ?? [:]
             for member in params.members { #expect(properties[member.name] != nil, "\(type.method) \(member.name)") }
             for name in schema["required"]?.array ?? [] {
                 #expect(name.string.flatMap { params[$0] } != nil, "\(type.method) \(name)")
             }
             // `--only` is checked against it.
-            let result = try JSONCoding.encode(type.example.result)
-            let results = JSONSchema.of(Request.Result.self, sample: result)
+            let result = type.example.result.json
+            let results = Request.Result.schema
             guard results["additionalProperties"] == false else { return }
             for member in result.object?.members ?? [] {
                 #expect(results["properties"]?[member.name] != nil, "\(type.method) \(member.name)")
             }
         }
         for type in Self.methods { try check(type) }
+    }
+
+    /// Objects inside objects too.
+    @Test func everyFieldSaysWhatItMeans() {
+        func check(_ schema: JSONObject, _ place: String) {
+            for member in schema["properties"]?.object?.members ?? [] {
+                let inner = member.value.object ?? [:]
+                let name = "\(place).\(member.name)"
+                let meaning = inner["description"]?.string ?? ""
+                let beginsWell = meaning.first.map { $0.isLetter || $0.isNumber || $0 == "`" }
+                #expect(beginsWell == true, "\(name)")
+                #expect(!meaning.hasSuffix(".") && !meaning.contains("|"), "\(name): \(meaning)")
+                check(inner, name)
+                check(inner["items"]?.object ?? [:], name)
+            }
+        }
+        func check<Request: RPCRequest>(_ type: Request.Type) {
+            check(type.schema, type.method)
+            check(Request.Result.schema, "\(type.method) result")
+        }
+        for type in Self.methods { check(type) }
+        for type in Self.notifications { check(type.schema, type.method) }
     }
 }

@@ -2,30 +2,26 @@ import HatoModel
 import Testing
 
 @Suite struct DocumentTests {
-    enum Color: String, Codable, CaseIterable { case red, green }
+    enum Color: String, FieldChoice { case red, green }
 
-    /// A value type that refuses what a recorder makes up.
-    struct Name: Codable, Hashable {
-        var text: String
-        init(_ text: String) { self.text = text }
-        init(from decoder: any Decoder) throws {
-            text = try decoder.singleValueContainer().decode(String.self)
+    struct Name: FieldText, Hashable {
+        var description: String
+        init(_ text: String) throws(ArgumentError) {
             guard !text.isEmpty else { throw ArgumentError(reason: "EMPTY", "Give a name") }
+            description = text
         }
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            try container.encode(text)
-        }
+        init(door: Void) { description = "door" }
     }
 
-    struct Limits: Codable, Hashable {
+    struct Limits: FieldObject, Hashable {
+        static let fields = Fields<Self>(
+            blank: Self(first: 0, names: []),
+            .required("first", \.first),
+            .required("names", \.names, "who paints"),
+            .optional("table", \.table))
         var first: Int
         var names: [Name]
         var table: [String: Double]?
-    }
-
-    struct Either: Codable, Hashable, JSONSchemaProviding {
-        static let jsonSchema: JSONObject = ["type": ["string", "number"]]
     }
 
     struct Paint: RPCRequest {
@@ -34,41 +30,48 @@ import Testing
         static let access = Access.signedIn
         static let effect = Effect.write
         static let isSlow = true
-        static let parameterNotes = ["name": "of the thing to paint"]
+
+        static let fields = Fields<Self>(
+            blank: Self(name: Name(door: ()), color: .red),
+            .required("name", \.name, "of the thing to paint"),
+            .required("color", \.color),
+            .optionalJSON("any", \.any),
+            .optional("limits", \.limits),
+            .optional("strong", \.strong))
 
         var name: Name
         var color: Color
         var any: JSONValue?
         var limits: Limits?
-        var either: Either?
         var strong: Bool?
 
-        struct Result: Codable, Sendable {
+        struct Result: FieldObject {
+            static let fields = Fields<Self>(
+                blank: Self(coats: 0, rows: []), .required("coats", \.coats), .required("rows", \.rows))
             var coats: UInt64
             var rows: [Limits]
         }
 
         static let example = RPCExample(
-            Paint(name: Name("door"), color: .red), Result(coats: 2, rows: []))
+            Paint(name: Name(door: ()), color: .red), Result(coats: 2, rows: []))
     }
 
     struct Painted: RPCNotification {
         static let method = "painted"
         static let summary = "Something has been painted"
         static let example = Painted(name: "door")
+        static let fields = Fields<Self>(blank: Self(name: ""), .required("name", \.name))
         var name: String
     }
 
-    private let schema = JSONSchema.of(
-        Paint.self, sample: (try? Paint.example.request.encodedParams()).map(JSONValue.object))
+    private let schema = Paint.schema
 
     @Test func schemaTellsNamesTypesAndWhatIsOptional() {
         let properties = schema["properties"]?.object
-        #expect(properties?.members.map(\.name) == ["name", "color", "any", "limits", "either", "strong"])
-        #expect(properties?["name"] == ["type": "string"])
+        #expect(properties?.members.map(\.name) == ["name", "color", "any", "limits", "strong"])
+        #expect(properties?["name"] == ["type": "string", "description": "of the thing to paint"])
         #expect(properties?["color"] == ["type": "string", "enum": ["red", "green"]])
         #expect(properties?["any"] == [:])
-        #expect(properties?["either"] == ["type": ["string", "number"]])
         #expect(properties?["strong"] == ["type": "boolean"])
         #expect(schema["required"] == ["name", "color"])
         #expect(schema["additionalProperties"] == false)
@@ -77,10 +80,10 @@ import Testing
     @Test func schemaKnowsWhatTheExampleLeavesOut() {
         let limits = schema["properties"]?["limits"]
         #expect(limits?["properties"]?["first"] == ["type": "integer"])
-        #expect(limits?["properties"]?["names"] == ["type": "array", "items": ["type": "string"]])
+        #expect(limits?["properties"]?["names"]?["items"] == ["type": "string"])
         #expect(limits?["properties"]?["table"] == ["type": "object", "additionalProperties": ["type": "number"]])
         #expect(limits?["required"] == ["first", "names"])
-        let result = JSONSchema.of(Paint.Result.self, sample: ["coats": 2, "rows": []])
+        let result = Paint.Result.schema
         #expect(result["properties"]?["rows"]?["items"]?["properties"]?["first"] == ["type": "integer"])
     }
 
@@ -115,7 +118,7 @@ import Testing
         let expected = [
             "# Paint shop", "## paint", "Paints.", "Access: signed-in users · Effect: write · slow",
             "| `name` | string |  | of the thing to paint |", "| `color` | `red` or `green` |  |  |",
-            "| `limits.names` | array of string |  |  |", "| `strong` | boolean | optional |  |",
+            "| `limits.names` | array of string |  | who paints |", "| `rows[].names` | array of string |  | who paints |", "| `strong` | boolean | optional |  |",
             #"→ {"jsonrpc":"2.0","id":1,"method":"paint","params":{"name":"door","color":"red"}}"#,
             #"← {"jsonrpc":"2.0","id":1,"result":{"coats":2,"rows":[]}}"#,
             #"← {"jsonrpc":"2.0","method":"painted","params":{"name":"door"}}"#,

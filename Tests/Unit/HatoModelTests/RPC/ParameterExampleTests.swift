@@ -9,19 +9,15 @@ import Testing
 
     @Test func everyParameterOfMessagesHasAnExampleThatIsRight() throws {
         func check<Request: RPCRequest>(_ type: Request.Type) throws {
-            let example = try type.example.request.encodedParams()
-            let names = JSONSchema.of(type, sample: .object(example))["properties"]?.object?.members.map(\.name) ?? []
-            for name in names {
+            let example = type.example.request.members
+            for field in type.fields.list {
                 var params = example
-                guard let value = type.parameterExamples[name] ?? example[name] else {
-                    Issue.record("\(type.method) has no example of \(name)")
+                guard let value = field.example ?? example[field.name] else {
+                    Issue.record("\(type.method) has no example of \(field.name)")
                     continue
                 }
-                params[name] = value
-                #expect(throws: Never.self, "\(type.method), \(name)") { try type.decode(params) }
-            }
-            for name in type.parameterExamples.members.map(\.name) where !names.contains(name) {
-                Issue.record("\(type.method) has no parameter \(name)")
+                params[field.name] = value
+                #expect(throws: Never.self, "\(type.method), \(field.name)") { try type.decode(params) }
             }
         }
         for type in Messages.methods { try check(type) }

@@ -294,7 +294,7 @@ extension ListenerEvent {
         get throws {
             var writer = JSONWriter()
             write(to: &writer)
-            return try JSONCoding.decode(Messages.Event.Entry.self, from: JSONParser.parse(writer.bytes).object ?? [:])
+            return try Messages.Event.Entry(json: JSONParser.parse(writer.bytes), unknown: .rejected)
         }
     }
 }

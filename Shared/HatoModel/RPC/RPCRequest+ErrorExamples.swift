@@ -8,14 +8,14 @@ extension RPCRequest {
             let parameter = error.data["parameter"]?.string
         else { return error }
         var shown = error
-        let example = (try? example.request.encodedParams()) ?? [:]
+        let example = example.request.members
         let name = String(parameter.prefix { $0 != "." })
         guard !chosenSecrets.contains(name) else { return error }
-        if let value = parameterExamples[name] ?? example[name] {
+        if let value = fields.list.first(where: { $0.name == name })?.example ?? example[name] {
             shown.message += ", e.g. \(value.text)"
         } else if error.reason == "unknown_parameter" {
             if !error.message.contains("; known are ") {
-                let names = Set(example.members.map(\.name) + parameterExamples.members.map(\.name)).sorted()
+                let names = fields.list.map(\.name).sorted()
                 shown.message += names.isEmpty ? "; there are none" : "; known are \(names.joined(separator: ", "))"
             }
             shown.message += ", e.g. \(JSONValue.object(example).text)"

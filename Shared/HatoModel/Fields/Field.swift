@@ -1,0 +1,114 @@
+/// One field of an object: its name, whether it must be there, what it means, an example, and its coding.
+///
+/// The factories are inlined, so that the compiler sees which stored property the key path means and reads and writes it
+/// directly.
+public struct Field<Root: Sendable>: Sendable {
+    public let name: String
+    /// What it means, with unit and bounds: one or two sentences, the last without a full stop. Empty in records, which no
+    /// document shows.
+    public let meaning: String
+    /// A right value, where the example of the method leaves the field out.
+    public let example: JSONValue?
+    let isRequired: Bool
+    let schema: @Sendable () -> JSONObject
+    let set: @Sendable (inout Root, JSONValue, UnknownFields) throws(FieldError) -> Void
+    /// Nil when the field is left out.
+    let get: @Sendable (Root) -> JSONValue?
+    let write: @Sendable (Root, inout JSONWriter) -> Void
+
+    /// A field that must be there.
+    @inline(__always)
+    public static func required<Value: FieldValue>(
+        _ name: String, _ path: WritableKeyPath<Root, Value> & Sendable, _ meaning: String = "", example: Value? = nil
+    ) -> Field {
+        Field(
+            name: name, meaning: meaning, example: example?.json, isRequired: true, schema: { Value.schema },
+            set: { root, json, unknown throws(FieldError) in
+                root[keyPath: path] = try Value(json: json, unknown: unknown)
+            },
+            get: { $0[keyPath: path].json },
+            write: { root, writer in
+                writer.member(name)
+                root[keyPath: path].write(into: &writer)
+            })
+    }
+
+    /// A field that may be absent; null means absent.
+    @inline(__always)
+    public static func optional<Value: FieldValue>(
+        _ name: String, _ path: WritableKeyPath<Root, Value?> & Sendable, _ meaning: String = "", example: Value? = nil
+    ) -> Field {
+        Field(
+            name: name, meaning: meaning, example: example?.json, isRequired: false, schema: { Value.schema },
+            set: { root, json, unknown throws(FieldError) in
+                if case .null = json { return root[keyPath: path] = nil }
+                root[keyPath: path] = try Value(json: json, unknown: unknown)
+            },
+            get: { $0[keyPath: path]?.json },
+            write: { root, writer in
+                guard let value = root[keyPath: path] else { return }
+                writer.member(name)
+                value.write(into: &writer)
+            })
+    }
+
+    /// A field that may be absent and whose null is a value like any other.
+    @inline(__always)
+    public static func optionalJSON(
+        _ name: String, _ path: WritableKeyPath<Root, JSONValue?> & Sendable, _ meaning: String = "",
+        example: JSONValue? = nil
+    ) -> Field {
+        Field(
+            name: name, meaning: meaning, example: example, isRequired: false, schema: { [:] },
+            set: { root, json, _ throws(FieldError) in root[keyPath: path] = json },
+            get: { $0[keyPath: path] },
+            write: { root, writer in
+                guard let value = root[keyPath: path] else { return }
+                writer.member(name)
+                writer.write(value)
+            })
+    }
+
+    /// A field that is always written, as null when there is nothing; it may be absent when read.
+    @inline(__always)
+    public static func nullable<Value: FieldValue>(
+        _ name: String, _ path: WritableKeyPath<Root, Value?> & Sendable, _ meaning: String = ""
+    ) -> Field {
+        let present = Field.optional(name, path, meaning)
+        return Field(
+            name: name, meaning: meaning, example: nil, isRequired: false, schema: { Value.schema.orNull },
+            set: present.set,
+            get: { $0[keyPath: path]?.json ?? .null },
+            write: { root, writer in
+                writer.member(name)
+                if let value = root[keyPath: path] { value.write(into: &writer) } else { writer.writeNull() }
+            })
+    }
+
+    /// The same field of an object that the root holds at `path`.
+    func inlined<Outer>(at path: WritableKeyPath<Outer, Root> & Sendable) -> Field<Outer> {
+        let (set, get, write) = (set, get, write)
+        return Field<Outer>(
+            name: name, meaning: meaning, example: example, isRequired: isRequired, schema: schema,
+            set: { outer, json, unknown throws(FieldError) in try set(&outer[keyPath: path], json, unknown) },
+            get: { get($0[keyPath: path]) },
+            write: { outer, writer in write(outer[keyPath: path], &writer) })
+    }
+
+    /// The schema of the value, with what the field means as its description.
+    var describedSchema: JSONObject {
+        var schema = schema()
+        if !meaning.isEmpty { schema["description"] = .string(meaning) }
+        return schema
+    }
+}
+
+extension JSONObject {
+    /// The schema of the same values and null.
+    fileprivate var orNull: JSONObject {
+        guard let type = self["type"] else { return self }
+        var schema = self
+        schema["type"] = [type, "null"]
+        return schema
+    }
+}

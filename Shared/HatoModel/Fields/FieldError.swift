@@ -1,0 +1,77 @@
+/// Why JSON does not make the value of a field, and where in it.
+public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConvertible {
+    public enum Reason: Sendable, Hashable {
+        case missing
+        case unknownField
+        case wrongType
+        /// The JSON type is right, the content is not.
+        case invalid(ArgumentError)
+        /// A method has an error of its own for it.
+        case answered(RPCError)
+    }
+
+    public private(set) var reason: Reason
+    /// Names and positions from the outside to the value, the innermost first.
+    private var reversedPath: [String] = []
+    /// What follows the quoted path in the message.
+    private let predicate: String
+
+    init(_ reason: Reason, _ predicate: String) {
+        self.reason = reason
+        self.predicate = predicate
+    }
+
+    init(_ error: ArgumentError) { self.init(.invalid(error), "") }
+
+    public init(_ error: RPCError) { self.init(.answered(error), "") }
+
+    static func wrongType(_ expected: String, _ found: JSONValue) -> FieldError {
+        FieldError(.wrongType, "must be \(expected), not \(found.kind)")
+    }
+
+    static func missing(_ name: String) -> FieldError { FieldError(.missing, "is missing").below(name) }
+
+    /// The same error, seen from the object or array that holds the value as `name`.
+    consuming func below(_ name: String) -> FieldError {
+        reversedPath.append(name)
+        return self
+    }
+
+    /// The dotted path of the value: `query.limitToFirst`; empty for the value itself.
+    public var parameter: String { reversedPath.reversed().joined(separator: ".") }
+
+    public var message: String {
+        switch reason {
+        case .missing, .unknownField, .wrongType:
+            "\(reversedPath.isEmpty ? "the value" : "'\(parameter)'") \(predicate)"
+        case .invalid(let error): error.message
+        case .answered(let error): error.message
+        }
+    }
+
+    public var rpcError: RPCError {
+        switch reason {
+        case .missing: .invalidParams(parameter, message, reason: "missing_parameter")
+        case .unknownField: .invalidParams(parameter, message, reason: "unknown_parameter")
+        case .wrongType: .invalidParams(parameter, message)
+        case .invalid(let error): .invalidArgument(parameter, reason: error.reason, error.message)
+        case .answered(let error): error
+        }
+    }
+
+    public var description: String { message }
+}
+
+extension JSONValue {
+    /// The JSON type, as errors name it.
+    var kind: String {
+        switch self {
+        case .null: "null"
+        case .bool: "a boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
