@@ -3,6 +3,9 @@
 /// The factories are inlined, so that the compiler sees which stored property the key path means and reads and writes it
 /// directly.
 public struct Field<Root: Sendable>: Sendable {
+    /// The key path of a stored property.
+    public typealias Property<Value> = WritableKeyPath<Root, Value> & Sendable
+
     public let name: String
     /// What it means, with unit and bounds: one or two sentences, the last without a full stop. Empty in records, which no
     /// document shows.
@@ -19,7 +22,7 @@ public struct Field<Root: Sendable>: Sendable {
     /// A field that must be there.
     @inline(__always)
     public static func required<Value: FieldValue>(
-        _ name: String, _ path: WritableKeyPath<Root, Value> & Sendable, _ meaning: String = "", example: Value? = nil
+        _ name: String, _ path: Property<Value>, _ meaning: String = "", example: Value? = nil
     ) -> Field {
         Field(
             name: name, meaning: meaning, example: example?.json, isRequired: true, schema: { Value.schema },
@@ -36,7 +39,7 @@ public struct Field<Root: Sendable>: Sendable {
     /// A field that may be absent; null means absent.
     @inline(__always)
     public static func optional<Value: FieldValue>(
-        _ name: String, _ path: WritableKeyPath<Root, Value?> & Sendable, _ meaning: String = "", example: Value? = nil
+        _ name: String, _ path: Property<Value?>, _ meaning: String = "", example: Value? = nil
     ) -> Field {
         Field(
             name: name, meaning: meaning, example: example?.json, isRequired: false, schema: { Value.schema },
@@ -55,7 +58,7 @@ public struct Field<Root: Sendable>: Sendable {
     /// A field that may be absent and whose null is a value like any other.
     @inline(__always)
     public static func optionalJSON(
-        _ name: String, _ path: WritableKeyPath<Root, JSONValue?> & Sendable, _ meaning: String = "",
+        _ name: String, _ path: Property<JSONValue?>, _ meaning: String = "",
         example: JSONValue? = nil
     ) -> Field {
         Field(
@@ -72,7 +75,7 @@ public struct Field<Root: Sendable>: Sendable {
     /// A field that is always written, as null when there is nothing; it may be absent when read.
     @inline(__always)
     public static func nullable<Value: FieldValue>(
-        _ name: String, _ path: WritableKeyPath<Root, Value?> & Sendable, _ meaning: String = ""
+        _ name: String, _ path: Property<Value?>, _ meaning: String = ""
     ) -> Field {
         let present = Field.optional(name, path, meaning)
         return Field(

@@ -42,8 +42,7 @@ extension FixedWidthInteger where Self: FieldValue {
 
     public init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
         guard case .number(let number) = json else { throw .wrongType("an integer", json) }
-        guard let integer = number.exactInteger else { throw FieldError(.wrongType, "must be an integer below 2^53") }
-        guard let value = Self(exactly: integer) else {
+        guard let integer = number.exactInteger, let value = Self(exactly: integer) else {
             let least = Swift.max(Int64(clamping: Self.min), -(1 << 53) + 1)
             let most = Swift.min(Int64(clamping: Self.max), 1 << 53 - 1)
             throw FieldError(.wrongType, "must be an integer from \(least) to \(most)")

@@ -1,7 +1,7 @@
 extension Field {
     /// The parameter that every method of messages has: the database, `default` when absent.
     @inline(__always)
-    static func database(_ path: WritableKeyPath<Root, DatabaseName?> & Sendable) -> Field {
+    static func database(_ path: Property<DatabaseName?>) -> Field {
         .optional("database", path, "The database; `default` when absent", example: .default)
     }
 }
