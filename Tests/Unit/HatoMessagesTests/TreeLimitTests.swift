@@ -164,13 +164,14 @@ import Testing
             $0.limits.updatePathsMax = 3
         }) { running in
             let client = running.administrator
-            let version = running.store.version
+            let everything = Messages.Get(path: .root, form: .export)
+            let before = try await client.call(everything).value
             let refused = await refusal { try await client.call(method: row.method, params: row.wrong) }
             #expect(refused?.code == row.code)
             #expect(refused?.reason == row.reason)
             #expect(refused?.data["parameter"] == .string(row.parameter))
             #expect(refused?.message.contains(row.says) == true, "\(refused?.message ?? "taken")")
-            #expect(running.store.version == version, "nothing is written")
+            #expect(try await client.call(everything).value == before, "nothing is written")
             if let right = row.right { _ = try await client.call(method: row.method, params: right) }
         }
     }
