@@ -21,26 +21,33 @@ extension Auth {
         public static let fields = Fields<Self>(
             blank: Self(uid: "", createdAt: 0),
             .required("uid", \.uid, "The id of the user"),
-            .optional("email", \.email,
+            .optional(
+                "email", \.email,
                 "The e-mail address in lower case, its domain as people read it: neither full-width nor `xn--`"),
             .required("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
-            .optional("displayName", \.displayName,
+            .optional(
+                "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
             .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
             .required("disabled", \.disabled, "Whether signing in is denied"),
             .required("createdAt", \.createdAt, "When the account was made, in milliseconds since 1970"),
-            .optional("lastLoginAt", \.lastLoginAt,
+            .optional(
+                "lastLoginAt", \.lastLoginAt,
                 "The last sign-in, in milliseconds since 1970; absent until the first one"),
-            .optional("lastRefreshAt", \.lastRefreshAt,
+            .optional(
+                "lastRefreshAt", \.lastRefreshAt,
                 "The last `auth.refresh`, in milliseconds since 1970; absent until the first one"),
-            .optional("passwordUpdatedAt", \.passwordUpdatedAt,
+            .optional(
+                "passwordUpdatedAt", \.passwordUpdatedAt,
                 "When the password was set, in milliseconds since 1970; absent without a password"),
             .required("validSince", \.validSince, "In seconds since 1970: ID tokens issued before are rejected"),
-            .optional("customAttributes", \.customAttributes,
+            .optional(
+                "customAttributes", \.customAttributes,
                 "A JSON object as text, at most 1,000 characters: claims of the ID tokens"),
             .optional("initialEmail", \.initialEmail, "The e-mail the account had first"),
-            .required("providerUserInfo", \.providerUserInfo,
+            .required(
+                "providerUserInfo", \.providerUserInfo,
                 "The ways to sign in to the account; empty for an anonymous one"))
 
         public init(uid: String, createdAt: Int64) {
@@ -63,7 +70,8 @@ extension Auth {
             public static let fields = Fields<Self>(
                 blank: Self(providerId: "", rawId: ""),
                 .required("providerId", \.providerId, "The provider: `password`"),
-                .required("rawId", \.rawId,
+                .required(
+                    "rawId", \.rawId,
                     "What the provider knows the user by: the e-mail, or the username when there is none"),
                 .optional("email", \.email, "The e-mail address the provider knows"),
                 .optional("displayName", \.displayName, "The name the provider knows"),
@@ -138,12 +146,15 @@ extension Auth.Account {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("email", \.email,
+            .optional(
+                "email", \.email,
                 "The new e-mail address, at most 254 bytes; needs a recent sign-in and ends the other sessions"),
-            .optional("password", \.password,
+            .optional(
+                "password", \.password,
                 "The new password, at most 4,096 bytes; needs a recent sign-in and ends the other sessions"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
-            .optional("displayName", \.displayName,
+            .optional(
+                "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
             .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
             .optional("deleteAttributes", \.deleteAttributes, "Attributes to remove from the account"))
@@ -188,11 +199,13 @@ extension Auth.Account.Update {
         public static let fields = Fields<Self>(
             blank: Self(idToken: "", expiresIn: 0, account: Auth.Account.fields.blank),
             .required("idToken", \.idToken, "An ID token with the new claims"),
-            .optional("refreshToken", \.refreshToken,
+            .optional(
+                "refreshToken", \.refreshToken,
                 "Present when the e-mail or the password changed, which ended the earlier ones"),
             .required("expiresIn", \.expiresIn, "Seconds until `idToken` ends"),
-            .required("isNewUser", \.isNewUser, "Always false"))
-            .inlining(\.account)
+            .required("isNewUser", \.isNewUser, "Always false")
+        )
+        .inlining(\.account)
 
         public init(idToken: String, refreshToken: String? = nil, expiresIn: Int, account: Auth.Account) {
             self.idToken = idToken

@@ -15,7 +15,8 @@ extension Auth {
 
         public static let fields = Fields<Self>(
             blank: Self(name: .example),
-            .required("name", \.name,
+            .required(
+                "name", \.name,
                 "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
 
         public init(name: BackupName) { self.name = name }

@@ -29,9 +29,11 @@ extension Auth {
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional("password", \.password, "The password, at most 4,096 bytes"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
-            .optional("displayName", \.displayName,
+            .optional(
+                "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
-            .optional("idToken", \.idToken,
+            .optional(
+                "idToken", \.idToken,
                 "The ID token of an anonymous account, which then gets the credentials and keeps its uid"))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)

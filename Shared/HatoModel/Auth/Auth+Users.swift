@@ -31,18 +31,21 @@ extension Auth.Users {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uid", \.uid,
+            .optional(
+                "uid", \.uid,
                 "1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when "
                     + "absent"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
             .optional("password", \.password, "The password, at most 4,096 bytes"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
-            .optional("displayName", \.displayName,
+            .optional(
+                "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
             .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
             .optional("disabled", \.disabled, "Whether signing in is denied"),
-            .optional("customAttributes", \.customAttributes,
+            .optional(
+                "customAttributes", \.customAttributes,
                 "A JSON object as text, at most 1,000 characters: claims of the ID tokens"))
 
         public init() {}
@@ -145,11 +148,13 @@ extension Auth.Users {
             .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
             .optional("password", \.password, "The password, at most 4,096 bytes"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
-            .optional("displayName", \.displayName,
+            .optional(
+                "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
             .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
             .optional("disabled", \.disabled, "Whether signing in is denied"),
-            .optional("customAttributes", \.customAttributes,
+            .optional(
+                "customAttributes", \.customAttributes,
                 "A JSON object as text, at most 1,000 characters: claims of the ID tokens; `{}` removes them"),
             .optional("deleteAttributes", \.deleteAttributes, "Attributes to remove from the account"))
 

@@ -92,7 +92,8 @@ extension Messages {
                 .required("pattern", \.pattern, "The paths of the indexed collections, e.g. `/chats/{chat}/messages`"),
                 .required("on", \.on, "The child path that is indexed, or `.value`"),
                 .required("state", \.state, "Whether queries may use it: `ready`, or `building` until it is complete"),
-                .required("entries", \.entries,
+                .required(
+                    "entries", \.entries,
                     "Rows of the index; while it is building, those of children that were there before"),
                 .required("progress", \.progress, "0 to 1: the part of the data the build has read, estimated by size"))
 
@@ -162,7 +163,8 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(database: .default),
                 .required("database", \.database, "The name of the new database: 1 to 63 of a-z, 0-9 and -"),
-                .optional("rules", \.rules,
+                .optional(
+                    "rules", \.rules,
                     "The security rules as text; users are denied everything when absent",
                     example: MessagesExamples.rules))
 
@@ -218,7 +220,8 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("database", \.database,
+            .optional(
+                "database", \.database,
                 "Must exist if named; the figures are those of the whole store",
                 example: .default))
 
@@ -237,9 +240,11 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(version: 0, epoch: "", store: [:]),
                 .required("version", \.version, "The newest version of the store"),
-                .required("epoch", \.epoch,
+                .required(
+                    "epoch", \.epoch,
                     "The history the version belongs to; another one after a backup is restored"),
-                .optional("oldestChange", \.oldestChange,
+                .optional(
+                    "oldestChange", \.oldestChange,
                     "The oldest version whose changes can still be followed; absent when none is kept"),
                 .required("changeBytes", \.changeBytes, "Bytes of the kept changes"),
                 .required("databases", \.databases, "How many databases there are"),

@@ -15,14 +15,17 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(),
             .database(\.database),
-            .optional("after", \.after,
+            .optional(
+                "after", \.after,
                 "The last version already handled; absent: from now on; 0: from the oldest kept",
                 example: 17),
-            .optional("epoch", \.epoch,
+            .optional(
+                "epoch", \.epoch,
                 "The history `after` belongs to; another one is answered with `unknown_version`. Without it, a "
                     + "restored store is not noticed",
                 example: MessagesExamples.epoch),
-            .optional("patterns", \.patterns,
+            .optional(
+                "patterns", \.patterns,
                 "The paths to follow, e.g. `/chats/{chat}/messages/{id}`; absent: every written path",
                 example: [MessagesExamples.pattern]))
 
@@ -43,9 +46,11 @@ extension Messages {
             public static let fields = Fields<Self>(
                 blank: Self(subscription: "", version: 0, epoch: ""),
                 .required("subscription", \.subscription, "Names the subscription on its connection"),
-                .required("version", \.version,
+                .required(
+                    "version", \.version,
                     "Every change up to this version is already handled or on its way to the follower"),
-                .required("epoch", \.epoch,
+                .required(
+                    "epoch", \.epoch,
                     "The history the version belongs to; another one after a backup is restored"))
 
             public init(subscription: String, version: UInt64, epoch: String) {
@@ -69,7 +74,8 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: ""),
-            .optional("database", \.database,
+            .optional(
+                "database", \.database,
                 "Accepted as everywhere; the subscription alone names the follower",
                 example: .default),
             .required("subscription", \.subscription, "The subscription to end"))
@@ -98,7 +104,8 @@ extension Messages {
             .required("epoch", \.epoch, "The history the version belongs to; another one after a backup is restored"),
             .required("time", \.time, "When it was committed, in milliseconds since 1970"),
             .required("changes", \.changes, "What the commit changed of the followed paths"),
-            .optional("disableTriggers", \.disableTriggers,
+            .optional(
+                "disableTriggers", \.disableTriggers,
                 "The commit is an import with `disableTriggers`: it changed followed paths, and `changes` is "
                     + "empty"))
 

@@ -18,7 +18,8 @@ extension Messages {
             blank: Self(path: .root),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .optional("snapshot", \.snapshot,
+            .optional(
+                "snapshot", \.snapshot,
                 "The handle of the snapshot, from the page before; absent: a new snapshot",
                 example: "1-3w5e11264sgsf"),
             .optional("after", \.after, "`after` of the page before", example: "/messages/m1"),
@@ -42,9 +43,11 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(snapshot: "", rows: []),
-                .required("snapshot", \.snapshot,
+                .required(
+                    "snapshot", \.snapshot,
                     "The handle for the next page; it ends ten minutes after its last use"),
-                .required("rows", \.rows,
+                .required(
+                    "rows", \.rows,
                     "Pairs of a path relative to `path` and its primitive; the path of a priority ends in "
                         + "`/.priority`"),
                 .optional("after", \.after, "`after` of the next page; absent on the last one"))
@@ -76,12 +79,15 @@ extension Messages {
             blank: Self(),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .optional("rows", \.rows,
+            .optional(
+                "rows", \.rows,
                 "Pairs of a path relative to `path` and its primitive, at most 10,000: a page of an export fits"),
-            .optionalJSON("value", \.value,
+            .optionalJSON(
+                "value", \.value,
                 "Instead of `rows`: a tree in export form, which replaces the node at `path`; null removes it",
                 example: ["title": "磯野家"]),
-            .optional("disableTriggers", \.disableTriggers,
+            .optional(
+                "disableTriggers", \.disableTriggers,
                 "No triggers fire: followers are notified with `disableTriggers` and without `changes`",
                 example: true))
 
@@ -126,7 +132,8 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(name: .example),
             .optional("database", \.database, "Must exist if named; a copy holds all databases", example: .default),
-            .required("name", \.name,
+            .required(
+                "name", \.name,
                 "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
 
         public init(name: BackupName) { self.name = name }

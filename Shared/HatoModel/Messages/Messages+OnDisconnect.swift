@@ -50,7 +50,8 @@ extension Messages {
                 blank: Self(path: .root, values: [:]),
                 .database(\.database),
                 .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-                .required("values", \.values,
+                .required(
+                    "values", \.values,
                     "New values by path relative to `path` (`\"a/b\"`), written when the connection ends; none "
                         + "may lie above another"))
 

@@ -18,10 +18,12 @@ extension Messages {
             blank: Self(path: .root),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .optional("query", \.query,
+            .optional(
+                "query", \.query,
                 "Selects children: `orderBy` with bounds and a limit. Empty: the node itself",
                 example: MessagesExamples.query),
-            .optional("shallow", \.shallow,
+            .optional(
+                "shallow", \.shallow,
                 "Children that are objects are read as `true`: the keys without the data",
                 example: true),
             .optional("export", \.export, "Export form: priorities are kept, and there are no arrays", example: true),
@@ -54,10 +56,12 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(value: .null, version: 0),
-                .required("value", \.value,
+                .required(
+                    "value", \.value,
                     "The value, `null` where nothing is; of a query always an object, its members in query "
                         + "order"),
-                .optional("keys", \.keys,
+                .optional(
+                    "keys", \.keys,
                     "The keys of a query's result in query order: JSON readers reorder integer keys"),
                 .optional("etag", \.etag, "The etag of the node, if asked for; `null_etag` where nothing is"),
                 .required("version", \.version, "The version that was read"))
@@ -91,20 +95,25 @@ extension Messages {
             blank: Self(path: .root),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .optional("query", \.query,
+            .optional(
+                "query", \.query,
                 "Selects children: `orderBy` with bounds and a limit. Empty: the node itself",
                 example: MessagesExamples.query),
-            .optional("since", \.since,
+            .optional(
+                "since", \.since,
                 "Sends only what came after this version, that of the last event received; together with "
                     + "`epoch`",
                 example: 17),
-            .optional("epoch", \.epoch,
+            .optional(
+                "epoch", \.epoch,
                 "The history `since` belongs to; in another one the whole value is sent",
                 example: MessagesExamples.epoch),
-            .optional("etag", \.etag,
+            .optional(
+                "etag", \.etag,
                 "Leaves out the first value if the node still has this etag",
                 example: MessagesExamples.etag),
-            .optional("coalesceMs", \.coalesceMs,
+            .optional(
+                "coalesceMs", \.coalesceMs,
                 "Sends the changes of so many milliseconds in one notification, 0 to 10,000; what the own "
                     + "connection writes is sent before the response of the write",
                 example: 100))
@@ -145,10 +154,12 @@ extension Messages {
                 blank: Self(subscription: "", version: 0, epoch: ""),
                 .required("subscription", \.subscription, "Names the listener on its connection"),
                 .required("version", \.version, "The version the listener starts at"),
-                .required("epoch", \.epoch,
+                .required(
+                    "epoch", \.epoch,
                     "The history the version belongs to; another one after a backup is restored"),
                 .optional("warning", \.warning, "`no_index`: the query has no index and reads every child"),
-                .optional("unchanged", \.unchanged,
+                .optional(
+                    "unchanged", \.unchanged,
                     "True: the listener is up to date as of `version`, and no first event comes. Absent: the "
                         + "first event is the whole value"))
 
@@ -178,7 +189,8 @@ extension Messages {
 
         public static let fields = Fields<Self>(
             blank: Self(subscription: ""),
-            .optional("database", \.database,
+            .optional(
+                "database", \.database,
                 "Accepted as everywhere; the subscription alone names the listener",
                 example: .default),
             .required("subscription", \.subscription, "The subscription to end"))
@@ -216,11 +228,13 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(type: .put, path: "", data: .null),
-                .required("type", \.type,
+                .required(
+                    "type", \.type,
                     "`put`: `data` replaces the node at `path`; `patch`: each member of `data` replaces the "
                         + "node at its path"),
                 .required("path", \.path, "Relative to the listener's path; `/` is that path"),
-                .required("data", \.data,
+                .required(
+                    "data", \.data,
                     "Export form, never arrays; of a patch an object whose keys are paths relative to `path`"))
 
             public init(type: EntryType, path: String, data: JSONValue) {
@@ -249,7 +263,8 @@ extension Messages {
         public static let fields = Fields<Self>(
             blank: Self(subscription: "", reason: ""),
             .required("subscription", \.subscription, "Names the subscription on its connection"),
-            .required("reason", \.reason,
+            .required(
+                "reason", \.reason,
                 "`permission_denied`, `token_expired`, `database_dropped`, `too_big`, `compacted`; or "
                     + "`unavailable`: it could not be read, and may be listened to again"))
 

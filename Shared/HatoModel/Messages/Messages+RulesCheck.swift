@@ -18,14 +18,17 @@ extension Messages.Rules {
             .database(\.database),
             .required("operation", \.operation, "The operation to check"),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .optionalJSON("value", \.value,
+            .optionalJSON(
+                "value", \.value,
                 "What `set`, `update` and `push` would write, required there; null is a value. The other "
                     + "operations have none",
                 example: MessagesExamples.value),
-            .optional("query", \.query,
+            .optional(
+                "query", \.query,
                 "The query of a `get` or `listen`; the other operations have none",
                 example: MessagesExamples.query),
-            .optional("as", \.`as`,
+            .optional(
+                "as", \.`as`,
                 "The user that asks; null or absent: nobody who is signed in",
                 example: Speaker(uid: "masuo")))
 

@@ -59,7 +59,8 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(.storage, ""),
-                .required("kind", \.kind,
+                .required(
+                    "kind", \.kind,
                     "`storage`: the disk returns something else than was written; `tree`: a row of the tree; "
                         + "`index`: an index differs from the tree; `changes`: the record of a commit"),
                 .optional("database", \.database, "The database it is in"),

@@ -17,14 +17,17 @@ extension Messages {
             blank: Self(path: .root, value: .null),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .required("value", \.value,
+            .required(
+                "value", \.value,
                 "The value to write; null removes the node. `{\".sv\": \"timestamp\"}` and `{\".sv\": "
                     + "{\"increment\": n}}` are server values"),
-            .optional("ifMatch", \.ifMatch,
+            .optional(
+                "ifMatch", \.ifMatch,
                 "Writes only if the node has this etag; `null_etag`: only if nothing is there. A caller that "
                     + "may not read the node is denied, whatever the etag",
                 example: MessagesExamples.etag),
-            .optional("ifVersion", \.ifVersion,
+            .optional(
+                "ifVersion", \.ifVersion,
                 "Writes only if nothing under the path has changed since this version; 0: only if nothing was "
                     + "written there, as far as changes are kept",
                 example: 17))
@@ -71,7 +74,8 @@ extension Messages {
             blank: Self(path: .root, values: [:]),
             .database(\.database),
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
-            .required("values", \.values,
+            .required(
+                "values", \.values,
                 "New values by path relative to `path` (`\"a/b\"`); none may lie above another"))
 
         public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
@@ -114,7 +118,8 @@ extension Messages {
             .database(\.database),
             .required("path", \.path, "The path of the node to append to"),
             .required("value", \.value, "The value to append"),
-            .optional("key", \.key,
+            .optional(
+                "key", \.key,
                 "A push id made by the client: the call is safe to repeat. If the key exists with the same "
                     + "value, nothing is written and the response is the same; with another value it is "
                     + "`already_exists` (`key_exists`)",

@@ -5,7 +5,8 @@ extension TreeQuery {
         "properties": [
             "orderBy": [
                 "type": "string",
-                "description": "The order: `$key`, `$value`, `$priority` or a child path such as `date` or `author/name`",
+                "description":
+                    "The order: `$key`, `$value`, `$priority` or a child path such as `date` or `author/name`",
             ],
             "startAt": bound("The first value, included"), "startAfter": bound("The first value, left out"),
             "endAt": bound("The last value, included"), "endBefore": bound("The last value, left out"),

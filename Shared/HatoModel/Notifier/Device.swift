@@ -43,7 +43,8 @@ extension Notifier {
             .required("url", \.url, "Where a webhook is delivered"),
             .optional("app", \.app, "The app the device belongs to, at most 256 bytes"),
             .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
-            .required("state", \.state,
+            .required(
+                "state", \.state,
                 "`active`, or `disabled`: the receiver is gone or failed for days; registering again makes it "
                     + "active"),
             .optional("disabledReason", \.disabledReason, "Why it is disabled"),
@@ -81,7 +82,8 @@ extension Notifier.Devices {
             blank: Self(url: ""),
             .required("platform", \.platform, "How the device is reached: `webhook`"),
             .required("url", \.url, "Where a webhook is delivered: https, and a public address"),
-            .optional("secret", \.secret,
+            .optional(
+                "secret", \.secret,
                 "The signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when absent"),
             .optional("app", \.app, "The app the device belongs to, at most 256 bytes"),
             .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
@@ -183,7 +185,8 @@ extension Notifier.Devices {
         public static let fields = Fields<Self>(
             blank: Self(device: ""),
             .required("device", \.device, "The id of the device, `dev_…`"),
-            .optional("secret", \.secret,
+            .optional(
+                "secret", \.secret,
                 "The new signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when "
                     + "absent"))
 
@@ -199,7 +202,8 @@ extension Notifier.Devices {
             public static let fields = Fields<Self>(
                 blank: Self(secret: "", previousUntil: 0),
                 .required("secret", \.secret, "The new signing secret"),
-                .required("previousUntil", \.previousUntil,
+                .required(
+                    "previousUntil", \.previousUntil,
                     "Until when the former secret signs too, in milliseconds since 1970"))
 
             public init(secret: String, previousUntil: Int) {

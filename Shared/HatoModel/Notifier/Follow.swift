@@ -12,7 +12,8 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("after", \.after,
+            .optional(
+                "after", \.after,
                 "Sends events after this position; absent: from now on; 0: from the oldest kept"),
             .optional("epoch", \.epoch, "The history `after` belongs to"))
 
@@ -28,7 +29,8 @@ extension Notifier {
             public static let fields = Fields<Self>(
                 blank: Self(subscription: "", epoch: ""),
                 .required("subscription", \.subscription, "Names the subscription on its connection"),
-                .required("epoch", \.epoch,
+                .required(
+                    "epoch", \.epoch,
                     "The history the version belongs to; another one after a backup is restored"))
 
             public init(subscription: String, epoch: String) {
@@ -93,7 +95,8 @@ extension Notifier {
             .required("position", \.position, "Grows with each event; a follower resumes after it"),
             .required("epoch", \.epoch, "The history the position belongs to"),
             .required("time", \.time, "When it happened, in milliseconds since 1970"),
-            .required("type", \.type,
+            .required(
+                "type", \.type,
                 "`accepted`: the notification is durable; `delivered`: the receiver of a device took it; "
                     + "`dropped`, `dead`: a delivery ended without it"),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
@@ -163,7 +166,8 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(name: .example),
-            .required("name", \.name,
+            .required(
+                "name", \.name,
                 "The name of the backup, a new folder: 1 to 100 of A-Z a-z 0-9 . _ -, not starting with a dot"))
 
         public init(name: BackupName) { self.name = name }
@@ -189,7 +193,8 @@ extension Notifier.Dead {
 
         public static let fields = Fields<Self>(
             blank: Self(delivery: "", notification: "", device: "", uid: "", diedAt: 0, reason: "", attempts: 0),
-            .required("delivery", \.delivery,
+            .required(
+                "delivery", \.delivery,
                 "The id of the delivery, also the `webhook-id`; the same in every attempt"),
             .required("notification", \.notification, "The id of the notification, `ntf_…`"),
             .required("device", \.device, "The id of the device, `dev_…`"),

@@ -6,7 +6,8 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uids", \.uids,
+            .optional(
+                "uids", \.uids,
                 "Every active device of these users, at most 1,000; exactly one of `uids` and `devices`"),
             .optional("devices", \.devices, "These devices, at most 1,000; exactly one of `uids` and `devices`"))
 
@@ -36,7 +37,8 @@ extension Notifier {
             .required("notification", \.notification, "What a person sees"),
             .optional("data", \.data, "For the receiving app: texts, names and values together at most 4,096 bytes"),
             .optional("options", \.options, "How it is delivered"),
-            .optional("idempotencyKey", \.idempotencyKey,
+            .optional(
+                "idempotencyKey", \.idempotencyKey,
                 "At most 256 bytes; the same key within 24 hours gets the same response and sends nothing"),
             .optional("dryRun", \.dryRun, "Counts the devices; writes and sends nothing"))
 
@@ -52,7 +54,8 @@ extension Notifier {
 
             public static let fields = Fields<Self>(
                 blank: Self(notification: nil, recipients: 0),
-                .optional("notification", \.notification,
+                .optional(
+                    "notification", \.notification,
                     "The id of the notification, `ntf_…`; absent after a dry run"),
                 .required("recipients", \.recipients, "How many devices it is delivered to"))
 
@@ -115,21 +118,26 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(delivery: "", device: "", uid: "", state: .pending, attempts: 0),
-            .required("delivery", \.delivery,
+            .required(
+                "delivery", \.delivery,
                 "The id of the delivery, also the `webhook-id`; the same in every attempt"),
             .required("device", \.device, "The id of the device, `dev_…`"),
             .required("uid", \.uid, "The user of the device"),
-            .required("state", \.state,
+            .required(
+                "state", \.state,
                 "`pending`: waits for its time; `leased`: is being attempted; `delivered`; `dropped`: no longer "
                     + "worth delivering; `dead`: given up, kept for replay"),
-            .optional("reason", \.reason,
+            .optional(
+                "reason", \.reason,
                 "Why it was dropped or is dead: `device_gone`, `expired`, `collapsed`, `administrator`, "
                     + "`attempts_exhausted`, …"),
             .required("attempts", \.attempts, "How many attempts were made"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
-            .optional("nextAttemptAt", \.nextAttemptAt,
+            .optional(
+                "nextAttemptAt", \.nextAttemptAt,
                 "When the next attempt is due, in milliseconds since 1970; only while pending"),
-            .optional("finishedAt", \.finishedAt,
+            .optional(
+                "finishedAt", \.finishedAt,
                 "When it was delivered, dropped or given up, in milliseconds since 1970"))
 
         public init(delivery: String, device: String, uid: String, state: DeliveryState, attempts: Int) {
@@ -254,10 +262,12 @@ extension Notifier {
                 .required("dead", \.dead, "Deliveries that were given up and are kept for replay"),
                 .required("delivered", \.delivered, "Deliveries since the process started"),
                 .required("dropped", \.dropped, "Dropped deliveries since the process started"),
-                .required("incomplete", \.incomplete,
+                .required(
+                    "incomplete", \.incomplete,
                     "Changes since the process started for which a trigger fired without all it asks for: their "
                         + "commits were too big to keep what was there before"),
-                .optional("nextDueAt", \.nextDueAt,
+                .optional(
+                    "nextDueAt", \.nextDueAt,
                     "When the first waiting delivery is due, in milliseconds since 1970; absent when none waits"),
                 .required("cursors", \.cursors, "One entry for each database that is followed"))
 

@@ -22,9 +22,11 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("ttlSeconds", \.ttlSeconds,
+            .optional(
+                "ttlSeconds", \.ttlSeconds,
                 "How long it is worth delivering, at most 2,419,200 (28 days); 86,400 (24 hours) when absent"),
-            .optional("collapseKey", \.collapseKey,
+            .optional(
+                "collapseKey", \.collapseKey,
                 "At most 256 bytes; a newer notification with the same key replaces one that was not sent yet; "
                     + "of a trigger a template"))
 
@@ -50,10 +52,12 @@ extension Notifier {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional("uids", \.uids, "These users, at most 1,000; exactly one of the members is given"),
-            .optional("uidsAt", \.uidsAt,
+            .optional(
+                "uidsAt", \.uidsAt,
                 "A path whose child keys are uids; `{chat}` stands for what the pattern matched"),
             .optional("uidField", \.uidField, "A field of the change that holds a uid, e.g. `after.to`"),
-            .optional("tokenField", \.tokenField,
+            .optional(
+                "tokenField", \.tokenField,
                 "A field of the change that holds a token of `apns` or `fcm`; rejected while these are not "
                     + "served"))
 
@@ -78,17 +82,21 @@ extension Notifier {
         public var when: String?
 
         public static let fields = Fields<Self>(
-            blank: Self(id: "", database: "", pattern: FeedPattern(segments: []), on: [], recipients: Recipients.fields.blank, notification: NotificationText.fields.blank),
+            blank: Self(
+                id: "", database: "", pattern: FeedPattern(segments: []), on: [], recipients: Recipients.fields.blank,
+                notification: NotificationText.fields.blank),
             .required("id", \.id, "The id of the trigger, at most 256 bytes"),
             .required("database", \.database, "The database whose changes fire it"),
             .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
             .required("on", \.on, "The kinds of change that fire it"),
             .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
             .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
-            .optional("data", \.data,
+            .optional(
+                "data", \.data,
                 "For the receiving app; the values are templates, names and values together at most 4,096 bytes"),
             .optional("options", \.options, "How notifications are delivered"),
-            .optional("when", \.when,
+            .optional(
+                "when", \.when,
                 "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
                     + "`type`, `uid` (the author) and the names of the pattern, e.g. `after.kind == 'text' && chat != "
                     + "'lobby'`"))
@@ -115,17 +123,21 @@ extension Notifier.Triggers {
         public var when: String?
 
         public static let fields = Fields<Self>(
-            blank: Self(id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank, notification: Notifier.NotificationText.fields.blank),
+            blank: Self(
+                id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank,
+                notification: Notifier.NotificationText.fields.blank),
             .required("id", \.id, "The id of the trigger, at most 256 bytes"),
             .optional("database", \.database, "The database whose changes fire it; `default` when absent"),
             .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
             .required("on", \.on, "The kinds of change that fire it"),
             .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
             .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
-            .optional("data", \.data,
+            .optional(
+                "data", \.data,
                 "For the receiving app; the values are templates, names and values together at most 4,096 bytes"),
             .optional("options", \.options, "How notifications are delivered"),
-            .optional("when", \.when,
+            .optional(
+                "when", \.when,
                 "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
                     + "`type`, `uid` (the author) and the names of the pattern, e.g. `after.kind == 'text' && chat != "
                     + "'lobby'`. A condition that cannot be evaluated does not hold; one that needs what was before "
@@ -246,7 +258,8 @@ extension Notifier.Triggers {
 
             public static let fields = Fields<Self>(
                 blank: Self(matches: false),
-                .required("matches", \.matches,
+                .required(
+                    "matches", \.matches,
                     "Whether pattern and type match and `when` holds; otherwise nothing else is present"),
                 .optional("params", \.params, "The keys that the wildcards of the pattern stand for"),
                 .optional("recipients", \.recipients, "The uids of the recipients"),

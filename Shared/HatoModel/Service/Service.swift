@@ -35,7 +35,8 @@ public enum Service {
                 blank: Self(service: "", version: "", status: .starting),
                 .required("service", \.service, "The name of the service: `auth`, `messages` or `notifier`"),
                 .required("version", \.version, "The version of the program"),
-                .required("status", \.status,
+                .required(
+                    "status", \.status,
                     "`starting`, `ready`, `degraded` (it works, but something it needs is missing) or "
                         + "`stopping`"),
                 .optional("uptimeSeconds", \.uptimeSeconds, "For administrators: seconds since the start"),

@@ -17,7 +17,8 @@ public enum Session {
         public static let fields = Fields<Self>(
             blank: Self(auth: ""),
             .required("auth", \.auth, "An ID token, or the administrator key"),
-            .optionalJSON("as", \.`as`,
+            .optionalJSON(
+                "as", \.`as`,
                 "For administrators: the user `{\"uid\", \"token\"?}` the rules see, `null` for nobody"))
 
         public struct Result: FieldObject, Hashable {
@@ -29,7 +30,8 @@ public enum Session {
                 blank: Self(uid: nil, admin: false, expiresAt: nil),
                 .nullable("uid", \.uid, "Null for nobody and for administrators"),
                 .required("admin", \.admin, "Whether the connection now speaks for an administrator"),
-                .nullable("expiresAt", \.expiresAt,
+                .nullable(
+                    "expiresAt", \.expiresAt,
                     "When the identity ends, in milliseconds since 1970; null when it does not end by itself"))
 
             public init(uid: String?, admin: Bool, expiresAt: Int64?) {

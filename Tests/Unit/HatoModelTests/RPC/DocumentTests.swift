@@ -118,7 +118,8 @@ import Testing
         let expected = [
             "# Paint shop", "## paint", "Paints.", "Access: signed-in users · Effect: write · slow",
             "| `name` | string |  | of the thing to paint |", "| `color` | `red` or `green` |  |  |",
-            "| `limits.names` | array of string |  | who paints |", "| `rows[].names` | array of string |  | who paints |", "| `strong` | boolean | optional |  |",
+            "| `limits.names` | array of string |  | who paints |",
+            "| `rows[].names` | array of string |  | who paints |", "| `strong` | boolean | optional |  |",
             #"→ {"jsonrpc":"2.0","id":1,"method":"paint","params":{"name":"door","color":"red"}}"#,
             #"← {"jsonrpc":"2.0","id":1,"result":{"coats":2,"rows":[]}}"#,
             #"← {"jsonrpc":"2.0","method":"painted","params":{"name":"door"}}"#,
