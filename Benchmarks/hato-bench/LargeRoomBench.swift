@@ -3,8 +3,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Years of chats: what members read and post under the rules of a chat, beside an empty database, and what memory stays
-/// taken.
+/// Years of chats: what members read and post under the rules of a chat, beside an empty database, and what memory
+/// stays taken.
 struct LargeRoomBench: Sendable {
     private static let large = "hall"
     /// Of small rooms, on the average.

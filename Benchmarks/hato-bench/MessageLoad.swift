@@ -17,8 +17,8 @@ struct MessageLoad: Sendable {
         static func name(_ number: Int) -> String { "room\(number)" }
     }
 
-    /// More of them are made ready beside the writer, and again when a call before them touches the same rooms: calls of
-    /// 350 wrote twice as many a second as calls of 3,000.
+    /// More of them are made ready beside the writer, and again when a call before them touches the same rooms: calls
+    /// of 350 wrote twice as many a second as calls of 3,000.
     private static let messagesPerCall = 350
     private static let inFlightMax = 8
     private static let words = [

@@ -7,8 +7,8 @@ import HatoTesting
 /// memory of the stack grows meanwhile, how long it takes, and whether the two exports are equal byte for byte.
 struct MovingBench: Sendable {
     private static let growthMax = 200.0
-    /// As `hato-messages import` sends them. With pages of 10,000, which are made ready beside the writer, an import took
-    /// half as long again, and six times the memory.
+    /// As `hato-messages import` sends them. With pages of 10,000, which are made ready beside the writer, an import
+    /// took half as long again, and six times the memory.
     private static let pageRows = 1_000.0
 
     var settings: BenchSettings
@@ -24,7 +24,8 @@ struct MovingBench: Sendable {
         return table
     }
 
-    /// What stands in the pages of an export, in 64 bits (as FNV-1a, eight bytes at a time), however it is cut into pages.
+    /// What stands in the pages of an export, in 64 bits (as FNV-1a, eight bytes at a time), however it is cut into
+    /// pages.
     private struct Digest: Equatable, CustomStringConvertible {
         private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         private var pending: UInt64 = 0

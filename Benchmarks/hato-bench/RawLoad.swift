@@ -2,9 +2,10 @@ import Foundation
 
 /// Drives a server as redis-benchmark drives Redis: one thread, plain sockets, nothing decoded.
 ///
-/// Each connection sends `depth` requests in one write, waits until all are answered, and sends the next ones. What has
-/// come is taken from all connections before any of them sends again, as redis-benchmark does. What is sent is made
-/// beforehand and nothing is allocated on the way: on few processors, all that this thread takes is taken from the server.
+/// Each connection sends `depth` requests in one write, waits until all are answered, and sends the next ones. What
+/// has come is taken from all connections before any of them sends again, as redis-benchmark does. What is sent is
+/// made beforehand and nothing is allocated on the way: on few processors, all that this thread takes is taken from
+/// the server.
 struct RawLoad {
     /// How answers are told apart in a protocol.
     struct Answers: Sendable {

@@ -2,7 +2,8 @@ import Foundation
 
 /// A redis-server of our own, in a temporary folder, on a free port, that syncs every write before it answers.
 ///
-/// It never rewrites its log: that takes a processor for seconds, and the window it falls into would decide a comparison.
+/// It never rewrites its log: that takes a processor for seconds, and the window it falls into would decide a
+/// comparison.
 final class RedisServer: Sendable {
     let port: Int
     private let process: Process
@@ -62,7 +63,8 @@ final class RedisServer: Sendable {
         return false
     }
 
-    /// It has nothing to keep, so it is killed: a Redis that is asked to end may be loading or writing, and takes its time.
+    /// It has nothing to keep, so it is killed: a Redis that is asked to end may be loading or writing, and takes its
+    /// time.
     func stop() {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()

@@ -5,9 +5,9 @@ public import HatoRPC
 
 /// The options every command has that calls a service.
 ///
-/// Flags win over the environment (`HATO_AUTH_SERVER`, `HATO_MESSAGES_SERVER` or `HATO_NOTIFIER_SERVER`, `HATO_TOKEN`,
-/// `HATO_ADMIN_KEY_FILE`, and for TLS `ClientTLSEnvironment`); a credential given as a flag hides both credentials of the
-/// environment.
+/// Flags win over the environment (`HATO_AUTH_SERVER`, `HATO_MESSAGES_SERVER` or `HATO_NOTIFIER_SERVER`,
+/// `HATO_TOKEN`, `HATO_ADMIN_KEY_FILE`, and for TLS `ClientTLSEnvironment`); a credential given as a flag hides both
+/// credentials of the environment.
 public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
     public var server: String?

@@ -3,9 +3,9 @@ import HatoRPC
 /// TLS of a command as the environment says it, for what its options leave open.
 ///
 /// `HATO_TLS`, `HATO_TLS_CA`, `HATO_TLS_CERTIFICATE`, `HATO_TLS_KEY` and `HATO_TLS_SERVER_NAME`, each also with the
-/// service's name (`HATO_AUTH_TLS_CA`), which wins. A `serve` reads `HATO_TLS_CERTIFICATE` and `HATO_TLS_KEY`, too: where
-/// both run in one environment, as in a container with its health check, the listener's certificate turns TLS on for the
-/// command as well. `HATO_TLS=false` keeps it off, whatever the others say.
+/// service's name (`HATO_AUTH_TLS_CA`), which wins. A `serve` reads `HATO_TLS_CERTIFICATE` and `HATO_TLS_KEY`, too:
+/// where both run in one environment, as in a container with its health check, the listener's certificate turns TLS
+/// on for the command as well. `HATO_TLS=false` keeps it off, whatever the others say.
 struct ClientTLSEnvironment {
     private let service: String
     private let environment: [String: String]

@@ -12,26 +12,30 @@ public struct CommandClient: Sendable {
         rpc = RPCClient(settings.configuration)
     }
 
+    /// Calls a declared method. Throws `RPCError`.
     public func call<Request: RPCRequest>(_ request: Request) async throws -> Request.Result {
         try Request.decodeResult(try await call(method: Request.method, params: request.members))
     }
 
+    /// Calls a method by name. Throws `RPCError`.
     public func call(method: String, params: JSONObject) async throws -> JSONValue {
         try await rpc.call(method: method, params: identified(params))
     }
 
-    /// Calls without waiting; calls reach the server in the order of these. `completion` gets the text of the result, on
-    /// the client's event loop, which it must not block.
+    /// Calls without waiting; calls reach the server in the order of these. `completion` gets the text of the result,
+    /// on the client's event loop, which it must not block.
     public func send(
         method: String, params: JSONObject, completion: @escaping @Sendable (Result<[UInt8], RPCError>) -> Void
     ) {
         rpc.send(method: method, params: EncodedJSON(.object(identified(params))), completion: completion)
     }
 
+    /// Opens a subscription with a declared method. Throws `RPCError`.
     public func subscribe<Request: RPCRequest>(_ request: Request) async throws -> RPCSubscription {
         try await subscribe(method: Request.method, params: request.members)
     }
 
+    /// Opens a subscription with a method by name. Throws `RPCError`.
     public func subscribe(method: String, params: JSONObject) async throws -> RPCSubscription {
         try await rpc.subscribe(method: method, params: identified(params))
     }

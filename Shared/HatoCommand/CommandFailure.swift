@@ -16,7 +16,9 @@ public struct CommandFailure: Error, Sendable, Hashable {
         case configuration = 78
     }
 
+    /// The exit code.
     public var code: Code
+    /// What stderr says.
     public var message: String
     /// The server's error, when it was one.
     public var error: RPCError?
@@ -26,6 +28,7 @@ public struct CommandFailure: Error, Sendable, Hashable {
         self.message = message
     }
 
+    /// The failure that an error of a server is, with the exit code for it.
     public init(_ error: RPCError) {
         code =
             switch error.code {

@@ -6,8 +6,8 @@ import HatoModel
 public enum CommandSession {
     /// The work of a command that calls a service. Throws `ExitCode`, after stderr has been told why.
     ///
-    /// - Parameter takesOnly: whether the command prints one result, of which `--only` can name a member; others say that
-    ///   they cannot do that before they call anybody.
+    /// - Parameter takesOnly: whether the command prints one result, of which `--only` can name a member; others say
+    ///   that they cannot do that before they call anybody.
     public static func run<Target: CommandTarget>(
         _ options: ClientOptions, _ target: Target.Type, takesOnly: Bool = false,
         _ work: (CommandClient, CommandOutput) async throws -> Void

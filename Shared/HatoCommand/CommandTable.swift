@@ -4,10 +4,13 @@ public import HatoModel
 ///
 /// Cells come from the data of users: control characters are shown, never sent to the terminal.
 public struct CommandTable: Sendable, Hashable {
+    /// The names of the columns.
     public var columns: [String]
+    /// The cells, row by row.
     public private(set) var rows: [[String]] = []
     private var isNumeric: [Bool]
 
+    /// An empty table.
     public init(_ columns: [String]) {
         self.columns = columns
         isNumeric = columns.map { _ in true }
@@ -30,6 +33,7 @@ public struct CommandTable: Sendable, Hashable {
         rows.append(row)
     }
 
+    /// The table with aligned columns.
     public var text: String {
         guard !rows.isEmpty else { return "nothing\n" }
         let widths = columns.indices.map { column in

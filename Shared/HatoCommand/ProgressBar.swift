@@ -18,6 +18,7 @@ public struct ProgressBar: ~Copyable {
         self.output = output
     }
 
+    /// Counts what was done and shows it when enough time has passed.
     public mutating func advance(by count: Int = 1) {
         done += count
         guard output.showsProgress else { return }

@@ -10,6 +10,7 @@ public protocol ServingTarget: CommandTarget {
     static func showSettings(_ settings: [String]) -> Int32
 }
 
+/// `serve`: runs the service until it is told to stop.
 public struct ServeCommand<Target: ServingTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -28,6 +29,7 @@ public struct ServeCommand<Target: ServingTarget>: AsyncParsableCommand {
     }
 }
 
+/// `config`: prints the settings and where each comes from, without secrets.
 public struct ConfigCommand<Target: ServingTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(

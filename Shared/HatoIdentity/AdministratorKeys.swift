@@ -71,8 +71,10 @@ public struct AdministratorKeys: Sendable {
         self.warnings = warnings
     }
 
+    /// Whether there is no key, so that nobody is an administrator.
     public var isEmpty: Bool { digests.isEmpty }
 
+    /// Whether a credential is one of the keys, compared in constant time.
     public func contains(_ credential: String) -> Bool { contains(SHA256.hash(data: Array(credential.utf8))) }
 
     /// Looks at every key, whichever matches: the time tells nothing.

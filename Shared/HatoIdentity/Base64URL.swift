@@ -1,5 +1,6 @@
 /// Base64 with the URL-safe alphabet and without padding (RFC 4648 §5), strictly: one text for one sequence of bytes.
 public enum Base64URL {
+    /// Encodes without padding.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.underestimatedCount * 4 + 2) / 3)

@@ -13,12 +13,14 @@ public struct IdentityConfiguration: Sendable {
     public var refetchMillisecondsMin: Int64 = 1_000
     /// So many times in a row; then one more each time `refetchRecoveryMilliseconds` have passed.
     public var refetchBurst = 6
+    /// Milliseconds after which one more fetch of the keys is allowed.
     public var refetchRecoveryMilliseconds: Int64 = 6_000
     /// A token issued longer than this before the keys were fetched names no key that is newer than they are: auth
     /// publishes a key before it signs with it, and clocks differ by less.
     public var keyLeewaySeconds: Int64 = 60
     /// How long a `kid` that auth did not have is refused without asking, and how many of them are remembered.
     public var absentKeyMilliseconds: Int64 = 60_000
+    /// Key ids that are remembered as absent.
     public var absentKeysMax = 1_000
     /// No key has a longer id.
     public var keyIDBytesMax = 256
@@ -34,7 +36,9 @@ public struct IdentityConfiguration: Sendable {
         self.keysFile = keysFile
     }
 
+    /// The `iss` of ID tokens.
     public var issuer: String { Self.issuer(of: project) }
 
+    /// The `iss` of ID tokens of a project.
     public static func issuer(of project: String) -> String { "https://securetoken.google.com/\(project)" }
 }

@@ -8,7 +8,9 @@
 
 /// Why a file of keys cannot be used; the text names the file and what to do.
 public struct SecretFileError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The path of the file.
     public var path: String
+    /// What is wrong with it, as a sentence.
     public var problem: String
     public var description: String { "\(path): \(problem)" }
 

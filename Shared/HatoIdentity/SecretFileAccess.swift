@@ -1,8 +1,8 @@
 /// Who owns a file of keys and who else may use it, and whether that is safe for the process that reads it.
 ///
-/// A file belongs to the user of the process, or to root, as secrets that a container engine mounts do. Nobody else may
-/// write it. Others may read it only where the process cannot forbid it: secrets that an engine makes belong to root and
-/// have mode 0444 unless they say otherwise.
+/// A file belongs to the user of the process, or to root, as secrets that a container engine mounts do. Nobody else
+/// may write it. Others may read it only where the process cannot forbid it: secrets that an engine makes belong to
+/// root and have mode 0444 unless they say otherwise.
 public struct SecretFileAccess: Sendable, Hashable {
     /// What follows from owner and mode.
     public enum Verdict: Sendable, Hashable {
@@ -18,6 +18,7 @@ public struct SecretFileAccess: Sendable, Hashable {
     /// The permission bits.
     public var mode: UInt32
 
+    /// The access of a file by its owner and mode.
     public init(owner: UInt32, mode: UInt32) {
         self.owner = owner
         self.mode = mode & 0o777

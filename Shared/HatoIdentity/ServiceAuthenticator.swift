@@ -56,6 +56,7 @@ public final class ServiceAuthenticator: Authenticator {
                 tokens: RememberedTokens(countMax: configuration.rememberedTokensMax)))
     }
 
+    /// Whether tokens can be verified now.
     public var health: Health {
         state.withLock { $0.verifier.keys.isEmpty ? .degraded($0.lastProblem) : .ready }
     }

@@ -3,6 +3,7 @@ public import HatoModel
 
 /// A key pair that signs ID tokens: ES256 (ECDSA on P-256 with SHA-256), named by its `kid`.
 public struct SigningKey: Sendable {
+    /// The id of the key, in the header of its tokens.
     public let kid: String
     private let key: P256.Signing.PrivateKey
 
@@ -21,6 +22,7 @@ public struct SigningKey: Sendable {
     /// Secret: 32 bytes.
     public var rawRepresentation: [UInt8] { Array(key.rawRepresentation) }
 
+    /// The key that verifies what it signs.
     public var verificationKey: VerificationKey { VerificationKey(kid: kid, key: key.publicKey) }
 
     /// A JWT with these claims. 14 µs.
@@ -36,6 +38,7 @@ public struct SigningKey: Sendable {
 
 /// A public key that verifies ID tokens.
 public struct VerificationKey: Sendable {
+    /// The id of the key.
     public let kid: String
     private let key: P256.Signing.PublicKey
 
@@ -54,6 +57,7 @@ public struct VerificationKey: Sendable {
         self.init(kid: jwk.kid, key: key)
     }
 
+    /// The key as auth publishes it.
     public var jwk: Auth.JWK {
         let point = Array(key.rawRepresentation)
         return Auth.JWK(kid: kid, x: Base64URL.encode(point[..<32]), y: Base64URL.encode(point[32...]))

@@ -2,12 +2,16 @@ public import HatoModel
 
 /// What a verified ID token says.
 public struct VerifiedToken: Sendable, Hashable {
+    /// The user the token is of.
     public var uid: String
+    /// All claims of the token.
     public var claims: JSONObject
     /// Seconds since 1970.
     public var issuedAt: Int64
+    /// When the token ends, in seconds since 1970.
     public var expiresAt: Int64
 
+    /// The user as services see it.
     public var caller: Caller.User { Caller.User(uid: uid, claims: claims, expiresAt: expiresAt * 1000) }
 }
 
@@ -17,14 +21,17 @@ public struct VerifiedToken: Sendable, Hashable {
 /// `none`, HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
 public struct TokenVerifier: Sendable {
     private let configuration: IdentityConfiguration
+    /// The keys by id.
     public private(set) var keys: [String: VerificationKey]
 
+    /// A verifier that accepts tokens of `keys`.
     public init(configuration: IdentityConfiguration, keys: [VerificationKey] = []) {
         self.configuration = configuration
         self.keys = [:]
         replaceKeys(keys)
     }
 
+    /// Replaces the keys that tokens are verified with.
     public mutating func replaceKeys(_ keys: [VerificationKey]) {
         self.keys = Dictionary(keys.map { ($0.kid, $0) }, uniquingKeysWith: { first, _ in first })
     }

@@ -13,9 +13,9 @@ public final class RocksDBInspection: StoreInspection {
     private let lock: OpenFile
     private let limits = StoreLimits()
 
-    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store, when it cannot be read,
-    /// or when a crash has left what only its next opening puts right (rows that wait for their place, a torn log), and
-    /// `.corrupted` when it is too damaged to be opened.
+    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store, when it cannot be
+    /// read, or when a crash has left what only its next opening puts right (rows that wait for their place, a torn
+    /// log), and `.corrupted` when it is too damaged to be opened.
     ///
     /// - Parameter service: whose store it must be; nil: anybody's.
     public init(folder: String, of service: String? = nil) throws(StoreError) {
@@ -44,8 +44,8 @@ public final class RocksDBInspection: StoreInspection {
         self.problems = problems
     }
 
-    /// Throws `.io` when a crash has torn the log, which opening the store puts right: what is found until then may look
-    /// like damage.
+    /// Throws `.io` when a crash has torn the log, which opening the store puts right: what is found until then may
+    /// look like damage.
     private static func look(
         at path: String, _ memory: RocksDBMemory, after answered: UInt64
     ) throws(StoreError) -> RocksDatabase {

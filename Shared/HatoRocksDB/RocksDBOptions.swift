@@ -2,18 +2,21 @@ public import HatoStorage
 
 /// How one store is opened.
 public struct RocksDBOptions: Sendable {
+    /// Bounds of the store.
     public var limits = StoreLimits()
+    /// Memory of RocksDB.
     public var memory = RocksDBMemory()
     /// The store's part of the memtables of `memory`, 0...1.
     public var memtableShare = 1.0
 
-    /// Bytes of the log that are written ahead as zeros, so that a sync finds its place there: it takes half as long, and
-    /// the log is written twice. Fewer while the log is small, and none while writes come in large groups. 0: never.
+    /// Bytes of the log that are written ahead as zeros, so that a sync finds its place there: it takes half as long,
+    /// and the log is written twice. Fewer while the log is small, and none while writes come in large groups. 0:
+    /// never.
     public var preparedLogBytes = 4 << 20
 
-    /// Opens a store although commits are missing from it, at its end or in the middle, and gives it a new epoch: what is
-    /// left is another history. For an operator who has seen `StoreError.lostCommits`, or which commits are missing, and
-    /// has no better copy.
+    /// Opens a store although commits are missing from it, at its end or in the middle, and gives it a new epoch:
+    /// what is left is another history. For an operator who has seen `StoreError.lostCommits`, or which commits are
+    /// missing, and has no better copy.
     public var acceptsLostCommits = false
 
     public init() {}
@@ -21,7 +24,9 @@ public struct RocksDBOptions: Sendable {
 
 /// The memory that the stores of one process share.
 public final class RocksDBMemory: Sendable {
+    /// The block cache unless a setting says otherwise: 256 MiB.
     public static let blockCacheBytes = 256 << 20
+    /// All memtables unless a setting says otherwise: 128 MiB.
     public static let memtableBytes = 128 << 20
 
     let cache: BlockCache

@@ -1,10 +1,11 @@
 public import HatoStorage
 
 extension RocksDBStore {
-    /// The tables are linked to a folder where another database, open for reading, opens and reads all of them anew: what
-    /// this one keeps in memory (blocks of rows, and of every open table what describes it) would hide what has become of
-    /// its files since. That takes the space of tables that are replaced meanwhile, and a copy of the newest file of the
-    /// log, which is thrown away: replaying it would take as much memory as it took already. The writer is not held up.
+    /// The tables are linked to a folder where another database, open for reading, opens and reads all of them anew:
+    /// what this one keeps in memory (blocks of rows, and of every open table what describes it) would hide what has
+    /// become of its files since. That takes the space of tables that are replaced meanwhile, and a copy of the
+    /// newest file of the log, which is thrown away: replaying it would take as much memory as it took already. The
+    /// writer is not held up.
     public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] {
         let draft = newCopy()
         defer { Files.removeFolder(draft) }

@@ -1,6 +1,7 @@
 import HatoStorage
 
-/// What becomes of the copy of a database before it is a backup. All of it goes on beside the store, which is not held up.
+/// What becomes of the copy of a database before it is a backup. All of it goes on beside the store, which is not
+/// held up.
 extension RocksDBStore {
     /// Makes one state of the copy in `folder`, compares all of it with its checksums, and tells its version.
     func settleSound(_ folder: String) throws(StoreError) -> UInt64 {
@@ -18,8 +19,8 @@ extension RocksDBStore {
         }
     }
 
-    /// What others write while RocksDB copies stands in logs, and how far they go is known only to who reads them. Opening
-    /// the copy once puts all of it into tables; no log with anything in it is left.
+    /// What others write while RocksDB copies stands in logs, and how far they go is known only to who reads them.
+    /// Opening the copy once puts all of it into tables; no log with anything in it is left.
     private func settle(_ folder: String) throws(StoreError) -> UInt64 {
         try LogEnd.cutCopy(in: folder)
         let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 32 << 20)

@@ -3,14 +3,14 @@ import Synchronization
 
 /// The store of `HatoStorage` in one RocksDB folder.
 ///
-/// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log must
-/// be a prefix of whole commits: the version of the newest does not lie below what the `answered` file says was answered,
-/// and none is missing before it. A record that a crash has torn at the log's end is cut away first, when nothing
-/// answered goes with it; see `TornLog`.
+/// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log
+/// must be a prefix of whole commits: the version of the newest does not lie below what the `answered` file says was
+/// answered, and none is missing before it. A record that a crash has torn at the log's end is cut away first, when
+/// nothing answered goes with it; see `TornLog`.
 ///
-/// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version stand
-/// or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs behind it
-/// first, so rows never get ahead of their commits on disk either.
+/// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version
+/// stand or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs
+/// behind it first, so rows never get ahead of their commits on disk either.
 public final class RocksDBStore: Store {
     public let epoch: StoreEpoch
     let database: RocksDatabase
@@ -29,8 +29,8 @@ public final class RocksDBStore: Store {
     /// Opens the store in `folder`, which is created when it is missing.
     ///
     /// Throws `.locked` when somebody has it open, `.newerFormat`, `.lostCommits` when answered commits are missing,
-    /// `.corrupted` (also when commits are missing before later ones), and `.io` when the folder cannot be written (or is
-    /// somebody else's, or another service's).
+    /// `.corrupted` (also when commits are missing before later ones), and `.io` when the folder cannot be written
+    /// (or is somebody else's, or another service's).
     ///
     /// - Parameter service: whose data it holds: noted in the folder the first time, compared with that later.
     public static func open(
@@ -91,9 +91,9 @@ public final class RocksDBStore: Store {
 
     deinit { writer.stop() }
 
-    /// Whoever opens a database for writing deletes the files that its list does not name. Where that list was cut short,
-    /// they hold what was answered: so it is looked at first, and nothing is touched when too little is found. When that is
-    /// because a crash has torn the log, its end is cut (`TornLog`).
+    /// Whoever opens a database for writing deletes the files that its list does not name. Where that list was cut
+    /// short, they hold what was answered: so it is looked at first, and nothing is touched when too little is found.
+    /// When that is because a crash has torn the log, its end is cut (`TornLog`).
     ///
     /// Returns the commits that are missing before the newest; there are none unless that is accepted.
     private static func lookBeforeOpening(

@@ -1,18 +1,19 @@
 import HatoStorage
 import Synchronization
 
-/// Rows in a file of RocksDB's own format, made and synced before their turn. The writer only puts the file in its place
-/// (3 to 30 ms for a million rows, which one by one took 1.7 s).
+/// Rows in a file of RocksDB's own format, made and synced before their turn. The writer only puts the file in its
+/// place (3 to 30 ms for a million rows, which one by one took 1.7 s).
 ///
-/// **Atomic with its commit.** Putting a file in its place is a step of its own, after the batch that holds the commit
-/// (record, version, other rows). So the batch also notes, under `taking`, which files belong to it, and is synced first;
-/// whoever opens the store after a crash between the two steps finds the note and takes the files then. Nobody sees the
-/// state between: snapshots are taken after both steps, and copies wait for them. The next batch takes the note back.
-/// Taking rows twice changes nothing, as long as nothing was written in between; and nothing was, or the note is gone.
+/// **Atomic with its commit.** Putting a file in its place is a step of its own, after the batch that holds the
+/// commit (record, version, other rows). So the batch also notes, under `taking`, which files belong to it, and is
+/// synced first; whoever opens the store after a crash between the two steps finds the note and takes the files then.
+/// Nobody sees the state between: snapshots are taken after both steps, and copies wait for them. The next batch
+/// takes the note back. Taking rows twice changes nothing, as long as nothing was written in between; and nothing
+/// was, or the note is gone.
 ///
-/// **Two copies.** RocksDB makes the file its own and writes into it where it stands, before it is known whether it will
-/// keep it: after a crash in that moment it does not take the same file again. It is given a copy; the rows themselves
-/// stay until their copy is surely in place.
+/// **Two copies.** RocksDB makes the file its own and writes into it where it stands, before it is known whether it
+/// will keep it: after a crash in that moment it does not take the same file again. It is given a copy; the rows
+/// themselves stay until their copy is surely in place.
 final class RocksPreparedRows: PreparedRows {
     let byteCount: Int
     /// Nil when there are no rows.

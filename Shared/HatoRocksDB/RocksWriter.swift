@@ -3,13 +3,13 @@ import Synchronization
 
 /// What a store's writer does with a RocksDB database.
 ///
-/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction looks at
-/// something that was written since. The costs of a write (a record of the log, a system call, finding places in the
-/// memtable) are so shared by all writes of the group. While RocksDB takes what was sealed, on another thread,
+/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction looks
+/// at something that was written since. The costs of a write (a record of the log, a system call, finding places in
+/// the memtable) are so shared by all writes of the group. While RocksDB takes what was sealed, on another thread,
 /// transactions find those rows here.
 ///
-/// `@unchecked Sendable`: everything belongs to the writer's thread but `sealed`, which belongs to whoever carries its group
-/// to the end; the writer's thread reads its rows, which do not change meanwhile.
+/// `@unchecked Sendable`: everything belongs to the writer's thread but `sealed`, which belongs to whoever carries
+/// its group to the end; the writer's thread reads its rows, which do not change meanwhile.
 final class RocksWriter: CommitBackend, @unchecked Sendable {
     let database: RocksDatabase
     /// What was applied, and what the transaction that is being planned wrote.
@@ -32,8 +32,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
 
     /// A read near a tombstone steps over at most this many covered rows: some 2 ms. Fewer are not worth a file.
     private static let freshRowsMax: UInt64 = 16_384
-    /// The same of rows that were removed one by one: what steps over them is mostly a reader, and writing them out drops
-    /// the rows that they removed, not them.
+    /// The same of rows that were removed one by one: what steps over them is mostly a reader, and writing them out
+    /// drops the rows that they removed, not them.
     private static let freshRemovalsMax: UInt64 = 32_768
 
     init(_ database: RocksDatabase, in folder: StoreFolder) {
@@ -80,8 +80,9 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
         gathering.noteApplied(transaction.nextVersion)
-        // What fails here is told when the group is made durable, by the note of it in `failure`. RocksDB alone does not
-        // stay stopped: from a full disk it recovers by itself as soon as there is room, and would take what comes next.
+        // What fails here is told when the group is made durable, by the note of it in `failure`. RocksDB alone does
+        // not stay stopped: from a full disk it recovers by itself as soon as there is room, and would take what
+        // comes next.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
     }
 
@@ -144,13 +145,14 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         writes.noteWritten()
     }
 
-    /// Before a tombstone is written, as a rule; else as soon as possible after it: then writing out drops what it covers.
+    /// Before a tombstone is written, as a rule; else as soon as possible after it: then writing out drops what it
+    /// covers.
     private func rotateIfOwed(_ writes: GatheredWrites) throws(StoreError) {
         if writes.deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
         writes.deletesRange = false
         if owesRotation, try database.rotateRows() { owesRotation = false }
-        // With what is written next: the next group, which then is not overtaken, or what was planned of it when somebody
-        // looks at that. Only when it can be done: till then no group would be overtaken.
+        // With what is written next: the next group, which then is not overtaken, or what was planned of it when
+        // somebody looks at that. Only when it can be done: till then no group would be overtaken.
         if database.freshRemovals > Self.freshRemovalsMax, database.mayRotateRows { owesRotation = true }
     }
 

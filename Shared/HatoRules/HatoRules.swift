@@ -1,13 +1,13 @@
 /// Compiles and evaluates the rules language over anything that can be read like a tree.
 ///
 /// `Rules.compile` reads a whole document (spec realtime-database §9.1) and reports everything that is wrong with it,
-/// with line and column: `Document/` reads JSON with comments, `Expression/` the expressions in it, `Typing/` says what
-/// they are, `Lowering/` turns them into closures. `Evaluation/` is what these see when rules are asked: the caller, the
-/// time, the query, and the tree before and after the write as any `RulesData`. `RulesPredicate` is one expression that
-/// stands outside of a document and asks about values instead of a tree.
+/// with line and column: `Document/` reads JSON with comments, `Expression/` the expressions in it, `Typing/` says
+/// what they are, `Lowering/` turns them into closures. `Evaluation/` is what these see when rules are asked: the
+/// caller, the time, the query, and the tree before and after the write as any `RulesData`. `RulesPredicate` is one
+/// expression that stands outside of a document and asks about values instead of a tree.
 ///
-/// Evaluation is pure and bounded (`RulesLimits`, `RulesStepLimits`): regular expressions run in linear time (`Regex/`),
-/// and a rule that takes too many steps fails like one that goes wrong.
+/// Evaluation is pure and bounded (`RulesLimits`, `RulesStepLimits`): regular expressions run in linear time
+/// (`Regex/`), and a rule that takes too many steps fails like one that goes wrong.
 public import HatoModel
 
 /// The compiled rules of one database.
@@ -27,9 +27,9 @@ public struct Rules: Sendable {
     /// `RulesLimits.problemsMax`.
     public static func compile(_ text: String) throws(RulesProblems) -> Rules { try compile(text, isStored: false) }
 
-    /// Compiles a rules text that was taken before, perhaps by an older version: a database must open with the rules that
-    /// it has. What is refused since then keeps its meaning here: of two wildcards of one name on one path the inner one
-    /// hides the outer one.
+    /// Compiles a rules text that was taken before, perhaps by an older version: a database must open with the rules
+    /// that it has. What is refused since then keeps its meaning here: of two wildcards of one name on one path the
+    /// inner one hides the outer one.
     public static func compile(stored text: String) throws(RulesProblems) -> Rules {
         try compile(text, isStored: true)
     }
@@ -89,8 +89,8 @@ public struct Rules: Sendable {
         return try judgement.write(targets)
     }
 
-    /// A path without the keys that the rules do not name: `/chats/*/messages/*`. What stands for a wildcard, or is not in
-    /// the rules at all, may be somebody's name.
+    /// A path without the keys that the rules do not name: `/chats/*/messages/*`. What stands for a wildcard, or is
+    /// not in the rules at all, may be somebody's name.
     public func shape(of path: TreePath) -> String {
         if path.keys.isEmpty { return "/" }
         var node: RulesNode? = root
@@ -109,18 +109,22 @@ public struct Rules: Sendable {
 
 /// One `.indexOn`: the collections at the places of a pattern are indexed by what their children hold at `on`.
 public struct RulesIndex: Sendable, Hashable {
+    /// A key or a wildcard of the path to the indexed collections.
     public enum Segment: Sendable, Hashable {
         case key(TreeKey)
         /// Any key but those that stand literally beside the wildcard, which they hide it from.
         case wildcard(String, except: Set<TreeKey>)
     }
 
+    /// What of each child is indexed.
     public enum Target: Sendable, Hashable {
         case child(TreePath)
         case value
     }
 
+    /// The keys and wildcards that lead to the indexed collections.
     public var segments: [Segment]
+    /// What of each child is indexed.
     public var target: Target
 
     public init(segments: [Segment], target: Target) {

@@ -30,8 +30,8 @@ public enum RulesLimits {
     public static let readsMax = 10_000
 }
 
-/// How many steps rules may take. A step is some 10 to 20 ns: one operator, one character of a regular expression at one
-/// place of it, 16 bytes of a text; a look at the data counts `RulesLimits.lookSteps`.
+/// How many steps rules may take. A step is some 10 to 20 ns: one operator, one character of a regular expression at
+/// one place of it, 16 bytes of a text; a look at the data counts `RulesLimits.lookSteps`.
 public struct RulesStepLimits: Sendable, Hashable {
     /// Of one rule; one that would take more fails.
     public var ruleStepsMax: Int

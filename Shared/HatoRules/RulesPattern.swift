@@ -1,5 +1,5 @@
-/// Where a rule stands, as it is written: the pattern of the node above it and one key. Rules of one branch share it, so
-/// that long keys with many rules below them are held once.
+/// Where a rule stands, as it is written: the pattern of the node above it and one key. Rules of one branch share it,
+/// so that long keys with many rules below them are held once.
 final class RulesPattern: Sendable {
     let parent: RulesPattern?
     private let key: String

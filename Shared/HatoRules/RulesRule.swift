@@ -1,5 +1,6 @@
 /// One `.read`, `.write` or `.validate` of compiled rules.
 public final class RulesRule: Sendable {
+    /// What a rule is for.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         case read = ".read"
         case write = ".write"
@@ -8,6 +9,7 @@ public final class RulesRule: Sendable {
 
     /// Its number in the order of the text, from 0: the place in `Rules.rules`.
     public let id: Int
+    /// What the rule is for.
     public let kind: Kind
     /// Nil: the root.
     let place: RulesPattern?

@@ -2,6 +2,7 @@ public import HatoModel
 
 /// Who asks for what, and what the tree looks like before and after it.
 public struct RulesSituation {
+    /// The user that asks, as `auth`.
     public var auth: RulesAuth
     /// Milliseconds since 1970: the one time of the operation.
     public var now: Int64
@@ -9,6 +10,7 @@ public struct RulesSituation {
     public var before: any RulesData
     /// The tree as the write leaves it; nil for a read.
     public var after: (any RulesData)?
+    /// The query of a read, as `query`.
     public var query: RulesQuery
     /// What judging may cost.
     public var steps = RulesStepLimits()
@@ -28,6 +30,7 @@ public struct RulesSituation {
 /// One place of a write with the node that will stand there, server values resolved; at a path that ends in `.priority`
 /// the priority as a leaf.
 public struct RulesTarget: Sendable {
+    /// The node that is written.
     public var path: TreePath
     public var node: TreeNode
 
@@ -52,6 +55,7 @@ public enum RulesVerdict: Sendable, Hashable {
     case allowed
     case denied(RulesDenial)
 
+    /// Whether the operation is allowed.
     public var isAllowed: Bool { self == .allowed }
 }
 
@@ -62,7 +66,9 @@ public struct RulesDenial: Error, Sendable, Hashable {
     /// The `.validate` that is not met and the node it stands at; nil when nothing grants the operation.
     public var validation: Validation?
 
+    /// How `.validate` judged a node.
     public struct Validation: Sendable, Hashable {
+        /// The node.
         public var path: TreePath
         /// The number of the rule: its place in `Rules.rules`.
         public var rule: Int
@@ -121,16 +127,20 @@ public struct RulesTraceEntry: Sendable, Hashable {
     public var path: TreePath
     /// Its place in `Rules.rules`.
     public var rule: Int
+    /// What the rule evaluated to.
     public var result: Bool
     /// What went wrong in it, which made it false.
     public var error: String?
     /// The sub-expression that made it false.
     public var failed: Excerpt?
 
+    /// A part of an expression and its place.
     public struct Excerpt: Sendable, Hashable {
+        /// The part of the expression.
         public var text: String
         /// Counted from 1, in the rules text.
         public var line: Int
+        /// The column in the line, from 1.
         public var column: Int
 
         public init(text: String, line: Int, column: Int) {

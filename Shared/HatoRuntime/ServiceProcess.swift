@@ -41,8 +41,11 @@ public struct ServiceProcess: Sendable {
     public struct Start: Sendable {
         /// Name on the wire, e.g. `messages`.
         public var service: String
+        /// The settings it runs with.
         public var settings: Settings
+        /// The environment it was started in.
         public var environment: [String: String]
+        /// The log.
         public var logger: Logger
         /// The metrics of the process in Prometheus text format, for `service.metrics`.
         public var metricsText: @Sendable () async -> String
@@ -60,6 +63,7 @@ public struct ServiceProcess: Sendable {
 
     /// Name on the wire, e.g. `messages`.
     public var service: String
+    /// The settings that it knows.
     public var declared: [Setting]
 
     /// Servers in this process, which share its open files.
@@ -71,6 +75,7 @@ public struct ServiceProcess: Sendable {
         self.servers = servers
     }
 
+    /// Finds the value of each setting.
     public var resolver: SettingsResolver { SettingsResolver(service: service, declared: declared) }
 
     /// Prints the effective settings as one JSON object, secrets hidden; returns the exit code.

@@ -8,7 +8,9 @@
 
 /// Keys from `lower` (included) to `upper` (excluded; nil: to the end).
 public struct KeyRange: Sendable, Hashable {
+    /// The first key of the range.
     public var lower: [UInt8]
+    /// The key the range ends before; nil: there is no end.
     public var upper: [UInt8]?
 
     public init(lower: [UInt8], upper: [UInt8]?) {

@@ -7,8 +7,9 @@ public protocol StoreWriting: AnyObject {
     func deleteRange(_ range: KeyRange)
 }
 
-/// Rows that were made ready before their turn, on another thread than the writer's (`Store.prepareRows`). Taking them is
-/// cheap for the writer however many they are: a million rows written one by one hold up every other write for seconds.
+/// Rows that were made ready before their turn, on another thread than the writer's (`Store.prepareRows`). Taking
+/// them is cheap for the writer however many they are: a million rows written one by one hold up every other write
+/// for seconds.
 ///
 /// One transaction may take them, or none: rows that are let go untaken are gone.
 public protocol PreparedRows: AnyObject, Sendable {

@@ -33,18 +33,20 @@ public protocol Store: AnyObject, Sendable {
     /// Puts a write in the queue and returns at once.
     func submit(_ write: any StoreWrite)
 
-    /// Makes rows ready for a transaction to take, on the calling thread, which may be any but the writer's and may have
-    /// to wait for the disk. `rows` hands over the ranges to be deleted, which cover only what is there before, then the
-    /// rows in rising order of their keys, each once. What it throws is thrown; the store goes on when this fails.
+    /// Makes rows ready for a transaction to take, on the calling thread, which may be any but the writer's and may
+    /// have to wait for the disk. `rows` hands over the ranges to be deleted, which cover only what is there before,
+    /// then the rows in rising order of their keys, each once. What it throws is thrown; the store goes on when this
+    /// fails.
     ///
     /// Rows that lie far apart are better prepared apart: taking some touches all that lies between them.
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows
 
-    /// Asks for the state that the writes submitted before this call leave, without any submitted after it. `completion`
-    /// runs once, in the order of submission, as `StoreWrite.ended` does, when that state is durable. Costs no sync.
+    /// Asks for the state that the writes submitted before this call leave, without any submitted after it.
+    /// `completion` runs once, in the order of submission, as `StoreWrite.ended` does, when that state is durable.
+    /// Costs no sync.
     ///
-    /// With `endsGroup` the observers of commits stand exactly there too: what was submitted before has been handed to
-    /// them, what comes after has not. A group of one sync is then handed out in two parts.
+    /// With `endsGroup` the observers of commits stand exactly there too: what was submitted before has been handed
+    /// to them, what comes after has not. A group of one sync is then handed out in two parts.
     func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void)
 
@@ -88,7 +90,8 @@ public protocol Store: AnyObject, Sendable {
 
     /// Reads all that the store's files hold, also what is hidden or deleted and will only be read when its file is
     /// rewritten, and compares it with its checksums. Returns what is not as it was written; the text names the file.
-    /// Blocks as long as that takes, holds up no write, and leaves caches as they are. Throws what keeps it from reading on.
+    /// Blocks as long as that takes, holds up no write, and leaves caches as they are. Throws what keeps it from
+    /// reading on.
     ///
     /// - Parameter step: is called after every file, with how many rows it holds, on the calling thread.
     func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError]
@@ -101,14 +104,14 @@ public protocol Store: AnyObject, Sendable {
     func close()
 }
 
-/// A write with what waits for it: what a store makes of two closures. Who submits very many has a class of their own for
-/// them.
+/// A write with what waits for it: what a store makes of two closures. Who submits very many has a class of their own
+/// for them.
 public protocol StoreWrite: AnyObject, Sendable {
     /// Runs once, in its turn, on the writer's thread: see `Store`. Not at all when the store ends before.
     func write(in transaction: any StoreTransaction) throws
 
-    /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: hand work on from
-    /// it, never block in it. (On a store that is closed already it runs before `submit` returns.)
+    /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: hand work on
+    /// from it, never block in it. (On a store that is closed already it runs before `submit` returns.)
     ///
     /// - Parameter result: the version at which it is durable, or what it threw, or why the store refused it.
     func ended(_ result: Result<UInt64, any Error>)
@@ -140,13 +143,15 @@ public protocol StoreReading {
 /// What an owner of a store derives from its rows; see `Store`.
 public typealias StoreDerived = AnyObject & Sendable
 
+/// The rows as of one version; it never changes.
 public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
     var version: UInt64 { get }
 
     /// The derived state as of this version; nil when no commit has set one since the store was opened.
     var derived: (any StoreDerived)? { get }
 
-    /// The same for who reads much and only once: what it scans does not stay in memory in the place of what others need.
+    /// The same for who reads much and only once: what it scans does not stay in memory in the place of what others
+    /// need.
     var uncached: any StoreSnapshot { get }
 
     /// About how many bytes the rows of a range take where they lie, told without reading them: what was written last
@@ -171,6 +176,7 @@ extension StoreReading {
     }
 }
 
+/// The rows as a write sees them, and what it writes.
 public protocol StoreTransaction: StoreReading, StoreWriting {
     /// The version this commit will have if it writes something.
     var nextVersion: UInt64 { get }
@@ -184,8 +190,8 @@ public protocol StoreTransaction: StoreReading, StoreWriting {
 
     // Later writes of a transaction win over earlier ones.
 
-    /// Writes what was prepared by this store; at most once per transaction. Nothing else that the transaction writes may
-    /// lie in the ranges of these rows, or they in each other's.
+    /// Writes what was prepared by this store; at most once per transaction. Nothing else that the transaction writes
+    /// may lie in the ranges of these rows, or they in each other's.
     func take(_ rows: [any PreparedRows])
     /// What followers will read for this commit, opaque to the store. At most once per transaction.
     func record(_ bytes: Span<UInt8>)
@@ -194,6 +200,7 @@ public protocol StoreTransaction: StoreReading, StoreWriting {
     func attach(_ note: any Sendable)
 }
 
+/// How a scan goes on after a row.
 public enum ScanStep {
     case next
     case stop

@@ -15,11 +15,13 @@ public struct StoreEpoch: Sendable, Hashable, CustomStringConvertible {
             }
     }
 
+    /// A random epoch from a given source.
     public static func random(using generator: inout some RandomNumberGenerator) -> StoreEpoch {
         let digits = Array("0123456789abcdef")
         return StoreEpoch(String((0..<32).map { _ in digits[Int.random(in: 0..<16, using: &generator)] }))
     }
 
+    /// A random epoch from the system's source.
     public static func random() -> StoreEpoch {
         var generator = SystemRandomNumberGenerator()
         return random(using: &generator)

@@ -5,8 +5,8 @@ public struct StoreLimits: Sendable, Hashable {
     public var groupWritesMax = 256
     /// A group ends after the write that reaches this many bytes of keys, values and records.
     public var groupBytesMax = 8 << 20
-    /// A group of so many writes is made durable on another thread, and more are planned meanwhile; for fewer, waking that
-    /// thread takes longer than planning them.
+    /// A group of so many writes is made durable on another thread, and more are planned meanwhile; for fewer, waking
+    /// that thread takes longer than planning them.
     public var overlapWritesMin = 64
     /// One answer of `commits` ends after the commit that reaches this many bytes of records.
     public var commitsBytesMax = 4 << 20

@@ -7,6 +7,7 @@ public import HatoRPC
 /// It also ends when the process that started it dies, however it dies: it holds the other end of its standard input.
 /// Any number may run at once, in one process or several.
 public final class TestStack: Sendable {
+    /// The services of the stack.
     public enum Service: String, Sendable, CaseIterable {
         case auth, messages, notifier
     }
@@ -28,8 +29,8 @@ public final class TestStack: Sendable {
     // MARK: Life
 
     /// Starts `hato-dev`, found by the environment's `HATO_DEV`, then `PATH`, then beside the running test's own
-    /// products. `arguments` are further settings (`["--rules", file]`); with `--data` among them, what is written stays. Throws `TestStackError`, with what the stack
-    /// wrote to stderr.
+    /// products. `arguments` are further settings (`["--rules", file]`); with `--data` among them, what is written
+    /// stays. Throws `TestStackError`, with what the stack wrote to stderr.
     public static func start(
         _ arguments: [String] = [], executable: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> TestStack {
@@ -84,6 +85,7 @@ public final class TestStack: Sendable {
     /// Ends it at once, like a power failure.
     public func kill() async { await process.kill() }
 
+    /// The process id of the stack.
     public var processIdentifier: Int32 { process.identifier }
 
     /// The last of what the stack wrote to stderr.

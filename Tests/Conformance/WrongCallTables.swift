@@ -81,8 +81,8 @@ struct WrongCallTables {
         }
     }
 
-    /// `{"repeat": "x", "times": 3}` anywhere in a row stands for `"xxx"`, with `"list": true` for `["x", "x", "x"]`; what is
-    /// no text always becomes a list.
+    /// `{"repeat": "x", "times": 3}` anywhere in a row stands for `"xxx"`, with `"list": true` for `["x", "x", "x"]`;
+    /// what is no text always becomes a list.
     private static func rows(_ table: Table) throws -> [Row] {
         let bases = table.json["bases"]?.object ?? [:]
         var rows: [Row] = []

@@ -93,7 +93,8 @@ struct DamagedFilesTests {
         try bytes.write(to: file)
     }
 
-    /// RocksDB does without a filter that is damaged: it hides no row. Found it is, since the disk is not to be trusted.
+    /// RocksDB does without a filter that is damaged: it hides no row. Found it is, since the disk is not to be
+    /// trusted.
     @Test func aFlippedBitInAFilterIsFoundAndHidesNothing() async throws {
         try await withBackups { messages, backups in
             try await write(messages, isInTables: true)
@@ -239,8 +240,9 @@ struct DamagedFilesTests {
         return try #require(all.first { $0.lastPathComponent.hasPrefix("MANIFEST") })
     }
 
-    /// It does not start, says one of these, and `verify` finds something, the same before and after. `verify` changes no
-    /// file; the start none either, but for a log that ends too early, which RocksDB only then knows to be all there is.
+    /// It does not start, says one of these, and `verify` finds something, the same before and after. `verify`
+    /// changes no file; the start none either, but for a log that ends too early, which RocksDB only then knows to be
+    /// all there is.
     private func expectRefusal(
         _ messages: LoneMessages, _ words: String..., keepsFiles: Bool = true
     ) async throws {

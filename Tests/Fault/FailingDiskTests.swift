@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Disks that say no: what cannot be made durable is refused and the service ends, saying why; what cannot be read is an
-/// error and nothing else.
+/// Disks that say no: what cannot be made durable is refused and the service ends, saying why; what cannot be read is
+/// an error and nothing else.
 @Suite("Messages on a failing disk", .serialized, .timeLimit(.minutes(20)))
 struct FailingDiskTests {
     @Test(arguments: [

@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// A disk that takes no more while pushes come: what does not fit is refused, the service says why and ends, and nothing
-/// answered is lost.
+/// A disk that takes no more while pushes come: what does not fit is refused, the service says why and ends, and
+/// nothing answered is lost.
 @Suite("A service on a full disk", .timeLimit(.minutes(10)))
 struct FullDiskTests {
     /// - Parameter words: of 16 characters in a push. The log is prepared where pushes are small.

@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Writes that were on their way when the disk failed: the caller learns that their outcome is not known, and that he may
-/// repeat them only where it does no harm (protocol §3).
+/// Writes that were on their way when the disk failed: the caller learns that their outcome is not known, and that he
+/// may repeat them only where it does no harm (protocol §3).
 @Suite("Writes whose outcome is not known", .serialized, .timeLimit(.minutes(20)))
 struct OutcomeTests {
     /// A call, and whether it may be sent again.

@@ -4,8 +4,9 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `hato-messages` in the middle of many clients' work when its disk has no room, or goes away with the power: it refuses what it cannot keep, says why, and ends; on a mended disk it is there again with all that was
-/// answered or seen (`HistoryCheck`).
+/// `hato-messages` in the middle of many clients' work when its disk has no room, or goes away with the power: it
+/// refuses what it cannot keep, says why, and ends; on a mended disk it is there again with all that was answered or
+/// seen (`HistoryCheck`).
 @Suite(
     "Messages on disks that fail", .serialized,
     .enabled(if: TestDisk.isPossible, "disks are made by root, of loop devices"),

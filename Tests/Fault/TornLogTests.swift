@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// What a crash leaves of a log that is prepared with zeros: none of what was answered is lost, or refused; and what was
-/// damaged is no crash's.
+/// What a crash leaves of a log that is prepared with zeros: none of what was answered is lost, or refused; and what
+/// was damaged is no crash's.
 @Suite("Messages that were killed with a prepared log", .serialized, .timeLimit(.minutes(20)))
 struct TornLogTests {
     private static let count = 300

@@ -67,7 +67,8 @@ enum Executable {
     }
 }
 
-/// A `serve` on a free port, unless the arguments name one, with the administrator key of its test. It ends with its standard input at the latest.
+/// A `serve` on a free port, unless the arguments name one, with the administrator key of its test. It ends with its
+/// standard input at the latest.
 final class ServingProgram: Sendable {
     static let administratorKey = "administrator-key-of-the-tests-0123456789"
 

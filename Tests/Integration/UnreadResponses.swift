@@ -111,8 +111,9 @@ struct UnreadResponses {
         }
     }
 
-    /// A thin line: 384 KiB a second of a response of 12 MB, through buffers of the kernels that fill at once and then let
-    /// a megabyte pass every few seconds. All the time another connection waits for what this response takes.
+    /// A thin line: 384 KiB a second of a response of 12 MB, through buffers of the kernels that fill at once and
+    /// then let a megabyte pass every few seconds. All the time another connection waits for what this response
+    /// takes.
     @Test func aPeerThatReadsSlowlyIsNotCutOff() async throws {
         let settings = [
             "--process-bytes-in-flight-max", "\(64 << 20)", "--client-bytes-in-flight-max", "\(16 << 20)",

@@ -2,8 +2,8 @@ import Foundation
 import HatoModel
 import Testing
 
-/// What strangers mistype: each command says which setting or file is wrong, why, and ends with the code that protocol §8
-/// gives it. No name of a library, a type or a source file is shown.
+/// What strangers mistype: each command says which setting or file is wrong, why, and ends with the code that
+/// protocol §8 gives it. No name of a library, a type or a source file is shown.
 @Suite(.timeLimit(.minutes(10)))
 struct WrongInputs {
     /// A command line in which `@` stands for the folder of the test, and what comes of it.

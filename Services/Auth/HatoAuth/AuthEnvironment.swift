@@ -8,12 +8,14 @@ public struct AuthEnvironment: Sendable {
     public var now: @Sendable () -> Int64
     /// So many bytes nobody can guess.
     public var randomBytes: @Sendable (Int) -> [UInt8]
+    /// The log of the service.
     public var logger: Logger
     /// What anybody can make auth log.
     let notices: ThrottledNotices
     /// How a password becomes a hash; tests count here.
     var derive: PasswordHasher.Derivation = PasswordHasher.scrypt
 
+    /// An environment whose parts are given; tests give clocks and randomness of their own.
     public init(
         logger: Logger, now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,
         randomBytes: @escaping @Sendable (Int) -> [UInt8] = { systemRandomBytes($0) }

@@ -5,6 +5,7 @@ import Logging
 
 /// The auth service while it listens: its server, and what it does by itself.
 public final class AuthServer: Sendable {
+    /// The address it listens on.
     public let host: String
     public let port: Int
     private let service: AuthService

@@ -12,6 +12,7 @@ public import HatoStorage
 public import Logging
 import Synchronization
 
+/// The messages service: the tree, its listeners and followers, served over JSON-RPC.
 public final class MessagesServer: Sendable {
     private let store: any Store
     let parts: ServiceParts
@@ -115,9 +116,11 @@ public final class MessagesServer: Sendable {
         while (try? await Task.sleep(for: .seconds(parts.limits.upkeepSeconds))) != nil { await keepUpOnce() }
     }
 
-    /// Once a minute, as a rule: tells followers how far they are, forgets old change records, and exports nobody came back for.
+    /// Once a minute, as a rule: tells followers how far they are, forgets old change records, and exports nobody
+    /// came back for.
     func keepUpOnce() async {
-        // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its age.
+        // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its
+        // age.
         publisher.run { $0.tellSilentFollowers() }
         parts.slow.tellLeftOut()
         let (store, exports, now, logger) = (store, exports, parts.now, logger)

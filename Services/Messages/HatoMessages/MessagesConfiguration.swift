@@ -7,6 +7,7 @@ public import HatoStorage
 public struct MessagesConfiguration: Sendable {
     /// Where and how to listen, and the limits of the wire. The service fills in its methods, health and metrics.
     public var server: RPCServerConfiguration
+    /// Bounds of what clients may ask for and hold.
     public var limits = MessagesLimits()
     /// The only folder backups are written under; nil: there are none.
     public var backupFolder: BackupFolder?

@@ -6,12 +6,17 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows
     /// the limit of the wire.
     public var responseBytesMax = 16 << 20
+    /// Listeners of one connection.
     public var listenersPerConnectionMax = 10_000
     /// Listeners of one user, or of one address where nobody is signed in; administrators' are not counted.
     public var listenersPerClientMax = 100_000
+    /// Listeners of the service.
     public var listenersMax = 1_000_000
+    /// Followers of one connection.
     public var followersPerConnectionMax = 16
+    /// Followers of the service.
     public var followersMax = 256
+    /// Patterns of one follower.
     public var patternsPerFollowerMax = 100
     /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value
     /// does.
@@ -19,21 +24,24 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Events of at least so many bytes are in memory once for all who are sent them, and counted in the budget of the
     /// process; of smaller ones a copy for each costs less.
     public var sharedEventBytesMin = 4 << 10
+    /// Milliseconds that a listener may gather events (`coalesceMs`).
     public var coalesceMsMax = 10_000
     /// Rows that the publisher's thread reads for the events of one listened-to thing in one group of commits; what
     /// takes more is worked out on a reader's thread. So many take about 1 ms.
     public var eventRowsMax = 1_000
-    /// How long the publisher's thread judges rights to read that commits have put in doubt before others have their turn;
-    /// the listeners of the rest wait. At least one is judged in a turn, however long that takes.
+    /// How long the publisher's thread judges rights to read that commits have put in doubt before others have their
+    /// turn; the listeners of the rest wait. At least one is judged in a turn, however long that takes.
     public var rightsTurnMs = 5
     /// Commits that are searched for what a resuming listener missed; beyond, it gets the whole value.
     public var resumeCommitsMax = 50_000
     /// Bytes of their records.
     public var resumeBytesMax = 64 << 20
+    /// Databases of the service.
     public var databasesMax = 1_000
     /// Bytes of a rules text; never more than the rules language itself takes (spec §1: 256 KB documented, production
     /// takes a little more).
     public var rulesBytesMax = RulesLimits.documentBytesMax
+    /// Indexes that the rules of one database may declare.
     public var indexesPerDatabaseMax = 200
     /// Steps that one rule may take; a step is some 10 to 20 ns. One that would take more is false.
     public var rulesStepsMax = RulesStepLimits().ruleStepsMax
@@ -66,11 +74,14 @@ public struct MessagesLimits: Sendable, Hashable {
     public var onDisconnectClientBytesMax = 64 << 20
     /// The same of all connections together.
     public var onDisconnectServiceBytesMax = 256 << 20
+    /// Rows of one page of an export.
     public var exportRowsMax = 10_000
     /// Exports that may hold a snapshot at one time.
     public var exportSnapshotsMax = 16
+    /// Milliseconds after which an unused export ends.
     public var exportIdleMs = 600_000
-    /// Rows of one import call, which is one commit: the writer is held some 70 ms for so many. A page of an export fits.
+    /// Rows of one import call, which is one commit: the writer is held some 70 ms for so many. A page of an export
+    /// fits.
     public var importRowsMax = 10_000
     /// How long change records are kept.
     public var changeAgeHoursMax = 7 * 24
@@ -90,9 +101,11 @@ public struct MessagesLimits: Sendable, Hashable {
     public struct Named: Sendable {
         /// The setting's name, e.g. `listeners-per-connection-max`.
         public var name: String
+        /// The property of `MessagesLimits` that the setting sets.
         public var field: any WritableKeyPath<MessagesLimits, Int> & Sendable
         /// What it may be set to.
         public var range = 1...1_000_000_000
+        /// What the setting bounds, for `--help`.
         public var help: String
     }
 

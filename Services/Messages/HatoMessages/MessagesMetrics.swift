@@ -2,8 +2,8 @@ import Metrics
 
 /// What this service counts and measures; names are those of Prometheus, each explained in the service's README.
 ///
-/// Labels have few values and never say who or where. What is counted as it happens costs an atomic addition or two; the
-/// rest is looked at when a scraper asks (`MessagesServer.refreshFigures`).
+/// Labels have few values and never say who or where. What is counted as it happens costs an atomic addition or two;
+/// the rest is looked at when a scraper asks (`MessagesServer.refreshFigures`).
 final class MessagesMetrics: Sendable {
     // MARK: Writes
 

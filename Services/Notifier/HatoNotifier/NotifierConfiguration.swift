@@ -5,21 +5,30 @@ public import HatoStorage
 
 /// What the service needs to start.
 public struct NotifierConfiguration: Sendable {
+    /// Address, limits and TLS of its own server.
     public var server: RPCServerConfiguration
+    /// How it reaches auth.
     public var auth: RPCClientConfiguration
     /// Without a credential: the service adds the administrator key.
     public var messages: RPCClientConfiguration
+    /// Whose tokens it accepts.
     public var identity: IdentityConfiguration
+    /// Keys that make a caller an administrator.
     public var administratorKeys: AdministratorKeys
     /// Shown to messages, to follow its feed and read recipients; nil leaves triggers without a feed.
     public var administratorKey: String?
     public var addresses = AddressGuard.Policy()
+    /// Bounds of webhook requests.
     public var webhooks = WebhookChannel.Limits()
+    /// When deliveries are tried again and given up.
     public var delivery = DeliveryPolicy()
+    /// Bounds of what is accepted and held.
     public var limits = NotifierLimits()
     /// The only folder backups are written under; nil refuses them.
     public var backupFolder: BackupFolder?
+    /// The clock, and how to wait for a time.
     public var time = TimeSource()
+    /// A source of random bits for identifiers.
     public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
 
     public init(
@@ -36,6 +45,7 @@ public struct NotifierConfiguration: Sendable {
 
 /// When deliveries are tried, and how long what became of them is kept.
 public struct DeliveryPolicy: Sendable, Hashable {
+    /// How long to wait before the feed of messages is tried again.
     public var backoff = BackoffPolicy()
     /// Then a delivery is dead.
     public var attemptsMax = 12
@@ -45,9 +55,11 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var lease: Duration = .seconds(60)
     /// Attempts at the same time, over all devices.
     public var attemptsInFlightMax = 64
+    /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)
     /// Delivered and dropped ones are remembered this long after they could have expired.
     public var keepFinished: Duration = .seconds(7 * 24 * 3_600)
+    /// How long dead deliveries are kept.
     public var keepDead: Duration = .seconds(30 * 24 * 3_600)
     /// What followers of `notifier.follow` can resume from.
     public var keepEvents: Duration = .seconds(7 * 24 * 3_600)

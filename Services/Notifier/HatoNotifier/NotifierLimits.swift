@@ -7,15 +7,19 @@ public struct NotifierLimits: Sendable, Hashable {
     /// Devices one notification goes to. `send` is refused above; of a trigger's recipients the rest is left out and
     /// counted.
     public var deliveriesPerNotificationMax = 10_000
+    /// Triggers of the service.
     public var triggersMax = 1_000
     /// UTF-8 of a title and a body; `send` is refused above, what a trigger makes is cut.
     public var titleBytesMax = 1_024
+    /// UTF-8 of a body; `send` is rejected above, the body of a trigger is cut.
     public var bodyBytesMax = 4_096
     /// Names and values of `data` together.
     public var dataBytesMax = 4_096
     /// A collapse key, an idempotency key, a trigger's id, an app, a locale.
     public var keyBytesMax = 256
+    /// UTF-8 of a uid.
     public var uidBytesMax = 128
+    /// Seconds that a notification may be worth delivering.
     public var timeToLiveSecondsMax = 28 * 24 * 3_600
     /// Deliveries that wait; above, `send` answers resource_exhausted `busy` and feeds pause.
     public var pendingMax = 1_000_000

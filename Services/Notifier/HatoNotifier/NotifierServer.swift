@@ -7,6 +7,7 @@ public import Logging
 
 /// The notifier while it listens: its server, and what it does by itself.
 public final class NotifierServer: Sendable {
+    /// The address it listens on.
     public let host: String
     public let port: Int
     private let service: NotifierService

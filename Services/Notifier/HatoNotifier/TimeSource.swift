@@ -16,6 +16,7 @@ public struct TimeSource: Sendable {
         }
     }
 
+    /// A source of given functions: the time in milliseconds since 1970, and a wait for a time.
     public init(now: @escaping @Sendable () -> Int64, sleepUntil: @escaping @Sendable (Int64) async throws -> Void) {
         self.now = now
         self.sleepUntil = sleepUntil

@@ -23,7 +23,9 @@ public enum DeviceAddress: Sendable, Hashable {
 public struct Delivery: Sendable, Hashable {
     /// The same in every attempt; receivers recognise a repetition by it.
     public var id: String
+    /// Where it goes.
     public var address: DeviceAddress
+    /// What it says.
     public var content: DeliveryContent
     /// Milliseconds since 1970: when the notification was accepted, the same in every attempt.
     public var createdAt: Int64
@@ -38,14 +40,21 @@ public struct Delivery: Sendable, Hashable {
 
 /// What a delivery carries.
 public struct DeliveryContent: Sendable, Hashable {
+    /// The id of the notification.
     public var notification: String
+    /// The id of the device.
     public var device: String
+    /// The user of the device.
     public var uid: String
+    /// Title and body.
     public var text: Notifier.NotificationText
+    /// What the receiving app gets, by name.
     public var data: [String: String]
     /// The trigger and the path of the change that made it.
     public var trigger: String?
+    /// The path of the change that fired the trigger.
     public var path: String?
+    /// A newer notification with this key replaces it.
     public var collapseKey: String?
 
     public init(notification: String, device: String, uid: String, text: Notifier.NotificationText) {
@@ -70,6 +79,7 @@ public enum DeliveryOutcome: Sendable, Hashable {
 public struct DeliveryAnswer: Sendable, Hashable {
     /// HTTP status; nil when there was no answer.
     public var status: Int?
+    /// Why there was no answer; nil when there was one.
     public var error: String?
 
     public init(status: Int? = nil, error: String? = nil) {

@@ -50,6 +50,7 @@ extension Auth {
                 "providerUserInfo", \.providerUserInfo,
                 "The ways to sign in to the account; empty for an anonymous one"))
 
+        /// A new account without credentials; `createdAt` in milliseconds since 1970.
         public init(uid: String, createdAt: Int64) {
             self.uid = uid
             self.createdAt = createdAt
@@ -123,9 +124,9 @@ extension Auth.Account {
     /// Changes what is named and leaves the rest. A new e-mail or password wants a recent sign-in, ends every other
     /// session and answers with a new one.
     ///
-    /// Errors: as `auth.signUp`'s. A credential is whole or absent: an anonymous account is given a password with its name
-    /// (`MISSING_PASSWORD`), and the last name and the password go together (`MISSING_EMAIL`, `MISSING_PASSWORD`, both of
-    /// `deleteAttributes`).
+    /// Errors: as `auth.signUp`'s. A credential is whole or absent: an anonymous account is given a password with its
+    /// name (`MISSING_PASSWORD`), and the last name and the password go together (`MISSING_EMAIL`,
+    /// `MISSING_PASSWORD`, both of `deleteAttributes`).
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
         public static let summary = "Changes the account of the caller"
@@ -194,6 +195,7 @@ extension Auth.Account.Update {
         public var refreshToken: String?
         public var expiresIn: Int
         public var isNewUser: Bool
+        /// The account after the change; its members stand beside those of the session.
         public var account: Auth.Account
 
         public static let fields = Fields<Self>(

@@ -19,6 +19,7 @@ extension Auth {
             .required("alg", \.alg, "The algorithm: `ES256`"),
             .required("use", \.use, "The use: `sig`"))
 
+        /// A key with the fixed members of ES256.
         public init(kid: String, x: String, y: String) {
             kty = "EC"
             crv = "P-256"

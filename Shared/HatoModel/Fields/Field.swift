@@ -1,14 +1,15 @@
 /// One field of an object: its name, whether it must be there, what it means, an example, and its coding.
 ///
-/// The factories are inlined, so that the compiler sees which stored property the key path means and reads and writes it
-/// directly.
+/// The factories are inlined, so that the compiler sees which stored property the key path means and reads and writes
+/// it directly.
 public struct Field<Root: Sendable>: Sendable {
     /// The key path of a stored property.
     public typealias Property<Value> = WritableKeyPath<Root, Value> & Sendable
 
+    /// The name of the member.
     public let name: String
-    /// What it means, with unit and bounds: one or two sentences, the last without a full stop. Empty in records, which no
-    /// document shows.
+    /// What it means, with unit and bounds: one or two sentences, the last without a full stop. Empty in records,
+    /// which no document shows.
     public let meaning: String
     /// A right value, where the example of the method leaves the field out.
     public let example: JSONValue?

@@ -1,5 +1,6 @@
 /// Why JSON does not make the value of a field, and where in it.
 public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConvertible {
+    /// What is wrong.
     public enum Reason: Sendable, Hashable {
         case missing
         case unknownField
@@ -10,6 +11,7 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
         case answered(RPCError)
     }
 
+    /// What is wrong.
     public private(set) var reason: Reason
     /// Names and positions from the outside to the value, the innermost first.
     private var reversedPath: [String] = []
@@ -23,6 +25,7 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
 
     init(_ error: ArgumentError) { self.init(.invalid(error), "") }
 
+    /// An error that a method answers with as it is.
     public init(_ error: RPCError) { self.init(.answered(error), "") }
 
     static func wrongType(_ expected: String, _ found: JSONValue) -> FieldError {
@@ -40,6 +43,7 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
     /// The dotted path of the value: `query.limitToFirst`; empty for the value itself.
     public var parameter: String { reversedPath.reversed().joined(separator: ".") }
 
+    /// What is wrong, with the path of the value, as a sentence.
     public var message: String {
         switch reason {
         case .missing, .unknownField, .wrongType:

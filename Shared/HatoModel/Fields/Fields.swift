@@ -16,10 +16,12 @@ public protocol FieldObject: FieldValue {
 public struct Fields<Root: Sendable>: Sendable {
     /// What decoding starts from; every required field is then set, every optional one left as it is here or set.
     public let blank: Root
+    /// The fields in the order they are written.
     public let list: [Field<Root>]
     /// A bit for each required field, by position.
     private let required: UInt64
 
+    /// A table of fields.
     public init(blank: Root, _ fields: Field<Root>...) { self.init(blank: blank, list: fields) }
 
     private init(blank: Root, list: [Field<Root>]) {
@@ -29,6 +31,7 @@ public struct Fields<Root: Sendable>: Sendable {
         required = list.enumerated().reduce(0) { $1.element.isRequired ? $0 | 1 << UInt64($1.offset) : $0 }
     }
 
+    /// The names of all fields.
     public var names: Set<String> { Set(list.map(\.name)) }
 
     /// These fields and, beside them in the same object, those of the object at `path`.
@@ -36,8 +39,8 @@ public struct Fields<Root: Sendable>: Sendable {
         Fields(blank: blank, list: list + Inner.fields.list.map { $0.inlined(at: path) })
     }
 
-    /// Reads an object. Throws `FieldError` for a value that is none, for a missing or wrong field, and for a member that
-    /// no field has if these are rejected; the first in the order of the members.
+    /// Reads an object. Throws `FieldError` for a value that is none, for a missing or wrong field, and for a member
+    /// that no field has if these are rejected; the first in the order of the members.
     func read(_ json: JSONValue, unknown: UnknownFields) throws(FieldError) -> Root {
         guard case .object(let object) = json else { throw .wrongType("an object", json) }
         var root = blank

@@ -2,6 +2,7 @@
 ///
 /// The position is the offset of the byte at which reading stopped, counted from the start of the bytes given.
 public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is wrong with the text.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
         case endedEarly = "the text ends in the middle of a value"
         case unexpectedByte = "no JSON value can go on like this"
@@ -17,7 +18,9 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case tooDeep = "arrays and objects are nested too deeply"
     }
 
+    /// What is wrong.
     public var reason: Reason
+    /// The byte at which it is wrong, counted from 0.
     public var position: Int
 
     public init(_ reason: Reason, at position: Int) {

@@ -17,10 +17,12 @@ public enum JSONParser {
         return value
     }
 
+    /// Parses one JSON text. Throws `JSONError`, also for more than `depth` nested containers.
     public static func parse(_ bytes: [UInt8], depth: Int = depthDefault) throws(JSONError) -> JSONValue {
         try parse(bytes.span, depth: depth)
     }
 
+    /// Parses one JSON text. Throws `JSONError`, also for more than `depth` nested containers.
     public static func parse(_ text: String, depth: Int = depthDefault) throws(JSONError) -> JSONValue {
         try parse(Array(text.utf8), depth: depth)
     }

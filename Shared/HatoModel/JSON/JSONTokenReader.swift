@@ -13,6 +13,7 @@
 /// while let token = try tokens.next() { … }
 /// ```
 public struct JSONTokenReader: Sendable {
+    /// A part of a JSON text.
     public enum Token: Sendable, Hashable {
         case beginObject, endObject, beginArray, endArray
         /// The name of a member; its value follows.
@@ -60,7 +61,8 @@ public struct JSONTokenReader: Sendable {
     /// Nothing follows any more.
     public mutating func finish() { isFinished = true }
 
-    /// The next token; nil when more must be handed in, and at the end. Positions of errors are those of the whole text.
+    /// The next token; nil when more must be handed in, and at the end. Positions of errors are those of the whole
+    /// text.
     public mutating func next() throws(JSONError) -> Token? {
         do {
             return try nextToken()

@@ -17,8 +17,11 @@ public enum JSONValue: Sendable {
 ///
 /// Look-up is linear: objects of requests are small, and what is large (a node of the tree) is walked, not searched.
 public struct JSONObject: Sendable {
+    /// A name and its value.
     public struct Member: Sendable {
+        /// The name, as written.
         public var name: String
+        /// The value.
         public var value: JSONValue
 
         public init(_ name: String, _ value: JSONValue) {
@@ -27,6 +30,7 @@ public struct JSONObject: Sendable {
         }
     }
 
+    /// The members in the order they were written.
     public private(set) var members: [Member]
 
     public init() { members = [] }
@@ -34,9 +38,13 @@ public struct JSONObject: Sendable {
     /// Takes members whose names are known to be unique (the parser has checked, or a sorted source made them so).
     public init(uniqueMembers: [Member]) { members = uniqueMembers }
 
+    /// Whether there is no member.
     public var isEmpty: Bool { members.isEmpty }
+    /// How many members there are.
     public var count: Int { members.count }
 
+    /// The value of the member `name`; setting nil removes it, setting another adds it at the end or replaces it in
+    /// place.
     public subscript(name: String) -> JSONValue? {
         get {
             for member in members where isSameName(member.name, name) { return member.value }
@@ -53,6 +61,7 @@ public struct JSONObject: Sendable {
         }
     }
 
+    /// Adds a member whose name is known to be new.
     public mutating func append(_ name: String, _ value: JSONValue) {
         members.append(Member(name, value))
     }
@@ -136,13 +145,18 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 }
 
 extension JSONValue {
+    /// The text, when it is a string.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
     public var number: Double? { if case .number(let value) = self { value } else { nil } }
     /// The number, when it is integral and below 2^53: only then the double is surely what was written.
     public var integer: Int64? { number?.exactInteger }
+    /// The value, when it is a boolean.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    /// The elements, when it is an array.
     public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+    /// The members, when it is an object.
     public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
+    /// Whether it is null.
     public var isNull: Bool { if case .null = self { true } else { false } }
 
     /// This value as a JSON text.

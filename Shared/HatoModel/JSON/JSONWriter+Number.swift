@@ -1,9 +1,9 @@
-/// Numbers as JavaScript's `Number.prototype.toString` writes them (ECMA-262, Number::toString): the fewest digits that
-/// read back as the same number, as a plain decimal from 1e-6 up to below 1e21 and with an exponent beyond
+/// Numbers as JavaScript's `Number.prototype.toString` writes them (ECMA-262, Number::toString): the fewest digits
+/// that read back as the same number, as a plain decimal from 1e-6 up to below 1e21 and with an exponent beyond
 /// (`10000000000000000`, `0.000001`, `1e-7`, `1e+21`).
 ///
-/// Swift finds the same digits, but leaves the plain form below 1e-4 and from 2^54 on, adds `.0` to integral numbers and
-/// a zero to short exponents. What Swift writes plainly is taken as it stands; only the rest is set anew.
+/// Swift finds the same digits, but leaves the plain form below 1e-4 and from 2^54 on, adds `.0` to integral numbers
+/// and a zero to short exponents. What Swift writes plainly is taken as it stands; only the rest is set anew.
 extension JSONWriter {
     /// The last power of ten that is written plainly, and the first.
     private static let plainExponents = -6...20

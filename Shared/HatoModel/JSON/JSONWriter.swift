@@ -2,17 +2,20 @@
 ///
 /// Commas are set by the writer: `beginObject`, `member`, a value, …, `endObject`. Nothing checks that the calls make
 /// one valid text; the doc comments say what may follow what. Numbers are written as JavaScript writes them (spec
-/// realtime-database §2.8; `JSONWriter+Number.swift`), so that what one client wrote is what every other one shows. Only
-/// what RFC 8259 wants escaped is.
+/// realtime-database §2.8; `JSONWriter+Number.swift`), so that what one client wrote is what every other one shows.
+/// Only what RFC 8259 wants escaped is.
 public struct JSONWriter: Sendable {
+    /// The text that was written.
     public private(set) var bytes: [UInt8] = []
     /// Whether something stands before the next value or name that must be parted from it.
     private var needsComma = false
 
     public init() {}
 
+    /// A writer with memory for `capacity` bytes.
     public init(capacity: Int) { bytes.reserveCapacity(capacity) }
 
+    /// Bytes that were written.
     public var count: Int { bytes.count }
 
     /// Begins anew in the same memory.
@@ -29,6 +32,7 @@ public struct JSONWriter: Sendable {
 
     // MARK: Structure
 
+    /// Begins an object; `member` and a value follow for each member.
     @inline(__always)
     public mutating func beginObject() {
         separate()
@@ -36,12 +40,14 @@ public struct JSONWriter: Sendable {
         needsComma = false
     }
 
+    /// Ends the object that was begun last.
     @inline(__always)
     public mutating func endObject() {
         bytes.append(UInt8(ascii: "}"))
         needsComma = true
     }
 
+    /// Begins an array; its elements follow.
     @inline(__always)
     public mutating func beginArray() {
         separate()
@@ -49,6 +55,7 @@ public struct JSONWriter: Sendable {
         needsComma = false
     }
 
+    /// Ends the array that was begun last.
     @inline(__always)
     public mutating func endArray() {
         bytes.append(UInt8(ascii: "]"))
@@ -87,6 +94,7 @@ public struct JSONWriter: Sendable {
         endObject()
     }
 
+    /// Writes null.
     public mutating func writeNull() {
         separate()
         append("null")
@@ -179,8 +187,10 @@ public struct JSONWriter: Sendable {
     @inline(__always)
     public mutating func appendRaw(_ raw: UInt8) { bytes.append(raw) }
 
+    /// Appends text that is not checked: a part of JSON the caller knows to fit.
     public mutating func appendRaw(_ raw: String) { append(raw) }
 
+    /// Appends bytes that are not checked: a part of JSON the caller knows to fit.
     public mutating func appendRaw(_ raw: some Collection<UInt8>) { bytes.append(contentsOf: raw) }
 
     // MARK: Small steps

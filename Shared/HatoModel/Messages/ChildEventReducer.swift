@@ -15,6 +15,7 @@ public enum ChildEvent: Sendable, Hashable {
 /// order of the query (removed ones in the order they had). The value comes after them, once, also when it is null at
 /// the start.
 public struct ChildEventReducer: Sendable {
+    /// The query of the listener.
     public let query: TreeQuery
     /// The value of the listener; of a query, the selected children.
     public private(set) var node: TreeNode = .empty
@@ -61,7 +62,8 @@ public struct ChildEventReducer: Sendable {
         let value = try TreeNode(json: data, at: path.node)
         node = node.setting(value, at: path)
         if let key = path.keys.first { touched?.insert(key) } else { touched = nil }
-        // The last child takes the node with it, and a leaf becomes an object: their children are all that was or is there.
+        // The last child takes the node with it, and a leaf becomes an object: their children are all that was or is
+        // there.
         if node.children == nil { touched = nil }
     }
 

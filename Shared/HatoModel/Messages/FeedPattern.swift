@@ -2,12 +2,14 @@
 ///
 /// Followers and triggers say with it what they want to see; `IndexDefinition` says with it where its collections are.
 public struct FeedPattern: Sendable, Hashable {
+    /// A part of a pattern.
     public enum Segment: Sendable, Hashable {
         case key(TreeKey)
         /// Any one key, known by this name.
         case any(String)
     }
 
+    /// The parts from the root down.
     public let segments: [Segment]
 
     public init(segments: [Segment]) { self.segments = segments }
@@ -22,8 +24,11 @@ public struct FeedPattern: Sendable, Hashable {
         case above([Parameter])
     }
 
+    /// A wildcard and the key it stands for.
     public struct Parameter: Sendable, Hashable {
+        /// The name in braces.
         public var name: String
+        /// The key it stands for.
         public var key: TreeKey
 
         public init(_ name: String, _ key: TreeKey) {

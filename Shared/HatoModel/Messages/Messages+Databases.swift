@@ -80,6 +80,7 @@ extension Messages {
             public typealias Result = [Index]
         }
 
+        /// An index that the rules declare.
         public struct Index: FieldObject, Hashable {
             public var pattern: String
             public var on: String
@@ -106,6 +107,7 @@ extension Messages {
             }
         }
 
+        /// Whether queries may use an index.
         public enum State: String, FieldChoice {
             case building
             case ready
@@ -135,6 +137,7 @@ extension Messages {
             }
         }
 
+        /// A database of the service.
         public struct Database: FieldObject, Hashable {
             public var name: DatabaseName
             public var createdAt: Int64

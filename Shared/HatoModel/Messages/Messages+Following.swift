@@ -117,6 +117,7 @@ extension Messages {
             self.changes = changes
         }
 
+        /// A node that a commit changed.
         public struct Entry: FieldObject, Hashable {
             public var pattern: String?
             public var params: [String: String]?
@@ -148,6 +149,7 @@ extension Messages {
             }
         }
 
+        /// What happened to the node.
         public enum EntryType: String, FieldChoice {
             case created
             case updated

@@ -60,8 +60,8 @@ extension Messages {
         }
     }
 
-    /// Writes rows as exported, or a JSON tree. A call is one commit, written whole or not at all; what is larger goes in
-    /// several calls.
+    /// Writes rows as exported, or a JSON tree. A call is one commit, written whole or not at all; what is larger
+    /// goes in several calls.
     public struct Import: RPCRequest {
         public static let method = "messages.import"
         public static let summary = "Writes rows as they were exported, or a JSON tree, below a path"

@@ -1,10 +1,10 @@
 extension Messages {
     /// What is written when the connection ends, however it ends.
     ///
-    /// The rules judge each call when it comes, and what it left once more when the connection ends: then in the name of
-    /// whom the connection (or the call's own `auth`) speaks for at that time. What is refused then is left out, silently.
-    /// Server values get their numbers at that time too. Calls add up to one picture: a later one at or above a place
-    /// replaces what earlier ones said of it.
+    /// The rules judge each call when it comes, and what it left once more when the connection ends: then in the name
+    /// of whom the connection (or the call's own `auth`) speaks for at that time. What is refused then is left out,
+    /// silently. Server values get their numbers at that time too. Calls add up to one picture: a later one at or
+    /// above a place replaces what earlier ones said of it.
     public enum OnDisconnect {
         /// Replaces the node at `path` when the connection ends.
         public struct Set: RPCRequest {

@@ -29,6 +29,7 @@ extension Messages {
             .optional("export", \.export, "Export form: priorities are kept, and there are no arrays", example: true),
             .optional("etag", \.etag, "Answers the etag of the node too", example: true))
 
+        /// A read of the node at `path` or of the children that `query` selects.
         public init(
             database: DatabaseName? = nil, path: TreePath, query: TreeQuery? = nil, form: Form = .plain,
             etag: Bool? = nil
@@ -171,6 +172,7 @@ extension Messages {
             }
         }
 
+        /// What the result says about the query.
         public enum Warning: String, FieldChoice {
             case noIndex = "no_index"
         }
@@ -221,6 +223,7 @@ extension Messages {
             self.events = events
         }
 
+        /// A change under the path of a listener.
         public struct Entry: FieldObject, Hashable {
             public var type: EntryType
             public var path: String
@@ -244,6 +247,7 @@ extension Messages {
             }
         }
 
+        /// How `data` is applied.
         public enum EntryType: String, FieldChoice {
             /// `data` replaces what is at `path`.
             case put

@@ -41,6 +41,7 @@ extension Messages.Rules {
             self.as = speaker
         }
 
+        /// The operation that is checked.
         public enum Operation: String, FieldChoice {
             case get, listen, set, update, push, remove
         }
@@ -60,6 +61,7 @@ extension Messages.Rules {
                 self.token = token
             }
 
+            /// The user as the rules see it.
             public var caller: Caller { .user(Caller.User(uid: uid, claims: token ?? [:])) }
         }
 

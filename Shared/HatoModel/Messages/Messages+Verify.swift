@@ -1,6 +1,6 @@
 extension Messages {
-    /// Checks that the store is what was written: all of it is read, indexes are compared with the data they are of, and
-    /// the kept changes are read without a gap. Takes as long as there is data; writes and reads go on meanwhile.
+    /// Checks that the store is what was written: all of it is read, indexes are compared with the data they are of,
+    /// and the kept changes are read without a gap. Takes as long as there is data; writes and reads go on meanwhile.
     public struct Verify: RPCRequest {
         public static let method = "messages.verify"
         public static let summary = "Checks rows, indexes and kept changes of the store; says what is wrong, and where"
@@ -39,6 +39,7 @@ extension Messages {
 
         /// Something that is not as it was written.
         public struct Finding: FieldObject, Hashable {
+            /// Where something is wrong.
             public enum Kind: String, FieldChoice {
                 /// What the disk gives back is not what was written, or cannot be read.
                 case storage
@@ -84,10 +85,15 @@ extension Messages {
 
         /// How much was looked at.
         public struct Checked: FieldObject, Hashable {
+            /// Databases that were read.
             public var databases = 0
+            /// Rows of trees that were read.
             public var rows = 0
+            /// Indexes that were read.
             public var indexes = 0
+            /// Rows of indexes that were read.
             public var indexRows = 0
+            /// Records of commits that were read.
             public var changes = 0
 
             public static let fields = Fields<Self>(

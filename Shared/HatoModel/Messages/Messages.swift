@@ -20,6 +20,7 @@ public enum Messages {
 
 /// The name of a database: `[a-z0-9-]{1,63}`.
 public struct DatabaseName: Sendable, Hashable, RawRepresentable, CustomStringConvertible {
+    /// The database that is meant when none is named.
     public static let `default` = DatabaseName(checked: "default")
 
     public let rawValue: String

@@ -6,6 +6,7 @@ public enum SortValue: Sendable, Hashable {
     case leaf(TreeLeaf)
     case object
 
+    /// The value by which a node is sorted: a leaf, or that there is none.
     public init(_ node: TreeNode) {
         switch node {
         case .empty: self = .null
@@ -14,6 +15,7 @@ public enum SortValue: Sendable, Hashable {
         }
     }
 
+    /// The value by which a priority is sorted.
     public init(_ priority: TreePriority?) {
         self = priority.map { .leaf($0.leaf) } ?? .null
     }
@@ -37,7 +39,9 @@ public enum SortValue: Sendable, Hashable {
 
 /// Where a child stands in the order of a query: its sort value, then its key.
 public struct SortPlace: Sendable, Hashable, Comparable {
+    /// The value, which decides first.
     public var value: SortValue
+    /// The key, which decides between equal values.
     public var key: TreeKey
 
     public init(_ value: SortValue, _ key: TreeKey) {

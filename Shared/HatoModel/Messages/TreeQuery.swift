@@ -3,11 +3,13 @@
 /// A query that was made from JSON is valid. Two equal queries select the same children of every node, however they
 /// were written: `equalTo` is `startAt` and `endAt`, and the names `[MIN_NAME]` and `[MAX_NAME]` become open cuts.
 public struct TreeQuery: Sendable, Hashable {
+    /// What the children are sorted by.
     public var order: Order
     /// Nil: from the lowest child.
     public var start: Cut?
     /// Nil: to the highest child.
     public var end: Cut?
+    /// How many children at most, and from which end; nil: all.
     public var limit: Limit?
     private let namesOrder: Bool
 
@@ -20,8 +22,8 @@ public struct TreeQuery: Sendable, Hashable {
         self.limit = limit
     }
 
-    /// Whether it says nothing, as a plain read does (spec §4.3: `{}`): then it stands for the node itself, whatever that
-    /// is. Who names an order asks for children, also where it is that of priorities (§4.1).
+    /// Whether it says nothing, as a plain read does (spec §4.3: `{}`): then it stands for the node itself, whatever
+    /// that is. Who names an order asks for children, also where it is that of priorities (§4.1).
     public var isDefault: Bool { !namesOrder && selectsEverything }
 
     /// By what children are ordered; ties are settled by key order.
@@ -34,10 +36,12 @@ public struct TreeQuery: Sendable, Hashable {
         case priority
     }
 
+    /// How many children at most, and from which end.
     public enum Limit: Sendable, Hashable {
         case first(Int)
         case last(Int)
 
+        /// How many children at most.
         public var count: Int {
             switch self {
             case .first(let count), .last(let count): count
@@ -49,6 +53,7 @@ public struct TreeQuery: Sendable, Hashable {
     public struct Cut: Sendable, Hashable {
         /// `.null` when the order is by key.
         public var value: SortValue
+        /// The key that decides between equal values.
         public var key: KeyCut
 
         public init(_ value: SortValue, _ key: KeyCut) {
@@ -114,6 +119,7 @@ extension TreeQuery {
         }
     }
 
+    /// The place of a child in the order of the query.
     public func place(of child: TreeChild) -> SortPlace { SortPlace(sortValue(of: child.node), child.key) }
 
     /// The children of `node` that this query selects, in query order.

@@ -1,11 +1,12 @@
-/// Turns a JSON tree, as Firebase exports it or in export form, into the rows of `messages.import`, while the text comes
-/// in pieces: the tree may be larger than memory.
+/// Turns a JSON tree, as Firebase exports it or in export form, into the rows of `messages.import`, while the text
+/// comes in pieces: the tree may be larger than memory.
 ///
-/// Values are read as `TreeNode(json:)` reads them (spec realtime-database §2): empties vanish, arrays become objects,
-/// `.value` and `.priority` take effect, wrong keys and values are refused with the place they stand at. Rows come in
-/// the order of the text. The priority of an object comes before its first value, or, when the text has it later, as
-/// soon as it is read; without any value it does not come at all. A name that stands twice in an object is refused, as in every JSON text here,
-/// unless there are more names in that object than are remembered: then it counts twice.
+/// Values are read as `TreeNode(json:)` reads them (spec realtime-database §2): empties vanish, arrays become
+/// objects, `.value` and `.priority` take effect, wrong keys and values are refused with the place they stand at.
+/// Rows come in the order of the text. The priority of an object comes before its first value, or, when the text has
+/// it later, as soon as it is read; without any value it does not come at all. A name that stands twice in an object
+/// is refused, as in every JSON text here, unless there are more names in that object than are remembered: then it
+/// counts twice.
 public struct TreeRowReader: Sendable {
     private enum Member: Sendable {
         case child, value, priority

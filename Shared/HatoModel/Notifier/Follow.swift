@@ -61,6 +61,7 @@ extension Notifier {
         public static let example = RPCExample(Unfollow(subscription: "s1"), Empty())
     }
 
+    /// What happened to a notification or a delivery.
     public enum EventType: String, FieldChoice {
         /// A notification is durable.
         case accepted

@@ -3,8 +3,11 @@
 /// Times are milliseconds since 1970. Declared here is what the service does in full; platforms other than `webhook`,
 /// categories, types, badges and preferences join when they are served.
 public enum Notifier {
+    /// The methods about devices.
     public enum Devices {}
+    /// The methods about triggers.
     public enum Triggers {}
+    /// The methods about dead deliveries.
     public enum Dead {}
 
     public static let methods: [any RPCRequest.Type] = [

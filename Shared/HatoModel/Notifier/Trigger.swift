@@ -36,6 +36,7 @@ extension Notifier {
         }
     }
 
+    /// The kind of a change.
     public enum ChangeType: String, FieldChoice {
         case created
         case updated
@@ -153,6 +154,7 @@ extension Notifier.Triggers {
             self.notification = notification
         }
 
+        /// The trigger that is set.
         public var trigger: Notifier.Trigger {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,

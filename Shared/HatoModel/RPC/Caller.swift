@@ -7,6 +7,7 @@ public enum Caller: Sendable, Hashable {
 
     /// A signed-in user, as the claims of the ID token say.
     public struct User: Sendable, Hashable {
+        /// The id of the user.
         public var uid: String
         /// All claims of the token: what rules see as `auth.token`.
         public var claims: JSONObject
@@ -20,7 +21,9 @@ public enum Caller: Sendable, Hashable {
         }
     }
 
+    /// The id of the user; nil for nobody and for administrators.
     public var uid: String? { if case .user(let user) = self { user.uid } else { nil } }
+    /// Whether the caller passes every rule.
     public var isAdministrator: Bool { self == .administrator }
 }
 

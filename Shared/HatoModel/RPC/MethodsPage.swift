@@ -1,5 +1,6 @@
 /// A service's METHODS.md, made from its declared methods.
 public enum MethodsPage {
+    /// The page as Markdown: a section for each method and notification, with their fields and an example.
     public static func markdown(
         title: String, methods: [any RPCRequest.Type], notifications: [any RPCNotification.Type] = []
     ) -> String {

@@ -3,6 +3,7 @@
 /// Access, effect and slowness of a method stand under `x-access`, `x-effect`, `x-slow`; what the server sends unasked
 /// under `x-notifications`, for which OpenRPC has no place.
 public enum OpenRPC {
+    /// The document as a JSON object.
     public static func document(
         title: String, version: String, methods: [any RPCRequest.Type], notifications: [any RPCNotification.Type] = []
     ) -> JSONObject {

@@ -1,31 +1,48 @@
 /// A JSON-RPC error as it stands on the wire (protocol §3): code, message for people, and `data` with a stable
 /// `reason`.
 public struct RPCError: Error, Sendable, Hashable {
+    /// The number of an error: those of JSON-RPC 2.0 §5.1 and Hato's own (protocol §3).
     public struct Code: Sendable, Hashable, RawRepresentable {
         public var rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
 
+        /// The line is not JSON.
         public static let parseError = Code(rawValue: -32700)
+        /// The line is JSON, but no request.
         public static let invalidRequest = Code(rawValue: -32600)
+        /// There is no such method.
         public static let methodNotFound = Code(rawValue: -32601)
+        /// A parameter is missing, unknown or of another JSON type.
         public static let invalidParams = Code(rawValue: -32602)
+        /// The service failed; its log says why.
         public static let internalError = Code(rawValue: -32603)
+        /// The credential is missing, wrong or has ended.
         public static let unauthenticated = Code(rawValue: -32001)
+        /// The caller is known and may not do it.
         public static let permissionDenied = Code(rawValue: -32002)
+        /// What is named does not exist.
         public static let notFound = Code(rawValue: -32003)
+        /// What is to be made exists.
         public static let alreadyExists = Code(rawValue: -32004)
+        /// The state does not allow it.
         public static let failedPrecondition = Code(rawValue: -32005)
+        /// A limit is reached.
         public static let resourceExhausted = Code(rawValue: -32006)
+        /// It cannot be done now.
         public static let unavailable = Code(rawValue: -32007)
+        /// A parameter has the right JSON type and a wrong content.
         public static let invalidArgument = Code(rawValue: -32008)
     }
 
+    /// The number.
     public var code: Code
+    /// What is wrong, for people.
     public var message: String
     /// Everything under `data`: `reason` and `retryable` first, then what the code adds (`parameter`, `path`, `etag`
     /// …).
     public var data: JSONObject
 
+    /// An error; `data` adds members behind `reason` and `retryable`.
     public init(_ code: Code, reason: String, _ message: String, retryable: Bool = false, data: JSONObject = [:]) {
         self.code = code
         self.message = message
@@ -41,7 +58,9 @@ public struct RPCError: Error, Sendable, Hashable {
         self.data = data
     }
 
+    /// What is wrong, for programs.
     public var reason: String? { data["reason"]?.string }
+    /// Whether the same call may succeed later and does no harm when repeated.
     public var isRetryable: Bool { data["retryable"]?.bool ?? false }
 
     /// When the same call may succeed, counted from now (`retryAfterMs`); nil when the error does not say.
@@ -65,6 +84,7 @@ extension RPCError {
         RPCError(.invalidArgument, reason: reason, message, data: ["parameter": .string(parameter)])
     }
 
+    /// -32001: the credential is missing, wrong or has ended.
     public static func unauthenticated(reason: String, _ message: String) -> RPCError {
         RPCError(.unauthenticated, reason: reason, message)
     }
@@ -75,14 +95,17 @@ extension RPCError {
             .permissionDenied, reason: "permission_denied", message, data: path.map { ["path": .string($0)] } ?? [:])
     }
 
+    /// -32003: what is named does not exist.
     public static func notFound(reason: String, _ message: String) -> RPCError {
         RPCError(.notFound, reason: reason, message)
     }
 
+    /// -32004: what is to be made exists.
     public static func alreadyExists(reason: String, _ message: String) -> RPCError {
         RPCError(.alreadyExists, reason: reason, message)
     }
 
+    /// -32005: the state does not allow it.
     public static func failedPrecondition(reason: String, _ message: String, data: JSONObject = [:]) -> RPCError {
         RPCError(.failedPrecondition, reason: reason, message, data: data)
     }
@@ -94,6 +117,7 @@ extension RPCError {
             data: retryAfterMs.map { ["retryAfterMs": .number(Double($0))] } ?? [:])
     }
 
+    /// -32007: it cannot be done now; the same call may succeed later.
     public static func unavailable(reason: String, _ message: String) -> RPCError {
         RPCError(.unavailable, reason: reason, message, retryable: true)
     }
@@ -106,7 +130,9 @@ extension RPCError {
 /// What a value type throws from `init(from:)` when the text has the right JSON type but a wrong content; decoding of
 /// params turns it into `invalid_argument` with the name of the parameter.
 public struct ArgumentError: Error, Sendable, Hashable {
+    /// What is wrong, for programs.
     public var reason: String
+    /// What is wrong and what would be right, for people.
     public var message: String
 
     public init(reason: String, _ message: String) {

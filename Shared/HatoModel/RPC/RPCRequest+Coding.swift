@@ -13,7 +13,8 @@ extension RPCRequest {
 }
 
 extension RPCNotification {
-    /// Reads the params of a notification that a server sent; members that no field has are ignored. Throws `FieldError`.
+    /// Reads the params of a notification that a server sent; members that no field has are ignored. Throws
+    /// `FieldError`.
     public static func decode(_ params: JSONObject) throws(FieldError) -> Self {
         try Self(json: .object(params), unknown: .ignored)
     }

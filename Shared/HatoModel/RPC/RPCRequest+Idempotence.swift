@@ -1,7 +1,7 @@
-// Which requests may be sent again when it is not known whether the first one was done (protocol §3, `outcome_unknown`).
-// A request is idempotent when doing it twice leaves what doing it once leaves, apart from the time of the write. One
-// that only would be refused the second time (`messages.databases.create`, `auth.signUp`) is not: the caller would take
-// the refusal for the outcome.
+// Which requests may be sent again when it is not known whether the first one was done (protocol §3,
+// `outcome_unknown`). A request is idempotent when doing it twice leaves what doing it once leaves, apart from the
+// time of the write. One that only would be refused the second time (`messages.databases.create`, `auth.signUp`) is
+// not: the caller would take the refusal for the outcome.
 
 extension RPCRequest {
     /// Reads are; of the writes those that say so.

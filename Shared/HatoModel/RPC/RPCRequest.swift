@@ -1,8 +1,8 @@
 /// A method, declared once: its name, params, result, who may call it, whether it writes, and one example.
 ///
-/// Server, client, command line, the OpenRPC document and METHODS.md come from this declaration. The conforming type is
-/// the params: each stored property is a parameter with an entry in the table `fields`. It is nested in the namespace of
-/// its service (`Messages.Push` is `messages.push`; a test holds type and wire name together).
+/// Server, client, command line, the OpenRPC document and METHODS.md come from this declaration. The conforming type
+/// is the params: each stored property is a parameter with an entry in the table `fields`. It is nested in the
+/// namespace of its service (`Messages.Push` is `messages.push`; a test holds type and wire name together).
 public protocol RPCRequest: FieldObject {
     associatedtype Result: FieldValue
 
@@ -12,13 +12,13 @@ public protocol RPCRequest: FieldObject {
     static var summary: String { get }
     static var access: Access { get }
     static var effect: Effect { get }
-    /// Whether doing it twice leaves what doing it once leaves, apart from the time of the write: then it may be sent again
-    /// when its outcome is not known.
+    /// Whether doing it twice leaves what doing it once leaves, apart from the time of the write: then it may be sent
+    /// again when its outcome is not known.
     var isIdempotent: Bool { get }
     /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
     static var isSlow: Bool { get }
-    /// Whether a read does more than answer: starts or ends a listener, writes a backup. Without an id, only such reads are
-    /// done.
+    /// Whether a read does more than answer: starts or ends a listener, writes a backup. Without an id, only such
+    /// reads are done.
     static var hasSideEffect: Bool { get }
     static var example: RPCExample<Self> { get }
 
@@ -60,6 +60,7 @@ public enum Effect: String, FieldChoice {
 /// One worked call of a method, for the documents and for the test that every example decodes.
 public struct RPCExample<Request: RPCRequest>: Sendable {
     public var request: Request
+    /// The result of the request.
     public var result: Request.Result
 
     public init(_ request: Request, _ result: Request.Result) {

@@ -1,6 +1,7 @@
-/// The name of a backup, which becomes that of a new folder: `[A-Za-z0-9._-]{1,100}`, not starting with a dot, so that no
-/// name leads out of the folder backups are written under.
+/// The name of a backup, which becomes that of a new folder: `[A-Za-z0-9._-]{1,100}`, not starting with a dot, so
+/// that no name leads out of the folder backups are written under.
 public struct BackupName: Sendable, Hashable, CustomStringConvertible {
+    /// The name as it is written.
     public let text: String
 
     /// Throws `ArgumentError` (`invalid_name`) when the text is no such name.
@@ -55,8 +56,8 @@ extension RPCError {
     public static let backupsOff = RPCError.failedPrecondition(
         reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
 
-    /// The copy could not be written, e.g. on a full disk; nothing of it is left. Only administrators make backups: they
-    /// may know which path it was.
+    /// The copy could not be written, e.g. on a full disk; nothing of it is left. Only administrators make backups:
+    /// they may know which path it was.
     public static func backupFailed(_ why: String) -> RPCError {
         .unavailable(reason: "backup_failed", "The backup could not be written: \(why)")
     }
@@ -67,6 +68,7 @@ extension RPCError {
         .failedPrecondition(reason: "store_damaged", "No backup was made: \(why)")
     }
 
+    /// -32004: there is a backup with this name.
     public static func backupExists(_ name: BackupName) -> RPCError {
         .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
     }

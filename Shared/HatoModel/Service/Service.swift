@@ -16,6 +16,7 @@ public enum Service {
         public static let access = Access.anyone
         public static let effect = Effect.read
 
+        /// How a service is.
         public enum Status: String, FieldChoice {
             case starting
             case ready

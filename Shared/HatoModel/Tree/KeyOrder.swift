@@ -4,7 +4,9 @@
 ///
 /// Swift's own `<` and `==` of strings are wrong here: they treat canonically equivalent texts as one, keys never are.
 public enum KeyOrder {
+    /// Sorts before every key: Firebase's name of the lowest.
     public static let minName = "[MIN_NAME]"
+    /// Sorts behind every key: Firebase's name of the highest.
     public static let maxName = "[MAX_NAME]"
 
     /// Negative when `left` comes first, zero when they are the same key, positive when `right` comes first.
@@ -12,6 +14,7 @@ public enum KeyOrder {
         compare(left.utf8.span, right.utf8.span)
     }
 
+    /// Whether `left` sorts before `right`.
     public static func precedes(_ left: String, _ right: String) -> Bool { compare(left, right) < 0 }
 
     /// The same, over the keys' bytes in UTF-8.
@@ -47,6 +50,7 @@ public enum KeyOrder {
         return Int32(exactly: isNegative ? -value : value)
     }
 
+    /// The integer a key is sorted by; nil: it is sorted as text.
     public static func integer(_ key: String) -> Int32? { integer(key.utf8.span) }
 
     /// The index a key stands for when an object is read as an array: `0`, `1`, `10`, but not `01`, `-1` (spec §2.1).
@@ -89,6 +93,7 @@ public enum UTF16Order {
         return left.count - right.count
     }
 
+    /// Negative, zero or positive as `left` sorts before, with or behind `right`.
     public static func compare(_ left: String, _ right: String) -> Int {
         compare(left.utf8.span, right.utf8.span)
     }

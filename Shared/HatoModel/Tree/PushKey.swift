@@ -1,6 +1,7 @@
 /// A key whose order is the order of time (spec realtime-database §5): 8 characters of milliseconds and 12 of
 /// randomness.
 public struct PushKey: Sendable, Hashable {
+    /// The 20 characters of the key.
     public let text: String
 
     static let alphabet = Array("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz".utf8)
@@ -8,6 +9,7 @@ public struct PushKey: Sendable, Hashable {
     /// Half of the random part: six characters.
     static let halfMax: UInt64 = (1 << 36) - 1
 
+    /// Reads a key. Throws `ArgumentError` when the text is not one.
     public init(_ text: String) throws(ArgumentError) {
         guard text.utf8.count == 20, text.utf8.allSatisfy({ PushKey.digit($0) != nil }) else {
             throw ArgumentError(

@@ -33,7 +33,9 @@ public enum ServerValue: Sendable, Hashable {
 /// Where a server value stands in a written value: the keys from the written node, and whether it is that node's
 /// priority.
 public struct ServerValuePlace: Sendable, Hashable {
+    /// The keys from the value that is written down to the server value.
     public var keys: [TreeKey]
+    /// Whether it stands for a priority.
     public var isPriority: Bool
 
     public init(keys: [TreeKey], isPriority: Bool) {

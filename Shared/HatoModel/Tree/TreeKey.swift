@@ -3,6 +3,7 @@
 ///
 /// Keys are equal when their bytes are (no Unicode normalisation, unlike `String`) and ordered by `KeyOrder`.
 public struct TreeKey: Sendable {
+    /// The text of the key.
     public let text: String
 
     /// Throws an error that names the key and says what would be right.

@@ -36,7 +36,8 @@ extension TreeChildren {
     /// The length of the array these children are read as; nil when they stay an object: all keys must be plain
     /// indexes, and more than half of the array must be there.
     public var arrayCount: Int? {
-        // Plain indexes stand in numeric order, and after every other integer-like key: first and last decide most cases.
+        // Plain indexes stand in numeric order, and after every other integer-like key: first and last decide most
+        // cases.
         guard let first, let last, KeyOrder.arrayIndex(first.key.text) != nil,
             let greatest = KeyOrder.arrayIndex(last.key.text), greatest < 2 * count
         else { return nil }

@@ -21,7 +21,9 @@ public enum TreePriority: Sendable {
     case string(String)
 }
 
+/// A child of a node, with its key.
 public struct TreeChild: Sendable, Hashable {
+    /// The key.
     public var key: TreeKey
     public var node: TreeNode
 
@@ -62,8 +64,10 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
 
     public var startIndex: Int { 0 }
     public var endIndex: Int { sorted.count }
+    /// The child at a position in key order.
     public subscript(position: Int) -> TreeChild { sorted[position] }
 
+    /// The child with a key; nil when there is none.
     public subscript(key: TreeKey) -> TreeNode? {
         let place = place(of: key)
         return place.isFound ? sorted[place.index].node : nil
@@ -102,10 +106,12 @@ extension TreeNode {
         return .object(TreeChildren(unsorted: consume children), priority: priority)
     }
 
+    /// Whether there is nothing: neither value nor children.
     public var isEmpty: Bool { if case .empty = self { true } else { false } }
 
     public var leaf: TreeLeaf? { if case .leaf(let leaf, _) = self { leaf } else { nil } }
 
+    /// The children, when it is an object.
     public var children: TreeChildren? { if case .object(let children, _) = self { children } else { nil } }
 
     public var priority: TreePriority? {

@@ -5,8 +5,10 @@
 public struct TreePath: Sendable, Hashable {
     /// The keys of the node; for `/a/.priority` these are `["a"]`.
     public private(set) var keys: [TreeKey]
+    /// Whether the path means the priority of the node.
     public private(set) var isPriority: Bool
 
+    /// The path `/`.
     public static let root = TreePath(uncheckedKeys: [])
 
     /// Throws an error that names the wrong key and says what would be right.
@@ -33,6 +35,7 @@ public struct TreePath: Sendable, Hashable {
         try self.init(checkingDepthOf: keys, isPriority: isPriority)
     }
 
+    /// A path of keys from the root down. Throws `ArgumentError` for more than 32 keys or 768 bytes.
     public init(keys: [TreeKey]) throws(ArgumentError) {
         try self.init(checkingDepthOf: keys, isPriority: false)
     }
@@ -78,11 +81,13 @@ public struct TreePath: Sendable, Hashable {
 }
 
 extension TreePath {
+    /// Whether it is the path `/`.
     public var isRoot: Bool { keys.isEmpty && !isPriority }
 
     /// The number of keys.
     public var depth: Int { keys.count }
 
+    /// The key of the node; nil for the root.
     public var lastKey: TreeKey? { keys.last }
 
     /// `/a/b`; the root is `/`.

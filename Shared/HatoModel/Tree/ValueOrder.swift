@@ -9,6 +9,7 @@ public enum ValueOrder {
         }
     }
 
+    /// Negative, zero or positive as `left` sorts before, with or behind `right`.
     public static func compare(_ left: TreeLeaf, _ right: TreeLeaf) -> Int {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): (left ? 1 : 0) - (right ? 1 : 0)

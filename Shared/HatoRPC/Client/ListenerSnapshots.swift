@@ -1,8 +1,8 @@
 public import HatoModel
 
 extension MessagesListener {
-    /// The value after each event, kept here, and what the event did to its children. A `since` or `etag` of the request
-    /// is left out: the first snapshot is whole.
+    /// The value after each event, kept here, and what the event did to its children. A `since` or `etag` of the
+    /// request is left out: the first snapshot is whole.
     public var snapshots: ListenerSnapshots {
         var listener = self
         listener.request.since = nil
@@ -26,10 +26,12 @@ public struct ListenerSnapshots: AsyncSequence, Sendable {
             events: listener.makeAsyncIterator(), reducer: ChildEventReducer(listener.request.query ?? TreeQuery()))
     }
 
+    /// Reads the snapshots one after the other.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         var events: MessagesListener.Iterator
         var reducer: ChildEventReducer
 
+        /// The next snapshot; nil when the sequence has ended. Throws what ended the listener.
         public mutating func next() async throws -> ListenerSnapshot? {
             guard let event = try await events.next() else { return nil }
             do {

@@ -3,25 +3,27 @@ public import HatoModel
 /// The changes of a database that match a follower's patterns, in the order of commits, for as long as somebody reads
 /// them: it outlives its connection.
 ///
-/// Each iteration is one follower, opened by its first `next()`. When the connection is lost it follows again, after the
-/// last change that was read, or from where it began when there was none yet: nothing is told twice, nothing is left
-/// out. A change with no `changes` only says how far the follower is.
+/// Each iteration is one follower, opened by its first `next()`. When the connection is lost it follows again, after
+/// the last change that was read, or from where it began when there was none yet: nothing is told twice, nothing is
+/// left out. A change with no `changes` only says how far the follower is.
 ///
-/// It throws what the first opening throws, be it that nobody answers; from then on only what will not pass: `RPCError`
-/// when what was missed is no longer kept (`compacted`), when the service has another history (`unknown_version`), when it
-/// refuses for another reason or the client is closed; `Messages.Cancelled` when the service has ended the follower. Who
-/// keeps a position of its own then decides how to go on. Cancelling the task that reads ends it quietly; that, or letting
-/// the iterator go, ends it on the service too.
+/// It throws what the first opening throws, be it that nobody answers; from then on only what will not pass:
+/// `RPCError` when what was missed is no longer kept (`compacted`), when the service has another history
+/// (`unknown_version`), when it refuses for another reason or the client is closed; `Messages.Cancelled` when the
+/// service has ended the follower. Who keeps a position of its own then decides how to go on. Cancelling the task
+/// that reads ends it quietly; that, or letting the iterator go, ends it on the service too.
 public struct MessagesFollower: AsyncSequence, Sendable {
     public typealias Element = Messages.Change
 
     /// What the first opening asks for.
     public let request: Messages.Follow
-    /// Following again is tried at once, then after a random time up to `delayMin`, doubling up to `delayMax` while it fails.
+    /// Following again is tried at once, then after a random time up to `delayMin`, doubling up to `delayMax` while
+    /// it fails.
     public var delayMin: Duration = .milliseconds(50)
+    /// The longest wait before it connects again.
     public var delayMax: Duration = .seconds(10)
-    /// When the service says how long to wait (`retryAfterMs` of its error), that time is waited first, but never longer than
-    /// this.
+    /// When the service says how long to wait (`retryAfterMs` of its error), that time is waited first, but never
+    /// longer than this.
     public var retryAfterMax: Duration = .seconds(60)
     /// Called once for each lost connection, before following again is tried.
     public var whenLost: (@Sendable (RPCError) -> Void)?
@@ -37,6 +39,7 @@ public struct MessagesFollower: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+    /// Reads the changes one after the other.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private let follower: MessagesFollower
         /// What the next opening asks for.
@@ -55,6 +58,7 @@ public struct MessagesFollower: AsyncSequence, Sendable {
                     whenLost: follower.whenLost))
         }
 
+        /// The next change; nil when the sequence has ended. Throws what ended the follower.
         public mutating func next() async throws -> Messages.Change? {
             do {
                 if let event = try await received() { return try taken(event) }

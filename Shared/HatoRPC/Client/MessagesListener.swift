@@ -2,25 +2,27 @@ public import HatoModel
 
 /// The events of a listener of messages, for as long as somebody reads them: it outlives its connection.
 ///
-/// Each iteration is one listener, opened by its first `next()`. When the connection is lost it listens again, from the
-/// version of the last event that was read, or of the last answer that nothing was missed (`since` and `epoch`): what was missed comes merged into one event, or as the
-/// whole value where the service no longer keeps the changes or has another history. Nothing is told twice, nothing is
-/// left out.
+/// Each iteration is one listener, opened by its first `next()`. When the connection is lost it listens again, from
+/// the version of the last event that was read, or of the last answer that nothing was missed (`since` and `epoch`):
+/// what was missed comes merged into one event, or as the whole value where the service no longer keeps the changes
+/// or has another history. Nothing is told twice, nothing is left out.
 ///
 /// It throws what the first opening throws, be it that nobody answers; from then on only what will not pass:
-/// `Messages.Cancelled` when the service has ended the listener (also when the token it showed has ended), `RPCError` when it refuses to listen again or the
-/// client is closed. Cancelling the task that reads ends it quietly; that, or letting the iterator go, ends it on the
-/// service too.
+/// `Messages.Cancelled` when the service has ended the listener (also when the token it showed has ended), `RPCError`
+/// when it refuses to listen again or the client is closed. Cancelling the task that reads ends it quietly; that, or
+/// letting the iterator go, ends it on the service too.
 public struct MessagesListener: AsyncSequence, Sendable {
     public typealias Element = Messages.Event
 
     /// What the first opening asks for.
     public internal(set) var request: Messages.Listen
-    /// Listening again is tried at once, then after a random time up to `delayMin`, doubling up to `delayMax` while it fails.
+    /// Listening again is tried at once, then after a random time up to `delayMin`, doubling up to `delayMax` while
+    /// it fails.
     public var delayMin: Duration = .milliseconds(50)
+    /// The longest wait before it connects again.
     public var delayMax: Duration = .seconds(10)
-    /// When the service says how long to wait (`retryAfterMs` of its error), that time is waited first, but never longer than
-    /// this.
+    /// When the service says how long to wait (`retryAfterMs` of its error), that time is waited first, but never
+    /// longer than this.
     public var retryAfterMax: Duration = .seconds(60)
     /// Called once for each lost connection, before listening again is tried.
     public var whenLost: (@Sendable (RPCError) -> Void)?
@@ -36,6 +38,7 @@ public struct MessagesListener: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+    /// Reads the events one after the other.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private let listener: MessagesListener
         /// What the next opening asks for.
@@ -54,6 +57,7 @@ public struct MessagesListener: AsyncSequence, Sendable {
                     whenLost: listener.whenLost))
         }
 
+        /// The next event; nil when the sequence has ended. Throws what ended the listener.
         public mutating func next() async throws -> Messages.Event? {
             do {
                 if let event = try await received() { return try taken(event) }

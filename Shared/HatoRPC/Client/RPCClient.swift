@@ -3,10 +3,10 @@ import NIOCore
 
 /// Calls a server: pipelined over one connection, which is made when first needed and made again when lost.
 ///
-/// A call that is in flight when its connection breaks fails with `unavailable` (reason `connection_lost`): whether the
-/// server did it is unknown. It is retryable where the request is idempotent (`RPCRequest.isIdempotent`), as is one that
-/// was not answered in time (`timeout`). Calls made one after another reach the server in
-/// that order. Subscriptions live as long as they and the client are held.
+/// A call that is in flight when its connection breaks fails with `unavailable` (reason `connection_lost`): whether
+/// the server did it is unknown. It is retryable where the request is idempotent (`RPCRequest.isIdempotent`), as is
+/// one that was not answered in time (`timeout`). Calls made one after another reach the server in that order.
+/// Subscriptions live as long as they and the client are held.
 public final class RPCClient: Sendable {
     private let configuration: RPCClientConfiguration
     private let link: ClientLink
@@ -33,6 +33,7 @@ public final class RPCClient: Sendable {
         }
     }
 
+    /// Calls a method by name. Throws `RPCError`, or `CancellationError` when the task is cancelled.
     public func call(method: String, params: JSONObject = [:], credential: String? = nil) async throws -> JSONValue {
         let text: [UInt8] = try await waiting(method, Self.adding(credential, to: params)) { .result($0) }
         return try JSONParser.parse(text, depth: configuration.nestingMax)
@@ -57,6 +58,7 @@ public final class RPCClient: Sendable {
         try await subscribe(method: Request.method, params: request.members, credential: credential)
     }
 
+    /// Calls a method that opens a listener, by name. Throws as the one above.
     public func subscribe(
         method: String, params: JSONObject = [:], credential: String? = nil
     ) async throws -> RPCSubscription {

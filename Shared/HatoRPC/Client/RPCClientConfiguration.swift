@@ -1,17 +1,21 @@
 /// Where a client calls and how patient it is.
 public struct RPCClientConfiguration: Sendable {
+    /// The name or address of the server.
     public var host: String
     public var port: Int
+    /// How TLS is spoken; nil: not at all.
     public var tls: RPCClientTLS?
     /// The identity of the connection: asked before each connecting, shown with `session.authenticate`. Nil stays
     /// nobody.
     public var credential: (@Sendable () async throws -> String)?
     /// How long a call may take, connecting included.
     public var timeout: Duration = .seconds(30)
+    /// How long connecting may take.
     public var connectTimeout: Duration = .seconds(5)
-    /// A lost connection is made again when the next call comes: after a random time up to `reconnectDelayMin`, doubling
-    /// up to `reconnectDelayMax` while connecting fails.
+    /// A lost connection is made again when the next call comes: after a random time up to `reconnectDelayMin`,
+    /// doubling up to `reconnectDelayMax` while connecting fails.
     public var reconnectDelayMin: Duration = .milliseconds(50)
+    /// The longest wait before it connects again.
     public var reconnectDelayMax: Duration = .seconds(10)
     /// One line from the server, without its end.
     public var lineBytesMax = 32 << 20

@@ -5,11 +5,11 @@ import Synchronization
 ///
 /// Ends when cancelled or when the server ends it (with a notification `….cancelled`, which is delivered); throws
 /// `RPCError` (unavailable) when the connection is lost: the subscriber listens again from the position it has seen
-/// (`MessagesListener` does that by itself). A
-/// reader that is slow keeps at most `RPCClientConfiguration.subscriptionBufferMax` notifications here, of `subscriptionBufferBytesMax` at most, then the client stops
-/// reading from the server; only while calls wait for answers may there be 16 times as many, and beyond that the
-/// subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go, or cancelling the task that reads, is like `cancel`: the client also ends
-/// it on the server.
+/// (`MessagesListener` does that by itself). A reader that is slow keeps at most
+/// `RPCClientConfiguration.subscriptionBufferMax` notifications here, of `subscriptionBufferBytesMax` at most, then
+/// the client stops reading from the server; only while calls wait for answers may there be 16 times as many, and
+/// beyond that the subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go, or cancelling the
+/// task that reads, is like `cancel`: the client also ends it on the server.
 public final class RPCSubscription: AsyncSequence, Sendable {
     public typealias Element = RPCEvent
 
@@ -83,9 +83,11 @@ public final class RPCSubscription: AsyncSequence, Sendable {
         link.post(.forget(id))
     }
 
+    /// Reads the events one after the other.
     public struct Iterator: AsyncIteratorProtocol {
         let subscription: RPCSubscription
 
+        /// The next event; nil when the subscription has ended. Throws `RPCError` when the connection was lost.
         public mutating func next() async throws -> RPCEvent? { try await subscription.next() }
     }
 
@@ -145,6 +147,7 @@ public final class RPCSubscription: AsyncSequence, Sendable {
 /// One notification from a server.
 public struct RPCEvent: Sendable, Hashable {
     public var method: String
+    /// The params of the notification, without the subscription.
     public var params: JSONObject
     /// What it took of its line.
     public var byteCount: Int

@@ -1,9 +1,9 @@
 /// Decides which connections a server has: a value that learns what happened and says who comes in and who goes.
 ///
 /// - One client address (`ClientAddress`) has at most `perAddressMax` connections.
-/// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all slots
-///   are taken, the one among them that is silent for the longest time is closed for a new one: whoever only holds
-///   connections open cannot keep out a client that shows a credential.
+/// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all
+///   slots are taken, the one among them that is silent for the longest time is closed for a new one: whoever only
+///   holds connections open cannot keep out a client that shows a credential.
 /// - Connections of one user beyond `perUserMax` stay among those without a credential: one account cannot take all
 ///   slots. Administrators' are not counted.
 /// - A connection that is being closed holds its slot until it has closed. At most `evictionsMax` are being closed

@@ -2,10 +2,11 @@ import HatoModel
 import NIOCore
 
 // Lines that take long to read: a line of 16 MiB may hold millions of values, which keep a loop for half a second and
-// with it every other connection. They are read by a thread for such work; what is behind them on their connection waits.
+// with it every other connection. They are read by a thread for such work; what is behind them on their connection
+// waits.
 //
-// Such a line is charged to its client for as long as it exists, also when its connection is gone: otherwise a peer that
-// closes and comes back with the next one would leave them behind for that thread, as many as it likes.
+// Such a line is charged to its client for as long as it exists, also when its connection is gone: otherwise a peer
+// that closes and comes back with the next one would leave them behind for that thread, as many as it likes.
 
 extension ConnectionHandler {
     /// A line of so many bytes takes its loop a few milliseconds.

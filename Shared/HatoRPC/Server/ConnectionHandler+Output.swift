@@ -96,8 +96,8 @@ extension ConnectionHandler {
 
     // MARK: The socket
 
-    /// One write for all that has gathered, or for a piece of a large text. While the socket has not taken the last one,
-    /// more gathers: a peer that does not read costs the bytes it is sent, not a buffer for each of them.
+    /// One write for all that has gathered, or for a piece of a large text. While the socket has not taken the last
+    /// one, more gathers: a peer that does not read costs the bytes it is sent, not a buffer for each of them.
     func flush() {
         guard let context else { return }
         // A socket that has room takes a write at once.

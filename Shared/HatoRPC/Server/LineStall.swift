@@ -1,4 +1,5 @@
-/// Tells a long line that hardly comes from one with a thin connection, while others wait for the memory it holds. Pure.
+/// Tells a long line that hardly comes from one with a thin connection, while others wait for the memory it holds.
+/// Pure.
 enum LineStall {
     /// The bytes by which a line has to grow in `stalledLineSecondsMax`.
     ///

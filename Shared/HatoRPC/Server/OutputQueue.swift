@@ -11,8 +11,8 @@ struct OutputQueue {
         var buffers: [ByteBuffer] = []
         var last = ByteBuffer()
         var count = 0
-        /// Bytes whose memory is free when the socket has taken it: of a text that is taken in pieces nothing before its
-        /// last piece.
+        /// Bytes whose memory is free when the socket has taken it: of a text that is taken in pieces nothing before
+        /// its last piece.
         var releasedBytes = 0
         /// How many of those are shared.
         var releasedSharedBytes = 0

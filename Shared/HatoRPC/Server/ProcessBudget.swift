@@ -7,20 +7,20 @@ import Synchronization
 /// (`ConnectionHandler+Memory.swift`). A line that grows beyond that claims the buffer it will lie in before it is
 /// read. Three rules decide on a claim, so that a client is held up by what it holds itself and not by others:
 ///
-/// - Room for the next: a client may grow while as much stays free as it then holds. The more a client has, the earlier
-///   it waits, and whoever has nothing yet finds something.
+/// - Room for the next: a client may grow while as much stays free as it then holds. The more a client has, the
+///   earlier it waits, and whoever has nothing yet finds something.
 /// - A share: a client may hold `clientBytesInFlightMax`, and beyond that grow one line at a time.
 /// - An end: where that leaves no room for anybody, one line in all may grow. Otherwise a memory full of unfinished
 ///   lines would stay full.
 ///
-/// Neither exception is made while complete lines are still being read elsewhere (`charge`), of that client or of all:
-/// they come to their end by themselves, and with them the room that is waited for.
+/// Neither exception is made while complete lines are still being read elsewhere (`charge`), of that client or of
+/// all: they come to their end by themselves, and with them the room that is waited for.
 ///
 /// Lines get three quarters of the limit; so all claims together leave room for answers. Claims that must wait are
 /// granted in the order in which they came, as far as the rules allow.
 ///
-/// Nobody knows how large the result of a read will be. It starts with a small reservation, and while a client holds more
-/// than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
+/// Nobody knows how large the result of a read will be. It starts with a small reservation, and while a client holds
+/// more than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
 /// (`mayStartRead`). One that outgrows its reservation begins again with a large one, which it may have to wait for
 /// (`ReadReservationQueue`).
 final class ProcessBudget: Sendable {

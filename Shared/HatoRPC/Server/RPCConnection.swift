@@ -23,6 +23,7 @@ public final class RPCConnection: Sendable {
     }
 
     public let id: UInt64
+    /// The address of the peer.
     public let remoteAddress: String
     /// The same as limits count it.
     public let clientAddress: ClientAddress
@@ -65,9 +66,9 @@ public final class RPCConnection: Sendable {
     /// Sends a notification `{"subscription": …, <members>}`; `members` are the further members of its params as JSON
     /// text without braces (`"version":1,"events":[…]`), written once for all listeners that get the same.
     ///
-    /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, or `members` are shared and the
-    /// process has no room for them; nothing was sent. Bring it up to date when `onDrain` calls. Also false after the
-    /// connection closed. One that is larger than the limit is sent when nothing else is on its way.
+    /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, or `members` are shared and
+    /// the process has no room for them; nothing was sent. Bring it up to date when `onDrain` calls. Also false after
+    /// the connection closed. One that is larger than the limit is sent when nothing else is on its way.
     public func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool {
         let notification = OutgoingNotification(method: method, subscription: subscription, members: members)
         let count = notification.byteCount
@@ -132,6 +133,7 @@ public final class RPCConnection: Sendable {
     /// While there are holds, a connection without traffic is not closed: one for each listener, follower or
     /// onDisconnect entry.
     public func beginHold() { holds.wrappingAdd(1, ordering: .relaxed) }
+    /// Ends what `beginHold` began.
     public func endHold() { holds.wrappingSubtract(1, ordering: .relaxed) }
 
     /// Ends the connection after what has been answered is sent.

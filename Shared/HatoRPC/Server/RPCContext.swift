@@ -4,6 +4,7 @@ public import HatoModel
 public struct RPCContext: Sendable {
     /// Who asks: by the `auth` (and `as`) of the call, else the identity of the connection.
     public var caller: Caller
+    /// The connection the request came on.
     public var connection: RPCConnection
     /// Whether `caller` came with this call and not from `session.authenticate`.
     public var isCallCredential: Bool

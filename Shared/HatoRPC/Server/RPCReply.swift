@@ -6,6 +6,7 @@ public import HatoModel
 public struct RPCReply<Request: RPCRequest>: Sendable {
     let pending: PendingReply
 
+    /// Answers with a result.
     public func succeed(_ result: Request.Result) {
         pending.succeed { writer in result.write(into: &writer) }
     }
@@ -14,10 +15,11 @@ public struct RPCReply<Request: RPCRequest>: Sendable {
     public func succeed(encoded result: EncodedJSON) { pending.succeed(result) }
 
     /// For a read whose result outgrows `RPCContext.unreservedReadBytesMax`: what it has made is to be dropped, and
-    /// `again` makes it anew, from the same snapshot, when the largest response's memory is reserved. Reads of different
-    /// clients take turns. Never called when the connection closes first.
+    /// `again` makes it anew, from the same snapshot, when the largest response's memory is reserved. Reads of
+    /// different clients take turns. Never called when the connection closes first.
     ///
-    /// `again` is called on an event loop, keeps the reservation until it has answered, and calls its `readEnded` then.
+    /// `again` is called on an event loop, keeps the reservation until it has answered, and calls its `readEnded`
+    /// then.
     public func readAgain(_ again: @escaping @Sendable (ReadReservation) -> Void) { pending.readAgain(again) }
 
     /// Answers with an error: `RPCError`, `RPCErrorConvertible`, or anything else, which is logged and answers -32603.

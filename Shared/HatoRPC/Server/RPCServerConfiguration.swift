@@ -2,10 +2,13 @@ public import HatoModel
 
 /// How a server listens, what it says about itself, and its limits.
 public struct RPCServerConfiguration: Sendable {
+    /// The address to listen on.
     public var host = "127.0.0.1"
     /// 0 takes any free port.
     public var port = 0
+    /// How TLS is spoken; nil: not at all.
     public var tls: RPCServerTLS?
+    /// Bounds of connections, lines and memory.
     public var limits = RPCLimits()
     /// Event loops, each a thread.
     public var loops = 2
@@ -33,6 +36,7 @@ public struct RPCServerConfiguration: Sendable {
 
 /// How a service feels: what `service.health` answers.
 public struct RPCHealth: Sendable {
+    /// How the service is.
     public var status: Service.Health.Status
     /// One member for each thing that was looked at.
     public var checks: JSONObject

@@ -13,6 +13,7 @@
 public struct ClientAddress: Sendable, Hashable {
     /// E.g. `192.0.2.1`, `2001:db8:0:1::/64`.
     public let network: String
+    /// Whether the peer is on the same machine.
     public let isLoopback: Bool
 
     /// Takes `192.0.2.1`, `2001:db8::1`, each also with a port (`192.0.2.1:80`, `[2001:db8::1]:80`); others stand for

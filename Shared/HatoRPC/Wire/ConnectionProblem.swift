@@ -13,6 +13,7 @@ import NIOSSL
 /// Why there is no connection, or nobody can listen, for people: the errors below have the names of their libraries'
 /// types and line numbers of TLS.
 public enum ConnectionProblem {
+    /// What is wrong with a connection, in words for people.
     public static func words(_ error: any Error) -> String {
         switch error {
         case let error as IOError: words(errorNumber: error.errnoCode)

@@ -13,9 +13,12 @@ public struct EncodedJSON: Sendable, Hashable {
     private let storage: Storage
 
     public init(_ bytes: [UInt8]) { storage = .own(bytes) }
+    /// The text that a writer has written.
     public init(_ writer: JSONWriter) { self.init(writer.bytes) }
+    /// JSON text that the caller knows to be right.
     public init(_ text: String) { self.init(Array(text.utf8)) }
 
+    /// The text of a value.
     public init(_ value: JSONValue) {
         var writer = JSONWriter()
         writer.write(value)
@@ -39,6 +42,7 @@ public struct EncodedJSON: Sendable, Hashable {
         }
     }
 
+    /// Bytes of the text.
     public var count: Int {
         switch storage {
         case .own(let bytes): bytes.count
@@ -46,6 +50,7 @@ public struct EncodedJSON: Sendable, Hashable {
         }
     }
 
+    /// The text as a string.
     public var text: String {
         switch storage {
         case .own(let bytes): String(decoding: bytes, as: UTF8.self)
@@ -75,6 +80,7 @@ public struct EncodedJSON: Sendable, Hashable {
     /// A reference that does not keep a shared text in memory; nil when this is not shared.
     public var reference: Reference? { shared.map { Reference($0) } }
 
+    /// Bytes that are written once and shared by all that send them.
     public struct Reference: Sendable {
         private weak let bytes: SharedBytes?
 

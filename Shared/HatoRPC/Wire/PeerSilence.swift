@@ -9,9 +9,10 @@ import NIOCore
 /// Tells a peer that has vanished from one that is merely slow.
 ///
 /// TCP's keep-alive asks only while nothing is on its way to the peer. What is on its way to a peer that has vanished
-/// would be sent again for a quarter of an hour; TCP_USER_TIMEOUT would end that sooner, but it ends as well a peer that
-/// is there and has not read for that time (Linux, tcp_probe_timer), and a listener may be as slow as it likes. So we
-/// look at what the kernel knows: a peer has vanished when it owes an acknowledgement all the time and has sent none.
+/// would be sent again for a quarter of an hour; TCP_USER_TIMEOUT would end that sooner, but it ends as well a peer
+/// that is there and has not read for that time (Linux, tcp_probe_timer), and a listener may be as slow as it likes.
+/// So we look at what the kernel knows: a peer has vanished when it owes an acknowledgement all the time and has sent
+/// none.
 ///
 /// One look every twelfth of the time that keep-alive takes; the peer is given up so early that both together find it
 /// within that time.

@@ -23,8 +23,8 @@ public struct RPCLimits: Sendable, Hashable {
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the answers that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20
-    /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long lines
-    /// are read one at a time. Less when little is free: nobody may hold more than what stays for others.
+    /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long
+    /// lines are read one at a time. Less when little is free: nobody may hold more than what stays for others.
     public var clientBytesInFlightMax = 128 << 20
     /// One answer; larger ones become resource_exhausted `too_big`.
     public var responseBytesMax = 16 << 20
@@ -36,8 +36,8 @@ public struct RPCLimits: Sendable, Hashable {
     /// Connections in all. Beyond, a connection that has not shown a credential is closed for a new one; where there is
     /// none, the new one is refused (`too_many_connections`).
     public var connectionsMax = 16_384
-    /// Percent of `connectionsMax` that connections without a credential hold; beyond, the one among them that is silent
-    /// for the longest time is closed for a new one.
+    /// Percent of `connectionsMax` that connections without a credential hold; beyond, the one among them that is
+    /// silent for the longest time is closed for a new one.
     public var connectionsWithoutCredentialPercentMax = 90
     /// Connections from one address, of IPv6 its /64 (`ClientAddress`); further ones are refused
     /// (`too_many_connections_from_address`).
@@ -52,6 +52,7 @@ public struct RPCLimits: Sendable, Hashable {
     /// `stalledLineBytesPerSecond` on average over this time; else resource_exhausted `line_stalled`, then the
     /// connection closes.
     public var stalledLineSecondsMax = 5
+    /// Bytes a second that a line must grow by while others wait for its memory.
     public var stalledLineBytesPerSecond = 32 << 10
     /// Meanwhile it must also grow so fast that the memory that is reserved for it would fill in this time: the more a
     /// line holds, the faster it has to come.
@@ -60,13 +61,16 @@ public struct RPCLimits: Sendable, Hashable {
     /// `stalledPeerBytesPerSecond` on average over this time; else resource_exhausted `peer_stalled`, then the
     /// connection closes.
     public var stalledPeerSecondsMax = 10
+    /// Bytes a second that a peer must take while others wait for the memory of what is sent to it.
     public var stalledPeerBytesPerSecond = 32 << 10
-    /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut off
-    /// after this time: a read that waits keeps its snapshot of the store.
+    /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut
+    /// off after this time: a read that waits keeps its snapshot of the store.
     public var parkedReadSecondsMax = 60
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
     public var keepAliveIdleSeconds = 20
+    /// Seconds of silence after which TCP asks whether the peer is there, and between two such probes.
     public var keepAliveIntervalSeconds = 10
+    /// Probes without an answer after which the connection is closed.
     public var keepAliveProbes = 4
 
     public init() {}

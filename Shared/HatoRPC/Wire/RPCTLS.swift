@@ -20,6 +20,7 @@ public struct RPCClientTLS: Sendable, Hashable {
     public var authorityFile: String?
     /// PEM: what to show when the server asks for a client certificate.
     public var certificateFile: String?
+    /// The file of the private key; nil: none is shown.
     public var keyFile: String?
     /// The name the server's certificate must bear; nil is the host that is called.
     public var serverName: String?

@@ -2,12 +2,14 @@ import NIOSSL
 
 /// A file of TLS that cannot be used.
 public struct TLSFileError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The part of TLS that a file is for.
     public enum Part: Sendable, Hashable {
         case certificate, key, authority
     }
 
     /// What the file is for.
     public var part: Part
+    /// The path of the file.
     public var file: String
     /// What is wrong, and what would be right.
     public var problem: String

@@ -29,6 +29,7 @@ public struct NoticeThrottle: Sendable, Hashable {
 ///
 /// The throttles are behind the mutex; any thread calls.
 public final class ThrottledNotices: Sendable {
+    /// What a notice is about; each is written at most once a second.
     public enum Kind: Sendable, Hashable {
         case http
         case refused

@@ -3,11 +3,12 @@ import HatoStorage
 
 /// What a backup consists of: the file `copy`, which names every other file with its size and checksum.
 ///
-/// RocksDB notices what is wrong within a file, but not every file that is missing: without one of two logs it opens as a
-/// history with a hole. So nothing of a backup is opened before all of it is known to be as it was written.
+/// RocksDB notices what is wrong within a file, but not every file that is missing: without one of two logs it opens
+/// as a history with a hole. So nothing of a backup is opened before all of it is known to be as it was written.
 ///
 /// The file is text, a line each: `hato-backup 1`, then `SIZE SHA-256 NAME` for every file, last the SHA-256 of what
-/// stands above. While a backup is opened for the first time it says `opening` instead: from then on its files change.
+/// stands above. While a backup is opened for the first time it says `opening` instead: from then on its files
+/// change.
 struct BackupContents: Hashable {
     private static let title = "hato-backup 1"
     private static let opening = "opening\n"
@@ -28,8 +29,8 @@ struct BackupContents: Hashable {
         try Files.write(Array((text + hex(SHA256.hash(data: Array(text.utf8))) + "\n").utf8), to: folder + "/copy")
     }
 
-    /// Throws when something beside the files of the backup lies in its folder: the list of what was written knows nothing
-    /// of it, and what somebody put there is not to become part of a store.
+    /// Throws when something beside the files of the backup lies in its folder: the list of what was written knows
+    /// nothing of it, and what somebody put there is not to become part of a store.
     static func checkNames(_ names: Set<String>, of backup: String) throws(StoreError) {
         let known: Set = ["copy", "format", "service", "answered", "rocksdb", "lock"]
         guard let name = names.subtracting(known).min() else { return }

@@ -1,14 +1,15 @@
 public import HatoStorage
 
-/// Restoring a backup, offline: the way from a folder that `BackupFolder` wrote to one that a service can be started on.
+/// Restoring a backup, offline: the way from a folder that `BackupFolder` wrote to one that a service can be started
+/// on.
 ///
-/// Nothing is touched before the backup and the data folder have been looked at. Then the backup, which stays as it is,
-/// is copied to `store.restoring` in the data folder, compared with the list of what was written, and its tables with
-/// their checksums, since earlier versions also backed up a store that was damaged. It is opened there, which gives the
-/// copy an epoch of its own, and read to its end: every row, and every kept record of a commit, without a gap. Only then
-/// it gets the name `store`, in one step. So the data folder holds all of it or nothing; what a crash left is removed by
-/// the next try. The copy is made inside the data folder, not beside it: the folder is often a mounted volume, whose name
-/// cannot be given to something else.
+/// Nothing is touched before the backup and the data folder have been looked at. Then the backup, which stays as it
+/// is, is copied to `store.restoring` in the data folder, compared with the list of what was written, and its tables
+/// with their checksums, since earlier versions also backed up a store that was damaged. It is opened there, which
+/// gives the copy an epoch of its own, and read to its end: every row, and every kept record of a commit, without a
+/// gap. Only then it gets the name `store`, in one step. So the data folder holds all of it or nothing; what a crash
+/// left is removed by the next try. The copy is made inside the data folder, not beside it: the folder is often a
+/// mounted volume, whose name cannot be given to something else.
 extension RocksDBStore {
     /// What was restored.
     public struct Restored: Sendable, Hashable {

@@ -3,8 +3,8 @@ import HatoStorage
 /// Which commits a database's log holds, found before RocksDB replays it.
 ///
 /// The log is read in steps: this takes the memory of one record, however long the log is. RocksDB, when it opens a
-/// database that is only looked at, keeps all that no table holds in memory, and the settings of this start say nothing of
-/// how much an earlier one has left.
+/// database that is only looked at, keeps all that no table holds in memory, and the settings of this start say
+/// nothing of how much an earlier one has left.
 struct LogContents {
     /// Versions that a record of commits is there for.
     private(set) var commits = VersionRanges()
@@ -67,9 +67,9 @@ struct LogContents {
     }
 }
 
-/// Reads one record of the log as RocksDB's `WriteBatch` lays it out (`db/write_batch.cc`): a sequence number (8 bytes), a
-/// count (4), and that many entries of a tag, the number of a column family for some tags, and byte strings. Numbers are
-/// variable-length, 7 bits a byte, the lowest first; a string is its length and its bytes.
+/// Reads one record of the log as RocksDB's `WriteBatch` lays it out (`db/write_batch.cc`): a sequence number (8
+/// bytes), a count (4), and that many entries of a tag, the number of a column family for some tags, and byte
+/// strings. Numbers are variable-length, 7 bits a byte, the lowest first; a string is its length and its bytes.
 enum WriteBatchReader {
     private static let headBytes = 12
 

@@ -2,22 +2,22 @@ import HatoStorage
 
 /// Where the whole records of a file of RocksDB's log end, when something follows them.
 ///
-/// **What a crash leaves.** In a prepared log (see `LogPreparer`) a record that was not written to its end is followed by
-/// zeros instead of the end of the file; and where the machine died, any sectors of what was not synced may be zeros,
-/// also those of one record but not of the next. Nothing of it was answered: whatever stands behind the first hole goes,
-/// so that what is left is a prefix of whole commits, however many records the group had that was about to be synced.
-/// RocksDB itself would refuse the log, or pass over the hole.
+/// **What a crash leaves.** In a prepared log (see `LogPreparer`) a record that was not written to its end is
+/// followed by zeros instead of the end of the file; and where the machine died, any sectors of what was not synced
+/// may be zeros, also those of one record but not of the next. Nothing of it was answered: whatever stands behind the
+/// first hole goes, so that what is left is a prefix of whole commits, however many records the group had that was
+/// about to be synced. RocksDB itself would refuse the log, or pass over the hole.
 ///
-/// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them is all
-/// zeros, or all is zeros from some place within it up to the file's end. A record that would be whole with another
-/// length, or with one bit flipped, was written to its end and is damaged, whatever zeros it holds. That, and any other
-/// record that is not as it was written, is left for RocksDB to refuse. What still looks torn and is not (a sector that
-/// was on disk became zeros) is found by what had been synced before later records were written (`LogMark`), and by who
-/// opens the store: see `TornLog`.
+/// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them
+/// is all zeros, or all is zeros from some place within it up to the file's end. A record that would be whole with
+/// another length, or with one bit flipped, was written to its end and is damaged, whatever zeros it holds. That, and
+/// any other record that is not as it was written, is left for RocksDB to refuse. What still looks torn and is not (a
+/// sector that was on disk became zeros) is found by what had been synced before later records were written
+/// (`LogMark`), and by who opens the store: see `TornLog`.
 ///
-/// A log is blocks of 32 KiB. A record is one or more parts, none across the end of a block: checksum of the rest
-/// (4 bytes), length (2), whether it is all of a record, its first, a middle or its last part (1: 1...4), and the bytes. The
-/// checksum covers the kind and the bytes. In a block whose rest is too small for a part's head it stays empty.
+/// A log is blocks of 32 KiB. A record is one or more parts, none across the end of a block: checksum of the rest (4
+/// bytes), length (2), whether it is all of a record, its first, a middle or its last part (1: 1...4), and the bytes.
+/// The checksum covers the kind and the bytes. In a block whose rest is too small for a part's head it stays empty.
 struct LogEnd: Hashable {
     /// Behind the last whole record.
     var offset: Int
@@ -56,8 +56,8 @@ struct LogEnd: Hashable {
         case last = 4
     }
 
-    /// Visits the parts of the records, of which the last one may not be whole. Returns where the whole records end when
-    /// something follows them beside zeros; nil: nothing does.
+    /// Visits the parts of the records, of which the last one may not be whole. Returns where the whole records end
+    /// when something follows them beside zeros; nil: nothing does.
     static func visitParts(
         of path: String, _ visit: (_ kind: PartKind, _ bytes: ArraySlice<UInt8>) -> Void
     ) throws(StoreError) -> Int? {
@@ -79,8 +79,8 @@ struct LogEnd: Hashable {
         return try reader.isZero(from: 0)
     }
 
-    /// Makes an end of what RocksDB has copied of its newest log in `folder` while it was written: that may hold a record
-    /// that was just being written, and later ones without it.
+    /// Makes an end of what RocksDB has copied of its newest log in `folder` while it was written: that may hold a
+    /// record that was just being written, and later ones without it.
     static func cutCopy(in folder: String) throws(StoreError) {
         guard let newest = LogFiles.numbers(in: folder).last else { return }
         let path = LogFiles.path(newest, in: folder)
@@ -181,9 +181,9 @@ struct LogEnd: Hashable {
             (0..<4).reduce(0) { $0 | UInt32(block[part.lowerBound + $1]) << (8 * $1) }
         }
 
-        /// Whether a sector holds nothing from where the part begins in it, or its head ends there: RocksDB writes records
-        /// of more than 1 MiB in several steps, of which one may end with a head. Where the part ends in the sector, the next
-        /// one would follow.
+        /// Whether a sector holds nothing from where the part begins in it, or its head ends there: RocksDB writes
+        /// records of more than 1 MiB in several steps, of which one may end with a head. Where the part ends in the
+        /// sector, the next one would follow.
         private func hasZeroSector(_ part: Range<Int>) -> Bool {
             let (first, bytes) = (part.lowerBound / sectorBytes * sectorBytes, part.lowerBound + headBytes)
             return stride(from: first, to: part.upperBound, by: sectorBytes).contains { sector in
@@ -194,8 +194,8 @@ struct LogEnd: Hashable {
             }
         }
 
-        /// What the log says where a hole is in its first record: only of parts that follow each other from the start of a
-        /// block, where nobody but RocksDB writes.
+        /// What the log says where a hole is in its first record: only of parts that follow each other from the start
+        /// of a block, where nobody but RocksDB writes.
         mutating func opening(behind place: Int) throws(StoreError) -> UInt64? {
             start = place / blockBytes * blockBytes
             repeat {

@@ -1,13 +1,13 @@
-/// Stands at the end of every record of the log that holds commits, and nowhere else: which commits had been synced when it
-/// was written.
+/// Stands at the end of every record of the log that holds commits, and nowhere else: which commits had been synced
+/// when it was written.
 ///
-/// A crash tears only what was not synced. So where a record behind a hole says that a commit had been synced which is not
-/// there before the hole, the log was damaged, however torn it looks, and also when the `answered` file is not there to
-/// say so or has come back older than it was.
+/// A crash tears only what was not synced. So where a record behind a hole says that a commit had been synced which
+/// is not there before the hole, the log was damaged, however torn it looks, and also when the `answered` file is not
+/// there to say so or has come back older than it was.
 ///
-/// Behind a hole nobody knows where records begin, so that what looks like one may be what somebody wrote into a message.
-/// So a mark also names its opening: a random number that stands nowhere but in the log's own marks. One counts only when it
-/// names the same as a whole record before the hole (a file of the log is one opening's).
+/// Behind a hole nobody knows where records begin, so that what looks like one may be what somebody wrote into a
+/// message. So a mark also names its opening: a random number that stands nowhere but in the log's own marks. One
+/// counts only when it names the same as a whole record before the hole (a file of the log is one opening's).
 ///
 /// It is what RocksDB calls log data, which it leaves alone: a tag (3), the length and so many bytes.
 struct LogMark: Hashable {

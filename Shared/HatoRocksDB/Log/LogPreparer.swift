@@ -4,23 +4,25 @@ import HatoStorage
 /// neither the file's size nor what is allocated for it: such a sync takes half as long, since the file system has
 /// nothing to note of it.
 ///
-/// **Nothing of RocksDB's is ever overwritten.** RocksDB writes at its own place in the file, from 0 on; nobody but the
-/// store's writer makes it write. The writer says before each write how many bytes it may take at most (`willWrite`), so
-/// the place is known to lie below what was written since the file was last known not to exist. Zeros go only above
-/// that; and as long as some are on their way, a write that might reach them waits: for those, and for no more.
+/// **Nothing of RocksDB's is ever overwritten.** RocksDB writes at its own place in the file, from 0 on; nobody but
+/// the store's writer makes it write. The writer says before each write how many bytes it may take at most
+/// (`willWrite`), so the place is known to lie below what was written since the file was last known not to exist.
+/// Zeros go only above that; and as long as some are on their way, a write that might reach them waits: for those,
+/// and for no more.
 ///
-/// **A file that is not the newest any more** holds fewer bytes than were thought: zeros behind them harm nobody, also
-/// when RocksDB has cut and closed it. One that is gone was opened before; it is never created here, and its number never
-/// comes again.
+/// **A file that is not the newest any more** holds fewer bytes than were thought: zeros behind them harm nobody,
+/// also when RocksDB has cut and closed it. One that is gone was opened before; it is never created here, and its
+/// number never comes again.
 ///
-/// **Who reads a prepared log.** RocksDB passes over zeros without a word (record type 0 is reserved for this). What is
-/// different is a record that a crash has torn: where the file ended within it, there are zeros now, and RocksDB would
-/// take them for damage. `LogEnd` tells one from the other, and `TornLog` cuts it before the store is opened. Whoever copies a log while it is
-/// written may find in it what was written later without what was written before: see `LogEnd.cutCopy`. Nothing is
-/// prepared before a first record is complete in the file, since RocksDB reads that one when it lists its log.
+/// **Who reads a prepared log.** RocksDB passes over zeros without a word (record type 0 is reserved for this). What
+/// is different is a record that a crash has torn: where the file ended within it, there are zeros now, and RocksDB
+/// would take them for damage. `LogEnd` tells one from the other, and `TornLog` cuts it before the store is opened.
+/// Whoever copies a log while it is written may find in it what was written later without what was written before:
+/// see `LogEnd.cutCopy`. Nothing is prepared before a first record is complete in the file, since RocksDB reads that
+/// one when it lists its log.
 ///
-/// **Failure.** It is an optimisation: when zeros cannot be written or synced, the file is left alone from then on. What
-/// of RocksDB's own bytes a failed sync may have lost, the operating system tells each who has the file open.
+/// **Failure.** It is an optimisation: when zeros cannot be written or synced, the file is left alone from then on.
+/// What of RocksDB's own bytes a failed sync may have lost, the operating system tells each who has the file open.
 ///
 /// The thread starts with the first bytes that are worth it, and sleeps until the writer has written some more.
 ///
@@ -80,8 +82,8 @@ final class LogPreparer: @unchecked Sendable {
 
     // MARK: For the writer, one write at a time
 
-    /// - Parameter bytes: of the record. The log takes more: 7 for each part of a block of 32 KiB, and up to 6 that are left
-    ///   over at its end.
+    /// - Parameter bytes: of the record. The log takes more: 7 for each part of a block of 32 KiB, and up to 6 that
+    ///   are left over at its end.
     ///
     /// Returns how many chunks of zeros it waited for: never more than one, which may be there already half.
     @discardableResult
@@ -167,9 +169,10 @@ final class LogPreparer: @unchecked Sendable {
     private func prepareChunk(of log: inout Log?) -> Bool {
         guard var current = log, !current.hasFailed, let file = current.file else { return false }
         let chunk = condition.withLock { () -> Range<Int>? in
-            // Not before a record that was begun after the file is whole, and RocksDB has synced it: it is there, and the
-            // files before this one are on disk. Syncing zeros syncs RocksDB's records, too, and were they on disk before
-            // the end of the file before, a crash would leave a log that nobody can tell from a damaged one.
+            // Not before a record that was begun after the file is whole, and RocksDB has synced it: it is there, and
+            // the files before this one are on disk. Syncing zeros syncs RocksDB's records, too, and were they on
+            // disk before the end of the file before, a crash would leave a log that nobody can tell from a damaged
+            // one.
             guard !isClosed, !isAwaited, synced > current.seen else { return nil }
             let next = planner.next(written: started - current.base, prepared: current.prepared)
             if let next { limit = current.base + next.lowerBound }
@@ -196,7 +199,8 @@ final class LogPreparer: @unchecked Sendable {
         return !current.hasFailed
     }
 
-    /// Whatever was counted: where RocksDB has written there are bytes, and between them and zeros to come there is a gap.
+    /// Whatever was counted: where RocksDB has written there are bytes, and between them and zeros to come there is a
+    /// gap.
     private static func isWritten(_ file: OpenFile, from start: Int, through end: Int) throws(StoreError) -> Bool {
         var bytes = [UInt8](repeating: 0, count: end - start)
         let count = try file.read(into: &bytes, at: start)

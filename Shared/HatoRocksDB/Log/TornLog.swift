@@ -2,13 +2,13 @@ import HatoStorage
 
 /// The last file of a log that holds anything, its end torn by a crash; see `LogEnd`.
 ///
-/// **Looked at before it is cut.** What looks torn may be a sector that was on disk and is lost. So what would be left is
-/// read, and the tables are opened to be looked at beside a log that ends where this one would: all that was answered, or
-/// is known to have been synced, must be there, no commit missing, and no table ahead of it. Cutting is the last step, and changes nothing that this look has seen; whoever dies before or after
-/// it finds the same.
+/// **Looked at before it is cut.** What looks torn may be a sector that was on disk and is lost. So what would be
+/// left is read, and the tables are opened to be looked at beside a log that ends where this one would: all that was
+/// answered, or is known to have been synced, must be there, no commit missing, and no table ahead of it. Cutting is
+/// the last step, and changes nothing that this look has seen; whoever dies before or after it finds the same.
 ///
-/// **Only the last file.** RocksDB syncs a file before the next one takes what is answered. One with more behind it, or
-/// behind one that is damaged, was not torn by a crash, or not by one alone: it stays as it is.
+/// **Only the last file.** RocksDB syncs a file before the next one takes what is answered. One with more behind it,
+/// or behind one that is damaged, was not torn by a crash, or not by one alone: it stays as it is.
 struct TornLog {
     let folder: String
     let number: UInt64
@@ -31,9 +31,9 @@ struct TornLog {
         return TornLog(folder: folder, number: last, offset: end.offset, synced: end.synced)
     }
 
-    /// Makes the folder `trial`, with a log that ends in this file: it holds a record that is damaged for sure, and nothing
-    /// before it. Reading in point-in-time mode ends there, and compares the tables with where it ends. What is before it
-    /// is read by `LogContents`.
+    /// Makes the folder `trial`, with a log that ends in this file: it holds a record that is damaged for sure, and
+    /// nothing before it. Reading in point-in-time mode ends there, and compares the tables with where it ends. What
+    /// is before it is read by `LogContents`.
     func layOut(in trial: String) throws(StoreError) {
         try Files.createFolder(trial)
         let sum = ~CRC32C.masked(of: [1, 0xFF])

@@ -4,8 +4,8 @@ import HatoStorage
 // compacting and takes writes until it stalls, and no call returns an error.
 
 extension RocksDatabase {
-    /// Flushes and compactions that have failed since the database was opened. RocksDB counts those of all families with
-    /// its first one.
+    /// Flushes and compactions that have failed since the database was opened. RocksDB counts those of all families
+    /// with its first one.
     var backgroundErrors: UInt64 { property("rocksdb.background-errors", of: about) }
 
     /// Throws when a flush or compaction has failed since the database was opened.

@@ -7,8 +7,8 @@ extension RocksDatabase {
         case settling
         /// It is only looked at; its folder stays as it is.
         ///
-        /// - Parameter log: the folder of another log that is read instead of its own, up to the first record that is not
-        ///   whole; see `TornLog`. One without any leaves what is in the tables.
+        /// - Parameter log: the folder of another log that is read instead of its own, up to the first record that is
+        ///   not whole; see `TornLog`. One without any leaves what is in the tables.
         case reading(log: String? = nil)
 
         func choose(_ options: borrowing NativeOptions) {

@@ -13,8 +13,8 @@ extension RocksDatabase {
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
         rocksdb_flushoptions_set_wait(options, 0)
-        // A new memtable begins a new file of the log, while the other thread may be syncing the old one. The write that
-        // comes next would wait for that anyway.
+        // A new memtable begins a new file of the log, while the other thread may be syncing the old one. The write
+        // that comes next would wait for that anyway.
         var isBegun = true
         try usingLog { () throws(StoreError) in
             do throws(StoreError) {
@@ -38,9 +38,9 @@ extension RocksDatabase {
     /// RocksDB slows writes down from 20 tables of the first level on.
     private static let freshTablesMax = 16
 
-    /// Whether RocksDB would begin at once to write out the newest rows. Asked for it without waiting for the end, it still
-    /// waits for the beginning as long as one more table would slow writes down, until a compaction has ended; and the
-    /// C interface has no word for `allow_write_stall`.
+    /// Whether RocksDB would begin at once to write out the newest rows. Asked for it without waiting for the end, it
+    /// still waits for the beginning as long as one more table would slow writes down, until a compaction has ended;
+    /// and the C interface has no word for `allow_write_stall`.
     var mayRotateRows: Bool {
         property("rocksdb.num-immutable-mem-table", of: rows) == 0
             && property("rocksdb.is-write-stopped", of: rows) == 0

@@ -5,14 +5,15 @@ import HatoStorage
 extension RocksDatabase {
     /// Reads every table to its end and returns what is not as it was written; the text names the file.
     ///
-    /// RocksDB keeps a checksum with every block of a table and compares it when it reads one. No read comes to all of
-    /// them: not to those whose rows are covered by newer ones or deleted, which only a compaction meets, and the store
-    /// ends there; and of a filter that is damaged RocksDB says nothing: it looks into the rows themselves instead, so
-    /// that no row is missed, and the next compaction writes a new filter without having read the old one. So the tables
-    /// are read block by block here. Some bytes that fill up the footer of a table mean nothing, and have no checksum.
+    /// RocksDB keeps a checksum with every block of a table and compares it when it reads one. No read comes to all
+    /// of them: not to those whose rows are covered by newer ones or deleted, which only a compaction meets, and the
+    /// store ends there; and of a filter that is damaged RocksDB says nothing: it looks into the rows themselves
+    /// instead, so that no row is missed, and the next compaction writes a new filter without having read the old
+    /// one. So the tables are read block by block here. Some bytes that fill up the footer of a table mean nothing,
+    /// and have no checksum.
     ///
-    /// - Parameter step: is called after every table, with what it holds: its rows, tombstones included. What it throws
-    ///   ends the check.
+    /// - Parameter step: is called after every table, with what it holds: its rows, tombstones included. What it
+    ///   throws ends the check.
     func damagedTables(_ step: (_ rows: Int) throws(StoreError) -> Void) throws(StoreError) -> [StoreError] {
         var damage: [StoreError] = []
         for path in tables() { try step(try Self.check(path, &damage)) }

@@ -129,10 +129,11 @@ final class RocksDatabase: @unchecked Sendable {
         }
     }
 
-    /// One write or sync at a time, and none behind one that failed: RocksDB, asked for a sync of a log that a write has
-    /// failed on, aborts the process where it is built with assertions (Debian's), and else may sync what lies around a
-    /// torn record, or take more behind it. It does not look at the log's state under a lock that writes take, so a write
-    /// waits for a sync that goes on; few do, only those of a group whose rows were looked at before its turn.
+    /// One write or sync at a time, and none behind one that failed: RocksDB, asked for a sync of a log that a write
+    /// has failed on, aborts the process where it is built with assertions (Debian's), and else may sync what lies
+    /// around a torn record, or take more behind it. It does not look at the log's state under a lock that writes
+    /// take, so a write waits for a sync that goes on; few do, only those of a group whose rows were looked at before
+    /// its turn.
     func usingLog(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         let failure = log.withLock { known -> StoreError? in
             if known != nil { return known }
@@ -182,8 +183,8 @@ final class RocksDatabase: @unchecked Sendable {
         try body(buffers.map { UnsafePointer($0) })
     }
 
-    /// Runs `body` while nobody copies the database, or copies it while nobody is in here: between two steps that belong
-    /// together.
+    /// Runs `body` while nobody copies the database, or copies it while nobody is in here: between two steps that
+    /// belong together.
     func whileNotCopied(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         let failure = copying.withLock { _ -> StoreError? in
             do throws(StoreError) {
@@ -196,8 +197,8 @@ final class RocksDatabase: @unchecked Sendable {
         if let failure { throw failure }
     }
 
-    /// Writes the newest rows out when some of this range are only in memory: a file that is put in its place above them
-    /// would make the writer wait for that.
+    /// Writes the newest rows out when some of this range are only in memory: a file that is put in its place above
+    /// them would make the writer wait for that.
     func writeOutRows(from lower: [UInt8], through upper: [UInt8]) throws(StoreError) {
         guard try hasRowInMemory(from: lower, through: upper) else { return }
         let options = rocksdb_flushoptions_create()
@@ -326,11 +327,12 @@ final class RocksDatabase: @unchecked Sendable {
         try aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
     }
 
-    /// The commits that are missing although later ones are there: when a file of the log lost its end, or is gone, RocksDB
-    /// goes on with the next one without a word. Forgotten ones are not missing.
+    /// The commits that are missing although later ones are there: when a file of the log lost its end, or is gone,
+    /// RocksDB goes on with the next one without a word. Forgotten ones are not missing.
     ///
-    /// Looks at those that came from the log, with the one before them in the tables, and at all after `version`. They are
-    /// as many as a database that is open for reading has in memory; one that is open for writing has none there.
+    /// Looks at those that came from the log, with the one before them in the tables, and at all after `version`.
+    /// They are as many as a database that is open for reading has in memory; one that is open for writing has none
+    /// there.
     func missingCommits(after version: UInt64) throws(StoreError) -> [ClosedRange<UInt64>] {
         var known = version
         if let first = try oldestCommitOfLog() { known = min(known, try newestCommit(before: first) ?? 0) }
@@ -451,8 +453,8 @@ final class RocksDatabase: @unchecked Sendable {
         try whileNotCopied { () throws(StoreError) in try linkAnyState(to: folder) }
     }
 
-    /// The same while prepared rows are put in their place: the copy may have their commit and not them. For who looks at
-    /// the tables only; nobody waits for it.
+    /// The same while prepared rows are put in their place: the copy may have their commit and not them. For who
+    /// looks at the tables only; nobody waits for it.
     func linkAnyState(to folder: String) throws(StoreError) {
         let checkpoint = try checked("copy the database", self.folder) {
             rocksdb_checkpoint_object_create(handle, $0)

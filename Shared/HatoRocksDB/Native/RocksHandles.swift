@@ -3,8 +3,8 @@ import HatoStorage
 
 // Every handle of the C interface has one type here that owns it. Nothing outside this folder calls `rocksdb_…`.
 
-/// Calls into RocksDB; what it says through its error pointer is thrown, behind what it was to do and where: its own words
-/// are for those who know it.
+/// Calls into RocksDB; what it says through its error pointer is thrown, behind what it was to do and where: its own
+/// words are for those who know it.
 ///
 /// - Parameters:
 ///   - task: what could not be done, e.g. `open the database`.
@@ -88,8 +88,8 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_bytes_per_sync(handle, 1 << 20)
         // Otherwise compaction reads block by block, with a system call for each.
         rocksdb_options_compaction_readahead_size(handle, 2 << 20)
-        // Silent, above its highest level: RocksDB's own log lies on the same disk, and builds with assertions (Debian's)
-        // abort the process at the second line that does not fit. What matters comes back as errors.
+        // Silent, above its highest level: RocksDB's own log lies on the same disk, and builds with assertions
+        // (Debian's) abort the process at the second line that does not fit. What matters comes back as errors.
         rocksdb_options_set_info_log_level(handle, 6)
         rocksdb_options_set_max_log_file_size(handle, 4 << 20)
         rocksdb_options_set_keep_log_file_num(handle, 4)

@@ -28,6 +28,7 @@ public struct RulesCases: FieldObject, Hashable {
         .optional("users", \.users),
         .required("cases", \.cases))
 
+    /// One question to the rules and the expected answer.
     public struct Case: FieldObject, Hashable {
         public var name: String?
         public var operation: Messages.Rules.Check.Operation

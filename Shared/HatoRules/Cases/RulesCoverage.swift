@@ -2,29 +2,38 @@
 public struct RulesCasesReport: Sendable {
     /// Cases that were asked.
     public internal(set) var count = 0
+    /// The cases whose verdict was another one.
     public internal(set) var failures: [Failure] = []
+    /// Which rules the cases have reached.
     public internal(set) var coverage: RulesCoverage
 
     /// A case whose answer was not the expected one.
     public struct Failure: Sendable, Hashable {
         /// Its place in the table, from 0.
         public var index: Int
+        /// The name of the case.
         public var name: String
+        /// Whether the operation was expected to be allowed.
         public var expected: Bool
+        /// The rules that were evaluated.
         public var trace: [RulesTraceEntry]
     }
 }
 
 /// Which rules were ever true and which false.
 public struct RulesCoverage: Sendable {
+    /// A rule and how often it was evaluated.
     public struct Entry: Sendable {
+        /// The rule.
         public let rule: RulesRule
         /// Where the rule's expression begins, counted from 1.
         public let line: Int
+        /// Where the rule stands in its line, from 1.
         public let column: Int
         public fileprivate(set) var trueCount = 0
         public fileprivate(set) var falseCount = 0
 
+        /// Whether the rule was evaluated.
         public var isReached: Bool { trueCount + falseCount > 0 }
 
         /// Whether the table saw both answers of the rule; of `true` or `false` alone there is only one.

@@ -1,6 +1,7 @@
 /// One thing wrong with a rules text, where it stands: line and column count from 1, columns in Unicode scalars.
 public struct RulesProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public var line: Int
+    /// The column in the line, from 1.
     public var column: Int
     /// In the words of Firebase where it has words for it (spec §9.6).
     public var message: String

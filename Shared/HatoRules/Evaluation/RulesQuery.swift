@@ -2,15 +2,23 @@ public import HatoModel
 
 /// What rules see as `query` (spec §9.3).
 public struct RulesQuery: Sendable, Hashable {
+    /// Whether `orderBy` is `$key`.
     public var orderByKey = false
+    /// Whether `orderBy` is `$value`.
     public var orderByValue = false
+    /// Whether `orderBy` is `$priority`.
     public var orderByPriority = false
     /// The path below each child, as it was written in the query.
     public var orderByChild: String?
+    /// The first value; nil: none is given.
     public var startAt: TreeLeaf?
+    /// The last value; nil: none is given.
     public var endAt: TreeLeaf?
+    /// The only value; nil: none is given.
     public var equalTo: TreeLeaf?
+    /// At most so many children, the first ones; nil: none is given.
     public var limitToFirst: Int?
+    /// At most so many children, the last ones; nil: none is given.
     public var limitToLast: Int?
 
     /// A plain read.

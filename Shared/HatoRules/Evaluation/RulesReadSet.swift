@@ -2,6 +2,7 @@ public import HatoModel
 
 /// One thing that rules looked at: an answer given before holds as long as none of these changed.
 public struct RulesRead: Sendable, Hashable {
+    /// What of a node was read.
     public enum Aspect: Sendable, Hashable, CaseIterable {
         /// The primitive, or that there is none because of children.
         case value
@@ -12,7 +13,9 @@ public struct RulesRead: Sendable, Hashable {
         case priority
     }
 
+    /// The node.
     public var path: TreePath
+    /// What of it was read.
     public var aspect: Aspect
 
     public init(path: TreePath, aspect: Aspect) {
@@ -23,6 +26,7 @@ public struct RulesRead: Sendable, Hashable {
 
 /// All that an evaluation looked at in the data. What a write brings with it is not data.
 public struct RulesReadSet: Sendable {
+    /// All reads but that of the time.
     public private(set) var reads: Set<RulesRead> = []
     /// More was read than is named here: then every change may matter.
     public private(set) var isOverflowing = false
@@ -34,8 +38,10 @@ public struct RulesReadSet: Sendable {
     /// - Parameter max: of how many reads it keeps the names.
     public init(max: Int = RulesLimits.readsMax) { self.max = max }
 
+    /// Notes that the time was read.
     public mutating func insertTime() { readsTime = true }
 
+    /// Notes a read.
     public mutating func insert(_ read: RulesRead) {
         guard !isOverflowing else { return }
         reads.insert(read)

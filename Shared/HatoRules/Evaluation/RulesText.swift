@@ -78,8 +78,8 @@ enum RulesText {
 
     /// Every occurrence of `part` replaced, literally; nil when the result would be longer than texts may be.
     ///
-    /// An empty `part` occurs before, between and behind all scalars, as in Java's `String.replace`. (Java counts UTF-16
-    /// units and would cut a surrogate pair in two, which no text here can hold.)
+    /// An empty `part` occurs before, between and behind all scalars, as in Java's `String.replace`. (Java counts
+    /// UTF-16 units and would cut a surrogate pair in two, which no text here can hold.)
     static func replacing(_ part: String, in text: String, with other: String) -> String? {
         if part.utf8.isEmpty { return separating(text, with: other) }
         let search = Search(part)

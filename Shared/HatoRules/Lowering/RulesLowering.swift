@@ -173,7 +173,8 @@ struct RulesLowering {
         }
         return { evaluation throws(RulesFailure) in
             let place = try locating(&evaluation)
-            // Every name is looked at before the data is: one that is no string fails the rule even behind a missing child.
+            // Every name is looked at before the data is: one that is no string fails the rule even behind a missing
+            // child.
             var places: [RulesPlace] = []
             places.reserveCapacity(descents.count)
             for descent in descents {

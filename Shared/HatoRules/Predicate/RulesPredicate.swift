@@ -1,13 +1,14 @@
 public import HatoModel
 
-/// A condition over named JSON values, in the grammar, with the operators and the strictness of rule expressions (spec
-/// §9.5, §9.6): `after.kind == 'text' && before.status != after.status`.
+/// A condition over named JSON values, in the grammar, with the operators and the strictness of rule expressions
+/// (spec §9.5, §9.6): `after.kind == 'text' && before.status != after.status`.
 ///
 /// A member of a value is its child: `after.author.uid`, or `after['first-name']` where the key is no name; what is
-/// missing is `null`, and a leaf with a priority is the leaf. Texts have `length`, `contains`, `beginsWith`, `endsWith`,
-/// `toLowerCase` and `toUpperCase`. What cannot be evaluated (a text that is less than a number) does not hold. One
-/// evaluation visits each part of the condition at most once.
+/// missing is `null`, and a leaf with a priority is the leaf. Texts have `length`, `contains`, `beginsWith`,
+/// `endsWith`, `toLowerCase` and `toUpperCase`. What cannot be evaluated (a text that is less than a number) does not
+/// hold. One evaluation visits each part of the condition at most once.
 public struct RulesPredicate: Sendable, Hashable {
+    /// The expression as it is written.
     public let text: String
     private let expression: RulesExpression
 

@@ -10,8 +10,8 @@ struct RegexSet: Sendable, Hashable {
     /// Whether the complement of `ranges` is meant.
     private var isNegated = false
 
-    /// - Parameter isCaseInsensitive: whether letters of US-ASCII stand for both cases, as Java's `CASE_INSENSITIVE` has
-    ///   it; other letters stand for themselves (spec §9.5).
+    /// - Parameter isCaseInsensitive: whether letters of US-ASCII stand for both cases, as Java's `CASE_INSENSITIVE`
+    ///   has it; other letters stand for themselves (spec §9.5).
     init(_ ranges: [ClosedRange<UInt32>], isNegated: Bool = false, isCaseInsensitive: Bool = false) {
         var wide: [ClosedRange<UInt32>] = []
         for range in ranges {

@@ -11,6 +11,7 @@ public struct HTTPRequest: Sendable {
     public var target: String
     /// Names in lower case, in the order they came.
     public var headers: [(name: String, value: String)]
+    /// The body of the request.
     public var body: [UInt8]
 
     /// The first header of this (lower-case) name.
@@ -19,8 +20,11 @@ public struct HTTPRequest: Sendable {
 
 /// What is answered.
 public struct HTTPResponse: Sendable {
+    /// The HTTP status.
     public var status: Int
+    /// Names and values of the header.
     public var headers: [(name: String, value: String)]
+    /// The body of the response.
     public var body: [UInt8]
 
     public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {

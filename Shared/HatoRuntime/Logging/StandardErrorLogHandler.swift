@@ -14,13 +14,17 @@ public import Logging
 ///
 /// One `write` per line, so that lines of several threads never mix.
 public struct StandardErrorLogHandler: LogHandler {
+    /// How lines are written.
     public enum Format: String, Sendable {
         case text
         case json
     }
 
+    /// Messages below this level are dropped.
     public var logLevel: Logger.Level
+    /// What every line carries.
     public var metadata: Logger.Metadata = [:]
+    /// Adds to what lines carry; nil: nothing.
     public var metadataProvider: Logger.MetadataProvider?
     private let label: String
     private let format: Format
@@ -31,11 +35,13 @@ public struct StandardErrorLogHandler: LogHandler {
         logLevel = level
     }
 
+    /// What every line carries, by name.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
+    /// Writes a line.
     public func log(event: LogEvent) {
         var all = metadata
         if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }

@@ -45,13 +45,13 @@ public enum AvailableMemory {
     }
 }
 
-/// Where the files of the cgroups of a process are, of version 1 and 2 (cgroups(7), proc_pid_mountinfo(5)). Pure but for
-/// what it is given to read with.
+/// Where the files of the cgroups of a process are, of version 1 and 2 (cgroups(7), proc_pid_mountinfo(5)). Pure but
+/// for what it is given to read with.
 struct Cgroups: Sendable {
     /// The text of `/proc/self/cgroup`: lines `number:controllers:path`; in version 2 number 0 and no controllers.
     var membership: String
-    /// The text of `/proc/self/mountinfo`: in field 4 the part of the file system that is mounted, in field 5 where, and
-    /// behind a `-` its type, its source and its options.
+    /// The text of `/proc/self/mountinfo`: in field 4 the part of the file system that is mounted, in field 5 where,
+    /// and behind a `-` its type, its source and its options.
     var mounts: String
 
     /// Version 1 says this, in pages, where nothing is limited.

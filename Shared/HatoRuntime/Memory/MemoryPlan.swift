@@ -3,6 +3,7 @@ public struct MemoryShare: Sendable, Hashable {
     /// All shares together have so many parts.
     public static let partsOfAll = 24
 
+    /// The name of the part in the settings.
     public var name: String
     /// Its size, in parts of `partsOfAll`.
     public var parts: Int
@@ -21,6 +22,7 @@ public struct MemoryShare: Sendable, Hashable {
     /// Everything else: code, connections, listeners, caches of planning, what the allocator has not given back.
     public static let process = MemoryShare(name: "process", parts: 4)
 
+    /// All parts.
     public static let all = [requests, blockCache, memtables, flushes, held, process]
 }
 
@@ -56,6 +58,7 @@ public struct MemoryPlan: Sendable, Hashable {
 
 /// How a setting follows from `memory-bytes` unless it is set itself.
 public struct MemoryDerivation: Sendable, Hashable {
+    /// The part of the memory that belongs to it.
     public var share: MemoryShare
     /// The setting's value is the share divided by this.
     public var divisor: Int

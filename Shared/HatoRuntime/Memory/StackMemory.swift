@@ -5,6 +5,7 @@ public import HatoRPC
 public struct StackMemory: Sendable, Hashable {
     /// Of each of auth and notifier.
     public let otherBytes: Int
+    /// Memory of messages, in bytes.
     public let messagesBytes: Int
 
     /// - Parameters:

@@ -47,7 +47,8 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
         return metrics.withLock { metrics in
             if let known = metrics[identity] as? M { return known }
             let new = make()
-            // A second use of a name with another type is a mistake in our own code; its figures go nowhere, the first stays.
+            // A second use of a name with another type is a mistake in our own code; its figures go nowhere, the
+            // first stays.
             if metrics[identity] == nil { metrics[identity] = new }
             return new
         }
@@ -64,28 +65,36 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
         }.joined(separator: ",")
     }
 
+    /// A counter that the registry shows.
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         metric(label, dimensions) { PrometheusCounter() }
     }
 
+    /// A recorder that the registry shows.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         aggregate
             ? metric(label, dimensions) { PrometheusHistogram(PrometheusHistogram.sizes, divisor: 1) }
             : metric(label, dimensions) { PrometheusGauge() }
     }
 
+    /// A meter that the registry shows.
     public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
         metric(label, dimensions) { PrometheusGauge() }
     }
 
+    /// A timer that the registry shows.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         metric(label, dimensions) { PrometheusHistogram(PrometheusHistogram.seconds, divisor: 1e9) }
     }
 
     // Handlers stay registered: Prometheus wants counters that never vanish.
+    /// Does nothing: what was counted stays.
     public func destroyCounter(_ handler: any CounterHandler) {}
+    /// Does nothing: what was recorded stays.
     public func destroyRecorder(_ handler: any RecorderHandler) {}
+    /// Does nothing: what was measured stays.
     public func destroyMeter(_ handler: any MeterHandler) {}
+    /// Does nothing: what was timed stays.
     public func destroyTimer(_ handler: any TimerHandler) {}
 }
 

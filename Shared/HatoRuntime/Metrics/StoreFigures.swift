@@ -30,6 +30,7 @@ public final class StoreFigures: Sendable {
         gauges = Self.shown.map { ($0.key, Gauge(label: "hato_\(service)_\($0.value)")) }
     }
 
+    /// Reads the figures of the store and shows them.
     public func refresh() {
         let statistics = statistics()
         for (name, gauge) in gauges { gauge.record(statistics[name] ?? 0) }

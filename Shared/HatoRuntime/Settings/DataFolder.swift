@@ -11,9 +11,10 @@ import Logging
 
 /// The folder that holds everything a service keeps: keys, secrets, what people wrote.
 public enum DataFolder {
-    /// Makes the folder, and those above it, where they are missing, with mode 0700; what the process makes from then on
-    /// is for its user alone. Returns what the operator should know of a folder that was there. Throws `SettingsError`
-    /// that names the setting `data`, also for a folder that belongs to another user or that others may write.
+    /// Makes the folder, and those above it, where they are missing, with mode 0700; what the process makes from then
+    /// on is for its user alone. Returns what the operator should know of a folder that was there. Throws
+    /// `SettingsError` that names the setting `data`, also for a folder that belongs to another user or that others
+    /// may write.
     public static func make(_ path: String) throws(SettingsError) -> String? {
         _ = umask(0o077)
         try makeFolder(path)
@@ -33,8 +34,8 @@ public enum DataFolder {
         }
     }
 
-    /// Throws `SettingsError` where the folder at `path` has no store, but the folder above it has one: earlier versions
-    /// kept it there, and the service would begin an empty one.
+    /// Throws `SettingsError` where the folder at `path` has no store, but the folder above it has one: earlier
+    /// versions kept it there, and the service would begin an empty one.
     static func refuseStoreAbove(_ path: String) throws(SettingsError) {
         guard access("\(path)/store", F_OK) != 0 else { return }
         var parts = path.split(separator: "/", omittingEmptySubsequences: true)
@@ -89,8 +90,8 @@ struct DataFolderAccess: Sendable, Hashable {
         self.mode = mode & 0o777
     }
 
-    /// The verdict on the folder at `path` for a service of the user with the id `user`. Where the folder holds a store,
-    /// no other folder is advised: the service would begin an empty store there.
+    /// The verdict on the folder at `path` for a service of the user with the id `user`. Where the folder holds a
+    /// store, no other folder is advised: the service would begin an empty store there.
     func verdict(for user: UInt32, _ path: String, holdsStore: Bool = false) -> Verdict {
         let below = holdsStore ? "" : "give a folder below it, which the service makes, such as \(path)/hato, or "
         guard owner == user else {

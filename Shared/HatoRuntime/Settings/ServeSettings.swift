@@ -2,6 +2,7 @@ import Logging
 
 /// The settings every `serve` has (protocol §8).
 public enum ServeSettings {
+    /// The settings of every service; its port unless said otherwise is `defaultPort`.
     public static func declared(defaultPort: Int) -> [Setting] {
         [
             Setting("data", .file, required: true, help: "the folder that holds everything the service keeps"),
@@ -64,6 +65,7 @@ public enum ServeSettings {
 
     /// The names of what a service opens its store with (`RocksDBMemory`).
     public static let blockCache = "block-cache-bytes"
+    /// The name of the setting for memory of memtables.
     public static let memtables = "memtable-bytes"
 
     /// The name of the reserve of an `OpenFilesPlan`.

@@ -5,6 +5,7 @@
 /// file. A setting that is the same for every service of an installation (`isShared`) is also read from
 /// `HATO_PORT`-like variables without the service's name.
 public struct Setting: Sendable, Hashable {
+    /// What values a setting takes.
     public enum Kind: Sendable, Hashable {
         case text
         /// A name that stands in addresses: 1 to 63 of `a-z`, `A-Z`, `0-9`, `-`, `_` and `.`.
@@ -20,13 +21,17 @@ public struct Setting: Sendable, Hashable {
         case address
     }
 
+    /// The name of the flag, without the dashes.
     public var name: String
+    /// What values it takes.
     public var kind: Kind
     /// What holds when nobody says anything; nil makes the setting optional, or required when `isRequired`.
     public var defaultValue: String?
+    /// Whether the start fails without it.
     public var isRequired: Bool
     /// Never printed: `config` and `service.config` show `***`.
     public var isSecret: Bool
+    /// Whether one value serves all services of a process.
     public var isShared: Bool
     /// One line for people.
     public var help: String
@@ -112,6 +117,7 @@ public struct Setting: Sendable, Hashable {
 
 /// A host and a port, written `HOST:PORT`.
 public struct ServiceAddress: Sendable, Hashable, CustomStringConvertible {
+    /// The name or address.
     public var host: String
     public var port: Int
 

@@ -1,5 +1,6 @@
 /// The effective settings of one start: each declared setting with its value and where that came from.
 public struct Settings: Sendable {
+    /// Where a value comes from.
     public enum Source: Sendable, Hashable, CustomStringConvertible {
         case flag
         case environment(variable: String)
@@ -19,9 +20,13 @@ public struct Settings: Sendable {
         }
     }
 
+    /// A setting with its value.
     public struct Entry: Sendable {
+        /// The setting.
         public var setting: Setting
+        /// The value as text; nil: none.
         public var value: String?
+        /// Where the value comes from.
         public var source: Source
     }
 
@@ -41,8 +46,10 @@ public struct Settings: Sendable {
     /// The number of an integer setting that declares a default. Resolving has checked it.
     public func integer(_ name: String) -> Int { entry(name)?.value.flatMap { Int($0) } ?? 0 }
 
+    /// Whether a flag is set.
     public func flag(_ name: String) -> Bool { entry(name)?.value == "true" }
 
+    /// The value as host and port; nil when there is none.
     public func address(_ name: String) -> ServiceAddress? { entry(name)?.value.flatMap { ServiceAddress($0) } }
 
     /// Who gave the setting its value; nil when nobody did, so that its default holds, or what follows from

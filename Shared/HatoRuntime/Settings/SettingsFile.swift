@@ -7,9 +7,12 @@ import Yams
 /// Keys at the top hold for every environment; those under `development`, `staging` or `production` win when that
 /// environment is chosen. Nested names are joined with a hyphen: `tls: {key: …}` is the setting `tls-key`.
 public struct SettingsFile: Sendable {
+    /// The environments that a file may have sections for.
     public static let environments = ["development", "staging", "production"]
 
+    /// The path of the file.
     public var path: String
+    /// The values by the name of the setting.
     public var values: [String: String]
 
     public init(path: String, values: [String: String]) {

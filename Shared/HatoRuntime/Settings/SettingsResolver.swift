@@ -4,6 +4,7 @@
 public struct SettingsResolver: Sendable {
     /// The service's name on the wire, e.g. `messages`: part of its environment variables.
     public var service: String
+    /// The settings whose values are looked for.
     public var declared: [Setting]
 
     public init(service: String, declared: [Setting]) {

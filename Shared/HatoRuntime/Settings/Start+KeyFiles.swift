@@ -2,8 +2,8 @@ public import HatoIdentity
 import Logging
 
 extension ServiceProcess.Start {
-    /// The keys in the file of the setting `admin-key-file`; none, with a note that says what is `missing` then, when it
-    /// is not set. Throws `SettingsError`.
+    /// The keys in the file of the setting `admin-key-file`; none, with a note that says what is `missing` then, when
+    /// it is not set. Throws `SettingsError`.
     public func administratorKeys(
         missing: String = "methods for administrators are closed"
     ) throws -> AdministratorKeys {

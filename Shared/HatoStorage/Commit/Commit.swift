@@ -13,8 +13,8 @@ public struct Commit: Sendable {
     }
 }
 
-/// Commits that became durable with one sync (or a part of them, see `Store.submitSnapshot`), oldest first, and the state
-/// after them.
+/// Commits that became durable with one sync (or a part of them, see `Store.submitSnapshot`), oldest first, and the
+/// state after them.
 public struct CommitGroup: Sendable {
     public var commits: [Commit]
     public var snapshot: any StoreSnapshot
@@ -30,6 +30,7 @@ public struct CommitGroup: Sendable {
 
 /// What a write returned, and the version at which it is durable.
 public struct Committed<Outcome: Sendable>: Sendable {
+    /// What the write closure returned.
     public var outcome: Outcome
     public var version: UInt64
 
@@ -39,9 +40,11 @@ public struct Committed<Outcome: Sendable>: Sendable {
     }
 }
 
+/// Which commits can still be read.
 public struct KeptCommits: Sendable, Hashable {
     /// The oldest version whose record can be read; nil when none is kept.
     public var oldest: UInt64?
+    /// Bytes of the kept commits.
     public var bytes: UInt64
 
     public init(oldest: UInt64?, bytes: UInt64) {

@@ -1,8 +1,8 @@
 /// What differs between stores: how a transaction reads and is applied, and how what was applied becomes durable.
 ///
-/// Everything down to `seal` is called on the writer's thread, where transactions are made. `snapshot` and `makeDurable` are
-/// about what was sealed, and are called there too, or on one other thread if `seal` allowed it; `seal` is called again
-/// when they are through.
+/// Everything down to `seal` is called on the writer's thread, where transactions are made. `snapshot` and
+/// `makeDurable` are about what was sealed, and are called there too, or on one other thread if `seal` allowed it;
+/// `seal` is called again when they are through.
 package protocol CommitBackend: AnyObject, Sendable {
     associatedtype Transaction: CommitTransaction
 
@@ -15,8 +15,8 @@ package protocol CommitBackend: AnyObject, Sendable {
     /// Forgets what a transaction wrote that will not be applied.
     func discard(_ transaction: Transaction)
 
-    /// Sets apart what was applied since the last time. True when transactions may be made while it becomes durable: they
-    /// see it.
+    /// Sets apart what was applied since the last time. True when transactions may be made while it becomes durable:
+    /// they see it.
     func seal() -> Bool
 
     /// A snapshot of everything sealed. It goes to nobody before `makeDurable`.

@@ -7,6 +7,7 @@ public struct CommitSequence: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(store: store, position: version) }
 
+    /// Reads the commits one after the other.
     public struct Iterator: AsyncIteratorProtocol {
         private let store: any Store
         private let alarm: CommitAlarm
@@ -19,6 +20,7 @@ public struct CommitSequence: AsyncSequence, Sendable {
             self.alarm = CommitAlarm(store: store)
         }
 
+        /// The next commit; nil when the sequence has ended. Throws `StoreError`, `compacted` among them.
         public mutating func next() async throws -> Commit? {
             while true {
                 if Task.isCancelled { return nil }

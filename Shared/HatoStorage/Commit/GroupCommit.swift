@@ -3,24 +3,24 @@ import Synchronization
 /// The one writer of a store: runs submitted writes in order, makes those that wait together durable with one sync,
 /// then publishes, then tells observers, then answers.
 ///
-/// **Order.** There is one queue, and one thread that plans, so writes run in the order they were submitted, each on what
-/// its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
+/// **Order.** There is one queue, and one thread that plans, so writes run in the order they were submitted, each on
+/// what its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
 ///
-/// **Two threads.** A group that is worth it becomes durable on a thread of its own (`SyncThread`), while the next is planned
-/// on it; there is never more than one on its way. Where it must not be overtaken, or is small, the planning thread
-/// carries it to its end itself: a single client waits for no second thread.
+/// **Two threads.** A group that is worth it becomes durable on a thread of its own (`SyncThread`), while the next is
+/// planned on it; there is never more than one on its way. Where it must not be overtaken, or is small, the planning
+/// thread carries it to its end itself: a single client waits for no second thread.
 ///
-/// **Durable, then visible, then answered.** What a write applies is seen by the writes after it only.
-/// `makeDurable` comes next, then the snapshot is published, then observers and completions run: nobody outside can learn
-/// of a commit that a crash could take back. That holds for writes that put nothing, or threw, too: what they answer
-/// may rest on what an earlier one wrote, and they are answered behind it.
+/// **Durable, then visible, then answered.** What a write applies is seen by the writes after it only. `makeDurable`
+/// comes next, then the snapshot is published, then observers and completions run: nobody outside can learn of a
+/// commit that a crash could take back. That holds for writes that put nothing, or threw, too: what they answer may
+/// rest on what an earlier one wrote, and they are answered behind it.
 ///
-/// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can be
-/// kept when somebody asks for it; it is handed over after the sync like everything else.
+/// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can
+/// be kept when somebody asks for it; it is handed over after the sync like everything else.
 ///
-/// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed and
-/// the threads end. Of each write the refusal says whether it may have reached the log. Nothing is tried again: after a
-/// failed sync the operating system may have dropped the pages and report success the next time.
+/// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed
+/// and the threads end. Of each write the refusal says whether it may have reached the log. Nothing is tried again:
+/// after a failed sync the operating system may have dropped the pages and report success the next time.
 package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private enum Status {
         case open(any StoreSnapshot)
@@ -164,8 +164,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         end(with: .closed(cause: nil), version: planned.group.version)
     }
 
-    /// Plans what was waiting together. Groups that are worth another thread's while go there as soon as it is idle. What is
-    /// left at the end goes there too, or is made durable here; while another group is on its way, it may still grow.
+    /// Plans what was waiting together. Groups that are worth another thread's while go there as soon as it is idle.
+    /// What is left at the end goes there too, or is made durable here; while another group is on its way, it may
+    /// still grow.
     private func plan(_ planned: inout Planned) throws(StoreError) {
         while planned.done < planned.waiting.count {
             if let error = verdict.withLock({ $0 }) { throw error }

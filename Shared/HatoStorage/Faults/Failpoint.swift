@@ -1,8 +1,9 @@
 /// Places where a crash or a failing disk can be ordered, one at every promise of a commit and at every step of what
-/// runs in the background: `HATO_FAILPOINTS="commit.beforeSync=kill@37"` kills the process the 37th time it comes there.
+/// runs in the background: `HATO_FAILPOINTS="commit.beforeSync=kill@37"` kills the process the 37th time it comes
+/// there.
 ///
-/// They are compiled in always: what is tested is what runs. As long as nothing was ordered, passing one costs a relaxed
-/// load. `Tests/Fault/README.md` says what each is for and what must hold after it.
+/// They are compiled in always: what is tested is what runs. As long as nothing was ordered, passing one costs a
+/// relaxed load. `Tests/Fault/README.md` says what each is for and what must hold after it.
 package enum Failpoint: String, CaseIterable, Sendable {
     /// The log was torn by a crash, and what cutting it would leave has been looked at.
     case openBeforeCut = "open.beforeCut"

@@ -4,6 +4,7 @@
 /// must never be restored for another. It is written under a hidden name and renamed when it is whole, so that a folder
 /// with a backup's name is a finished backup; what a crash leaves behind is hidden, and goes with `removeLeftovers`.
 public struct BackupFolder: Sendable, Hashable {
+    /// The path of the folder.
     public let path: String
     /// The service's name on the wire, e.g. `messages`.
     public let service: String

@@ -198,11 +198,11 @@ package final class OpenFile: Sendable {
         return Int(status.st_size)
     }
 
-    /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process or
-    /// another.
+    /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process
+    /// or another.
     ///
-    /// It asks for a quarter of a second: a process that this one begins has all that is open here, locks too, until its
-    /// own program runs, and a file that was just closed here may still be locked so.
+    /// It asks for a quarter of a second: a process that this one begins has all that is open here, locks too, until
+    /// its own program runs, and a file that was just closed here may still be locked so.
     package func lock() throws(StoreError) -> Bool {
         for _ in 0..<50 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }

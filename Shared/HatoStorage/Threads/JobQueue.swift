@@ -24,10 +24,11 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change places,
-    /// so that neither side allocates. False when the queue is closed and empty.
+    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change
+    /// places, so that neither side allocates. False when the queue is closed and empty.
     ///
-    /// - Parameter untilNudged: a nudge ends the sleep too, also one that came before it; then nothing may have been taken.
+    /// - Parameter untilNudged: a nudge ends the sleep too, also one that came before it; then nothing may have been
+    ///   taken.
     package func takeAll(into taken: inout [Job], untilNudged: Bool = false) -> Bool {
         condition.withLock {
             guard sleepUntilThereIsWork(orNudge: untilNudged) else { return false }

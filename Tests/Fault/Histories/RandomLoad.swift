@@ -2,8 +2,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Clients that read, write, append and replace on condition, on few places, until the connection ends. Some of what they
-/// write is so large that it is made ready before its turn.
+/// Clients that read, write, append and replace on condition, on few places, until the connection ends. Some of what
+/// they write is so large that it is made ready before its turn.
 struct RandomLoad {
     static let keys = path("k")
     static let places = path("m")
@@ -124,7 +124,8 @@ private final class Worker {
             id, .write([(path, value)]), "messages.set", ["path": .string(path.text), "value": value], Self.written)
     }
 
-    /// Over what is there, of which it leaves nothing: more nodes than the writer makes ready in its turn, now and then few.
+    /// Over what is there, of which it leaves nothing: more nodes than the writer makes ready in its turn, now and
+    /// then few.
     private func setLarge(_ id: Int) async throws -> Bool {
         let path = anyLargePlace()
         let count =

@@ -5,8 +5,8 @@ import HatoRPC
 import HatoTesting
 import Synchronization
 
-/// `hato-messages` by itself (nobody is at the port of auth), which dies where it is told to and comes back with the same
-/// data. Each life has a port of its own: somebody else may have taken the last one's meanwhile.
+/// `hato-messages` by itself (nobody is at the port of auth), which dies where it is told to and comes back with the
+/// same data. Each life has a port of its own: somebody else may have taken the last one's meanwhile.
 final class LoneMessages: Sendable {
     let folder: String
     let program: Program

@@ -6,7 +6,8 @@ import Testing
 
 @testable import HatoMessages
 
-/// What followers are told of commits that are too large to be told whole (protocol §5): every match, without its nodes.
+/// What followers are told of commits that are too large to be told whole (protocol §5): every match, without its
+/// nodes.
 @Suite struct LargeCommitTests {
     private let pattern: FeedPattern = "/chats/{chat}/messages/{id}"
 

@@ -9,8 +9,8 @@ import Testing
 
 /// `MessagesFollower`: what a follower sees when its service goes and comes back.
 @Suite struct LastingFollowerTests {
-    /// A service stops whose follower has read one change; `meanwhile` happens to its store, or to the one that takes its
-    /// place, where the follower cannot reach it; `afterwards` begins with a service at the old port.
+    /// A service stops whose follower has read one change; `meanwhile` happens to its store, or to the one that takes
+    /// its place, where the follower cannot reach it; `afterwards` begins with a service at the old port.
     private struct Restart {
         var nextStore: (any Store)?
         var whenLost: (@Sendable (RPCError) -> Void)?

@@ -11,8 +11,8 @@ import Testing
 @Suite struct LastingListenerTests {
     private static let first = ["x": 1, "y": 1] as JSONValue
 
-    /// A service whose value of `/a` has been seen stops; `meanwhile` happens to its store, or to the one that takes its
-    /// place, where the listener cannot reach it; `afterwards` begins with a service at the old port.
+    /// A service whose value of `/a` has been seen stops; `meanwhile` happens to its store, or to the one that takes
+    /// its place, where the listener cannot reach it; `afterwards` begins with a service at the old port.
     private struct Restart {
         var nextStore: (any Store)?
         var listening: (RPCClient) -> MessagesListener = { $0.listen(Messages.Listen(path: "/a")) }

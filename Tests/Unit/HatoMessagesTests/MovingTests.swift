@@ -145,7 +145,8 @@ import Testing
         }
     }
 
-    /// A page that ended between the priority of an object and its first value would lose it: it is set where nothing is.
+    /// A page that ended between the priority of an object and its first value would lose it: it is set where nothing
+    /// is.
     @Test func noLimitOfAPageLosesAPriority() async throws {
         try await RunningMessages.with { running in
             let client = running.administrator

@@ -6,8 +6,8 @@ import Testing
 @testable import HatoMessages
 
 /// The limits of spec realtime-database §1 and protocol §1 that are the tree's own, row by row: what is just right is
-/// taken, one more is refused, by name, and leaves nothing. (Lines, batches, nesting and connections are the wire's, see
-/// HatoRPCTests; answers and rules see `LimitTests`.)
+/// taken, one more is refused, by name, and leaves nothing. (Lines, batches, nesting and connections are the wire's,
+/// see HatoRPCTests; answers and rules see `LimitTests`.)
 @Suite struct TreeLimitTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String

@@ -179,7 +179,8 @@ struct ClientTests {
     }
 
     @Test func credentialThatEndsIsRenewedBefore() async throws {
-        // For the service no time passes: however slow the machine, the token does not end before the client shows a new one.
+        // For the service no time passes: however slow the machine, the token does not end before the client shows a
+        // new one.
         let start = WallClock.milliseconds()
         let service = try await TestService { $0.now = { start } }
         service.authenticator.shortTokenEnd.withLock { $0 = start + 2_000 }

@@ -39,8 +39,8 @@ struct TurnQueueTests {
         #expect(taken(&queue).map(\.client) == [nil, "a", nil, "a", nil, "a", nil, "a"])
     }
 
-    /// Whatever comes and goes: each job is taken once, those of one client in order, and no client waits for two jobs of
-    /// another one.
+    /// Whatever comes and goes: each job is taken once, those of one client in order, and no client waits for two
+    /// jobs of another one.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func noClientWaitsForTwoJobsOfAnother(seed: UInt64) {
         var random = SeededRandom(seed: seed)

@@ -144,8 +144,8 @@ extension AuthService {
         return deletions
     }
 
-    /// Halves of a credential that lack the other: a password without e-mail and username opens nothing. What there is of
-    /// it is never taken away in silence.
+    /// Halves of a credential that lack the other: a password without e-mail and username opens nothing. What there
+    /// is of it is never taken away in silence.
     static func missingName(
         _ form: AccountForm, _ before: AccountRecord?, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
@@ -175,8 +175,8 @@ extension AuthService {
         missingName(form, before, deletions) + missingPassword(form, before)
     }
 
-    /// An anonymous account gets a whole credential, as with `auth.signUp`. Its owner may take the password back alone, and
-    /// administrators may make accounts with a name alone (spec auth §5).
+    /// An anonymous account gets a whole credential, as with `auth.signUp`. Its owner may take the password back
+    /// alone, and administrators may make accounts with a name alone (spec auth §5).
     private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
         guard before.isAnonymous, form.email != nil || form.username != nil, form.password == nil else { return [] }
         return [

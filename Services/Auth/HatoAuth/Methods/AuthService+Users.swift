@@ -104,8 +104,8 @@ extension AuthService {
 
     // MARK: Steps
 
-    /// Applies a change of an administrator, ending the sessions that must not go on. What the form lacks is asked again:
-    /// another call may have taken a name while the password was hashed.
+    /// Applies a change of an administrator, ending the sessions that must not go on. What the form lacks is asked
+    /// again: another call may have taken a name while the password was hashed.
     private func apply(
         _ change: AccountChange, of form: AccountForm? = nil, to uid: String, isRevoked: Bool = false
     ) async throws -> Auth.Account {
@@ -143,8 +143,8 @@ extension AuthService {
         }
     }
 
-    /// What is wrong with a uid that an administrator chose. People keep what is a user's under their uid: it must be a key
-    /// of the tree.
+    /// What is wrong with a uid that an administrator chose. People keep what is a user's under their uid: it must be
+    /// a key of the tree.
     private static func problem(with uid: String) -> FieldProblem? {
         guard isUid(uid), TreeKey.problem(uid) == nil else {
             return FieldProblem(

@@ -89,7 +89,8 @@ final class HashingPool: Sendable {
     /// after event loops and the store's writer.
     private static func giveWay() {
         #if os(Linux)
-            // PRIO_PROCESS, which the C libraries import under different types; on Linux it means the calling thread alone.
+            // PRIO_PROCESS, which the C libraries import under different types; on Linux it means the calling thread
+            // alone.
             _ = setpriority(0, 0, 10)
         #endif
     }

@@ -7,6 +7,7 @@ public struct ScryptCost: Sendable, Hashable {
     public var logN: Int
     /// Block size. BoringSSL's own memory limit refuses r > 16 with p = 1: keep 8.
     public var r: Int
+    /// The parallelism (RFC 7914 §2).
     public var p: Int
 
     public init(logN: Int = 14, r: Int = 8, p: Int = 5) {
@@ -15,6 +16,7 @@ public struct ScryptCost: Sendable, Hashable {
         self.p = p
     }
 
+    /// Bytes that one hash takes while it is computed.
     public var memoryBytes: Int { 128 * (1 << logN) * r }
 
     /// For comparing strengths.

@@ -1,6 +1,7 @@
 /// How long refresh tokens last.
 import HatoIdentity
 
+/// When a refresh token is accepted again, and when a session ends.
 public struct RefreshPolicy: Sendable, Hashable {
     /// A token that was just used brings the same successor again: the answer was lost, or two tabs asked (spec auth
     /// §9).

@@ -31,8 +31,8 @@ final class Database: Sendable {
             codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec), memory: ParentMemory())
     }
 
-    /// The same with its indexes built further, in the turn of the write that builds them. Nothing of the tree was written
-    /// between the two, nor is by this write: what the planner remembers stays right.
+    /// The same with its indexes built further, in the turn of the write that builds them. Nothing of the tree was
+    /// written between the two, nor is by this write: what the planner remembers stays right.
     init(_ former: Database, buildingFurther indexes: IndexCatalog) {
         name = former.name
         record = former.record

@@ -15,7 +15,8 @@ struct ExportPage {
     /// The path of the last row of the page before.
     let after: String?
     let rowsMax: Int
-    /// Of a page as it is written: JSON may take several times what is stored. A row that is larger has a page to itself.
+    /// Of a page as it is written: JSON may take several times what is stored. A row that is larger has a page to
+    /// itself.
     let bytesMax: Int
     /// What the page may take before the read must begin again with a reservation; nil: it has one.
     var unreservedBytesMax: Int?

@@ -3,11 +3,11 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// The snapshots that exports page through, each under a handle; one that rests too long is let go, for it pins space,
-/// and sooner when others want its place.
+/// The snapshots that exports page through, each under a handle; one that rests too long is let go, for it pins
+/// space, and sooner when others want its place.
 ///
-/// A handle is of one place of one database. Under the same name there may be another database later, which the snapshot
-/// has nothing of: a page of that would look like the last one.
+/// A handle is of one place of one database. Under the same name there may be another database later, which the
+/// snapshot has nothing of: a page of that would look like the last one.
 final class ExportSnapshots: Sendable {
     /// What is exported.
     struct Place: Sendable, Hashable {

@@ -65,8 +65,8 @@ struct IndexListing {
         }
     }
 
-    /// The part of the rows of the tree that may lie in its collections which the build has passed, by what they take on
-    /// the disk: keys say nothing about that, for one of them may lie far from all others.
+    /// The part of the rows of the tree that may lie in its collections which the build has passed, by what they take
+    /// on the disk: keys say nothing about that, for one of them may lie far from all others.
     private func progress(_ index: IndexCatalog.Index) throws -> Double {
         guard case .building(let cursor) = index.state else { return 1 }
         guard let cursor else { return 0 }

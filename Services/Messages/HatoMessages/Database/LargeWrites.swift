@@ -3,15 +3,15 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// Takes large writes to the writer, and those that ask for the hash of a large node, each planned on a thread for such
-/// work before its turn (`PlannedWrite`).
+/// Takes large writes to the writer, and those that ask for the hash of a large node, each planned on a thread for
+/// such work before its turn (`PlannedWrite`).
 ///
-/// **Order.** Such a write holds the turn of its connection until it is done: what the connection sends after it comes
-/// after it. When something it rests on has changed by its turn it is planned again, a few times; then the writer plans it
-/// itself, and others wait.
+/// **Order.** Such a write holds the turn of its connection until it is done: what the connection sends after it
+/// comes after it. When something it rests on has changed by its turn it is planned again, a few times; then the
+/// writer plans it itself, and others wait.
 ///
-/// **Memory.** A value of millions of nodes takes a tenth of a second only to be let go. So the last to let go of it is a
-/// thread for such work, after the writer and the publisher have.
+/// **Memory.** A value of millions of nodes takes a tenth of a second only to be let go. So the last to let go of it
+/// is a thread for such work, after the writer and the publisher have.
 struct LargeWrites: Sendable {
     private static let triesMax = 4
 
@@ -56,8 +56,8 @@ struct LargeWrites: Sendable {
 
     func submit(_ write: Write, _ steps: Steps) { attempt(1, Holder(write), steps) }
 
-    /// A write of another size whose condition may ask for the hash of a large node: most are of small ones, so its turn
-    /// comes first.
+    /// A write of another size whose condition may ask for the hash of a large node: most are of small ones, so its
+    /// turn comes first.
     func submitConditional(_ write: Write, _ steps: Steps) {
         var first = write
         first.mutation.hashedBytesMax = Self.hashedInTurnBytesMax

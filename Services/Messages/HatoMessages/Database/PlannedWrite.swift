@@ -3,9 +3,9 @@ import HatoRules
 import HatoStorage
 import HatoTree
 
-/// A large write that was made ready on a snapshot, on another thread than the writer's: normalised, judged by the rules,
-/// planned, its rows in a file when they are many. What is left for its turn does not grow with its size: to see that
-/// nothing it rests on has changed since, and to apply it.
+/// A large write that was made ready on a snapshot, on another thread than the writer's: normalised, judged by the
+/// rules, planned, its rows in a file when they are many. What is left for its turn does not grow with its size: to
+/// see that nothing it rests on has changed since, and to apply it.
 final class PlannedWrite: Sendable {
     /// What did not come out as the write's turn needs it: it is planned again.
     struct Outdated: Error {}
@@ -30,8 +30,8 @@ final class PlannedWrite: Sendable {
     /// Of so many places that rules looked at it is known whether they changed since; of more than these, with some 200
     /// bytes each, nothing is, and the writer judges a write anew whenever anything was written meanwhile.
     private static let readsMax = 1_000_000
-    /// More rows than this, or more bytes, are prepared: one by one, the writer takes 2 ms for a thousand, and its log as
-    /// long as the disk for a mebibyte.
+    /// More rows than this, or more bytes, are prepared: one by one, the writer takes 2 ms for a thousand, and its
+    /// log as long as the disk for a mebibyte.
     private static let rowsMax = 8_192
     private static let bytesMax = 2 << 20
 
@@ -74,7 +74,8 @@ final class PlannedWrite: Sendable {
         return try parts.map { part in try store.prepareRows { part.apply(to: StoreRows($0)) } }
     }
 
-    /// Looks at the commits that came meanwhile, until so few are left that the writer may look at them; returns how far.
+    /// Looks at the commits that came meanwhile, until so few are left that the writer may look at them; returns how
+    /// far.
     private static func catchUp(
         from start: UInt64, _ parts: ServiceParts, _ database: DatabaseID, isTouched: ([PathChange]) -> Bool
     ) throws -> UInt64 {

@@ -7,8 +7,8 @@ import HatoTree
 /// (protocol §1).
 ///
 /// Called on event loops, in the order of the lines of a connection, like `CommitQueue.submit`. When no write of the
-/// connection is on its way, the newest snapshot is that state: later writes are not submitted yet. Else the snapshot is
-/// asked for in the queue of writes itself, between those before and those after.
+/// connection is on its way, the newest snapshot is that state: later writes are not submitted yet. Else the snapshot
+/// is asked for in the queue of writes itself, between those before and those after.
 struct ReadOrder: Sendable {
     let parts: ServiceParts
     let sessions: ConnectionSessions

@@ -121,8 +121,8 @@ struct RulesJudge {
         return try rules.judgeWrite(targets, situation).isAllowed
     }
 
-    /// A condition tells what is stored, by holding or not: only who may read the place may have one. Nothing is compared
-    /// before this is known.
+    /// A condition tells what is stored, by holding or not: only who may read the place may have one. Nothing is
+    /// compared before this is known.
     func authorise(conditionOf mutation: Mutation, by caller: Caller) throws {
         guard mutation.condition != nil else { return }
         try authorise(reading: mutation.path.node, by: caller)

@@ -2,11 +2,12 @@ import HatoModel
 import HatoRPC
 import Synchronization
 
-/// How much each client may still write: so many writes a second, so many bytes a minute (spec realtime-database §1), each
-/// off at 0. Administrators may write what they like.
+/// How much each client may still write: so many writes a second, so many bytes a minute (spec realtime-database §1),
+/// each off at 0. Administrators may write what they like.
 ///
-/// Both are token buckets. A client that was quiet has a second's writes and a minute's bytes; a write is taken when there
-/// is a write and a byte left, so one that is larger than what is left is taken, and paid for by waiting afterwards.
+/// Both are token buckets. A client that was quiet has a second's writes and a minute's bytes; a write is taken when
+/// there is a write and a byte left, so one that is larger than what is left is taken, and paid for by waiting
+/// afterwards.
 final class WriteAllowances: Sendable {
     private struct Bucket {
         /// Of what has no limit nothing is taken.

@@ -2,11 +2,13 @@ import HatoModel
 import HatoRPC
 import Synchronization
 
-/// In whose name something was left to be written: the caller at that time, and whoever the connection speaks for later.
+/// In whose name something was left to be written: the caller at that time, and whoever the connection speaks for
+/// later.
 ///
-/// The identity behaves as that of a listener does (protocol §2): the same user again extends it, another one takes its
-/// place, `session.end` leaves nobody (unless it came with the call). When its token ends, nobody is left until the
-/// connection authenticates again. It lives as long as something refers to it; the connection counts as busy that long.
+/// The identity behaves as that of a listener does (protocol §2): the same user again extends it, another one takes
+/// its place, `session.end` leaves nobody (unless it came with the call). When its token ends, nobody is left until
+/// the connection authenticates again. It lives as long as something refers to it; the connection counts as busy that
+/// long.
 ///
 /// Who it is stands in the store too, for the case that the process ends first: each change is written in its place
 /// among the writes of the connection, without anybody waiting for it.
@@ -22,7 +24,8 @@ final class DisconnectOwner: Sendable {
     private let changed: @Sendable (DisconnectOwner, RPCIdentityWork?) -> Void
     private let state: Mutex<State>
 
-    /// - Parameter changed: called on the connection's event loop when it has become somebody else, or has newer claims.
+    /// - Parameter changed: called on the connection's event loop when it has become somebody else, or has newer
+    ///   claims.
     init(
         _ context: RPCContext, number: UInt32,
         changed: @escaping @Sendable (DisconnectOwner, RPCIdentityWork?) -> Void

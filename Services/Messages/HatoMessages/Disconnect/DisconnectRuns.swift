@@ -9,13 +9,14 @@ import Synchronization
 ///
 /// Everything of a connection is one commit for each database, as one write of many places (and one more for every
 /// further person in whose name something was left). When such a commit is refused it is tried again in halves, until
-/// what may not be written, or not be read, stands alone; that is dropped, the rest is written. Each try is a write like any other, so
-/// nobody else waits longer than for an update of the same size.
+/// what may not be written, or not be read, stands alone; that is dropped, the rest is written. Each try is a write
+/// like any other, so nobody else waits longer than for an update of the same size.
 ///
-/// The first try goes into the queue when the connection has closed, so it comes after everything the connection sent.
+/// The first try goes into the queue when the connection has closed, so it comes after everything the connection
+/// sent.
 ///
-/// A connection also ends with the process, when nobody is left to write: what is left stands in the store until it is
-/// written or taken back, and the next start writes what it finds (`finishFormerRun`), each place once.
+/// A connection also ends with the process, when nobody is left to write: what is left stands in the store until it
+/// is written or taken back, and the next start writes what it finds (`finishFormerRun`), each place once.
 final class DisconnectRuns: Sendable {
     private struct State {
         var entries: [UInt64: DisconnectEntries] = [:]
@@ -52,8 +53,8 @@ final class DisconnectRuns: Sendable {
         return entries
     }
 
-    /// Before there is a connection: writes what those of a process before have left, which ended with it; or, in a store
-    /// that was restored from a backup, with what came after the backup. Throws when that cannot be read.
+    /// Before there is a connection: writes what those of a process before have left, which ended with it; or, in a
+    /// store that was restored from a backup, with what came after the backup. Throws when that cannot be read.
     func finishFormerRun() async throws {
         let (store, catalogue) = (parts.store, parts.catalogue)
         let remains = try await store.read { [totals] snapshot in
@@ -124,9 +125,9 @@ final class DisconnectRuns: Sendable {
         }
     }
 
-    /// Commits, or returns what to try instead. Throws when the store has closed: what is left is then for the next start.
-    /// Nothing else ends a run. What is left would stay in the store while nobody writes it, and the next start would
-    /// write it over what came later.
+    /// Commits, or returns what to try instead. Throws when the store has closed: what is left is then for the next
+    /// start. Nothing else ends a run. What is left would stay in the store while nobody writes it, and the next
+    /// start would write it over what came later.
     private func again(
         _ write: DisconnectWrite, _ entries: DisconnectEntries, in transaction: any StoreTransaction
     ) throws -> [DisconnectWrite] {

@@ -1,6 +1,7 @@
 /// Numbers the owners of one connection, for the keys of their rows.
 ///
-/// A number is given again only when nothing holds it any more: a connection may make more calls than there are numbers.
+/// A number is given again only when nothing holds it any more: a connection may make more calls than there are
+/// numbers.
 struct OwnerNumbers {
     private var last: UInt32
 

@@ -58,8 +58,8 @@ final class Listener {
     /// Whether its right is still to be judged.
     var isInDoubt: Bool { right?.isInDoubt ?? false }
 
-    /// Stands for a listener while something is read for it, or waits: void as soon as it has been in doubt, for then it
-    /// is shown only what is read after its right was judged.
+    /// Stands for a listener while something is read for it, or waits: void as soon as it has been in doubt, for then
+    /// it is shown only what is read after its right was judged.
     struct Ticket: Sendable {
         let id: UInt64
         let doubts: Int

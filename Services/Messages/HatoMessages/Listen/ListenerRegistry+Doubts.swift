@@ -1,27 +1,29 @@
 import HatoStorage
 import HatoTree
 
-// Rights that commits have put in doubt: judged at once as long as that is short, else in later turns of the publisher's
-// thread, so that one commit that many rights rest on does not hold up everybody's events and answers.
+// Rights that commits have put in doubt: judged at once as long as that is short, else in later turns of the
+// publisher's thread, so that one commit that many rights rest on does not hold up everybody's events and answers.
 //
-// **Who waits in doubt sees nothing that he may not.** What sends something to a listener is: its topic, which tells the
-// live ones; what was read for it, which is for who is `.loading`; and a reading that begins. A listener in doubt is
-// neither live nor loading, from the step that finds the doubt on, before the group is told to anybody; a reading or a
-// wait from before is void by its ticket, even when it comes back after the doubt is over; and `load` begins none for a
-// right in doubt. Only when its right has been judged in the state after the newest group is it read for, from that
-// very state. (Whatever comes after that is of a later group, which finds the right again, with what it rests on now.)
+// **Who waits in doubt sees nothing that he may not.** What sends something to a listener is: its topic, which tells
+// the live ones; what was read for it, which is for who is `.loading`; and a reading that begins. A listener in doubt
+// is neither live nor loading, from the step that finds the doubt on, before the group is told to anybody; a reading
+// or a wait from before is void by its ticket, even when it comes back after the doubt is over; and `load` begins
+// none for a right in doubt. Only when its right has been judged in the state after the newest group is it read for,
+// from that very state. (Whatever comes after that is of a later group, which finds the right again, with what it
+// rests on now.)
 //
-// **And misses nothing.** In doubt it is one of the `others` of its topic, who note what every group changes; what was on
-// its way to it when the doubt came is noted as everything. From then on it catches up like one whose socket was full:
-// with what is there now at the places it has missed, and then with what the others were sent meanwhile.
+// **And misses nothing.** In doubt it is one of the `others` of its topic, who note what every group changes; what
+// was on its way to it when the doubt came is noted as everything. From then on it catches up like one whose socket
+// was full: with what is there now at the places it has missed, and then with what the others were sent meanwhile.
 //
-// **Own answers** wait for who is in doubt if it has missed something, or if their own commit, or a later one, has put it
-// there; its right is then judged before others. Whose commit it was that it missed does not matter: the answer of a
-// write that found everything as it was to be has the version of the newest commit, which may be elsewhere.
+// **Own answers** wait for who is in doubt if it has missed something, or if their own commit, or a later one, has
+// put it there; its right is then judged before others. Whose commit it was that it missed does not matter: the
+// answer of a write that found everything as it was to be has the version of the newest commit, which may be
+// elsewhere.
 
 extension ListenerRegistry {
-    /// Judges the rights that a group has put in doubt, in the state after it, or leaves them to later turns. Returns the
-    /// listeners that go on but are shown only that state: between two of the commits they may have had no right.
+    /// Judges the rights that a group has put in doubt, in the state after it, or leaves them to later turns. Returns
+    /// the listeners that go on but are shown only that state: between two of the commits they may have had no right.
     func judge(_ doubts: RightDoubts, of group: CommitGroup, after before: UInt64) -> [Listener] {
         var turn = JudgingTurn(parts.limits)
         var kept: [UInt64] = []

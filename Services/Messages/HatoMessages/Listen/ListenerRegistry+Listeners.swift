@@ -209,8 +209,8 @@ extension ListenerRegistry {
             guard let listener = holder(of: ticket), case .loading = listener.state else { continue }
             listener.watch?.rows.count += reading.rows?.count ?? 0
             switch loaded {
-            // Events first: the connection holds them until the answer leaves, and lets them leave right behind it, before
-            // answers to later requests that are ready and wait their turn.
+            // Events first: the connection holds them until the answer leaves, and lets them leave right behind it,
+            // before answers to later requests that are ready and wait their turn.
             case .success(let members): arrived(listener, members, at: reading.version)
             case .failure(let error): cancel(listener, .lost(error))
             }

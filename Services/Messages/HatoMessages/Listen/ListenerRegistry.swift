@@ -6,14 +6,14 @@ import Logging
 
 /// Everything that listens or follows. Lives on the publisher's thread.
 ///
-/// A listener starts by reading the snapshot it came with, which is that of the newest group that was handled here, and
-/// is then told every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
+/// A listener starts by reading the snapshot it came with, which is that of the newest group that was handled here,
+/// and is then told every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
 ///
-/// **Of one group.** First the rights are judged that its commits touch, in the state after it: who has lost his right
-/// sees nothing of the group. Those that cannot be judged at once stay in doubt, and who lives by them is told nothing
-/// until they are (`ListenerRegistry+Doubts`). Then each topic tells its live listeners. What takes long is worked out on
-/// a reader's thread, from the same snapshot, and told when it is ready; the answers to a connection that listens there
-/// wait for it.
+/// **Of one group.** First the rights are judged that its commits touch, in the state after it: who has lost his
+/// right sees nothing of the group. Those that cannot be judged at once stay in doubt, and who lives by them is told
+/// nothing until they are (`ListenerRegistry+Doubts`). Then each topic tells its live listeners. What takes long is
+/// worked out on a reader's thread, from the same snapshot, and told when it is ready; the answers to a connection
+/// that listens there wait for it.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line

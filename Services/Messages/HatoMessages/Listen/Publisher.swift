@@ -6,12 +6,12 @@ import Synchronization
 ///
 /// **Order.** Groups of commits come in the order in which they became durable, each followed by the answers of its
 /// writes. Jobs run one after the other, so a listener's events of a commit leave before the answer of that commit
-/// does, and a connection sees its own events before its own answers (protocol §5). Events that are worked out on another
-/// thread hold back the answers of those they are for (`HeldAnswers`).
+/// does, and a connection sees its own events before its own answers (protocol §5). Events that are worked out on
+/// another thread hold back the answers of those they are for (`HeldAnswers`).
 ///
 /// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes
-/// straight from the writer. Who starts to listen comes by the writer too, between two groups, with
-/// the snapshot that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
+/// straight from the writer. Who starts to listen comes by the writer too, between two groups, with the snapshot that
+/// stands there (`open`): from then on groups come here, so none is missed and none comes twice.
 final class Publisher: Sendable {
     typealias Body = @Sendable (ListenerRegistry) -> Void
 
@@ -88,8 +88,8 @@ final class Publisher: Sendable {
     /// Runs `body` on the publisher's thread; not at all after `close`.
     func run(_ body: @escaping @Sendable (ListenerRegistry) -> Void) { _ = jobs.append(.run(body)) }
 
-    /// On a thread of the writer, between two groups: runs `body` on the publisher's thread when all groups up to now have
-    /// been handled there; each later one comes after it.
+    /// On a thread of the writer, between two groups: runs `body` on the publisher's thread when all groups up to now
+    /// have been handled there; each later one comes after it.
     func open(_ body: @escaping @Sendable (ListenerRegistry) -> Void) {
         activity.openingBegan()
         let isQueued = jobs.append(
@@ -115,7 +115,8 @@ final class Publisher: Sendable {
     func close() { jobs.close() }
 }
 
-/// Whether groups have to come to the publisher's thread: asked on threads of the writer, changed there and on the publisher's.
+/// Whether groups have to come to the publisher's thread: asked on threads of the writer, changed there and on the
+/// publisher's.
 private final class Activity: Sendable {
     /// Whether the registry has somebody to tell; set by the publisher's thread.
     private let hasAudience = Atomic<Bool>(false)

@@ -16,8 +16,8 @@ final class ReadRight {
     fileprivate(set) var reads = RulesReadSet()
     /// Who lives by it.
     var listeners: [UInt64: Listener] = [:]
-    /// In doubt: the newest version that may have ended it, until it is judged; nil: it stood when it was judged last, and
-    /// nothing has touched what it rests on since.
+    /// In doubt: the newest version that may have ended it, until it is judged; nil: it stood when it was judged
+    /// last, and nothing has touched what it rests on since.
     var doubtedThrough: UInt64?
 
     init(id: UInt64, key: Key) {

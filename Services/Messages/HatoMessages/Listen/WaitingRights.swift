@@ -1,5 +1,5 @@
-/// Rights in doubt that wait to be judged, each once, in the order in which they came. Those that somebody's answer waits
-/// for are taken in turn with the others: nobody is kept waiting for ever.
+/// Rights in doubt that wait to be judged, each once, in the order in which they came. Those that somebody's answer
+/// waits for are taken in turn with the others: nobody is kept waiting for ever.
 struct WaitingRights {
     private struct Line {
         private var ids: [UInt64] = []

@@ -51,8 +51,8 @@ struct DisconnectMethods: Sendable {
         }
     }
 
-    /// What is too large is refused before anything is made of it: here others of the event loop would wait for that, and
-    /// on the writer's thread everybody.
+    /// What is too large is refused before anything is made of it: here others of the event loop would wait for that,
+    /// and on the writer's thread everybody.
     private func checkSize(of mutation: Mutation) throws {
         let limits = parts.limits
         if case .update(let values) = mutation.operation { try limits.checkPaths(of: values) }

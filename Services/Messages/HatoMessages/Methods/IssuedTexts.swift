@@ -2,8 +2,8 @@ import HatoModel
 import HatoStorage
 import HatoTree
 
-/// Texts that this service made itself and gets back: what cannot be one is told from one that is out of date, which only
-/// a look at the store can tell.
+/// Texts that this service made itself and gets back: what cannot be one is told from one that is out of date, which
+/// only a look at the store can tell.
 enum IssuedTexts {
     static func checkEtag(_ text: String?, _ parameter: String) throws(RPCError) {
         guard let text, !SimpleHash.isEtag(text) else { return }

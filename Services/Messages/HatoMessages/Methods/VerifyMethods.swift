@@ -3,8 +3,8 @@ import HatoRPC
 import HatoStorage
 import Synchronization
 
-/// `messages.verify`: one check at a time, on a thread of its own, since it may read for minutes what the reader threads
-/// are there to answer others with.
+/// `messages.verify`: one check at a time, on a thread of its own, since it may read for minutes what the reader
+/// threads are there to answer others with.
 struct VerifyMethods: Sendable {
     let parts: ServiceParts
     let reads: ReadOrder

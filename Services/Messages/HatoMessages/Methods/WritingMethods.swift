@@ -108,7 +108,8 @@ final class WritingMethods: Sendable {
         let session = sessions.session(of: context.connection)
         guard write.isByAdministrator else { return queue.submit(write, from: session, answer: answer) }
         queue.submit(write, from: session) { [store] result in
-            // A thousand rules take milliseconds to put into words, and answers are given where all others wait for theirs.
+            // A thousand rules take milliseconds to put into words, and answers are given where all others wait for
+            // theirs.
             if case .failure(MessagesError.denied(_, trace: _?)) = result {
                 store.submitRead { answer(result) }
             } else {

@@ -2,8 +2,8 @@ import HatoModel
 import HatoStorage
 import HatoTree
 
-/// What is stored of what connections have left: a row for each place, one for each small call into a large one since, and
-/// one for each person in whose name something was left.
+/// What is stored of what connections have left: a row for each place, one for each small call into a large one
+/// since, and one for each person in whose name something was left.
 ///
 /// ```
 /// 04 connection 01 number            who it is: `caller`
@@ -11,8 +11,8 @@ import HatoTree
 /// 04 connection 03 id number         what a later call made of such a row, in the order of the numbers: `amendment`
 /// ```
 /// All of it is gone when the connection has ended and its places are written. What a start finds is therefore of
-/// connections that ended with the process before it, whose numbers mean nothing any more; it is written and gone before
-/// the first connection of this process comes.
+/// connections that ended with the process before it, whose numbers mean nothing any more; it is written and gone
+/// before the first connection of this process comes.
 enum DisconnectRecord {
     private static let callers: UInt8 = 0x01
     private static let entries: UInt8 = 0x02

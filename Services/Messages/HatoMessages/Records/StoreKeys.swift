@@ -68,8 +68,8 @@ enum StoreKeys {
         }
     }
 
-    /// Rows that lie side by side, with no other's between them, begin with so many bytes in common: those of the tree of
-    /// a database, or of one of its indexes.
+    /// Rows that lie side by side, with no other's between them, begin with so many bytes in common: those of the
+    /// tree of a database, or of one of its indexes.
     static func sectionLength(of row: Span<UInt8>) -> Int {
         row.count > 0 && row[0] == Room.indexRows.rawValue ? 9 : 5
     }

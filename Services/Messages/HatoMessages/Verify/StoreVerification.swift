@@ -2,14 +2,16 @@ public import HatoModel
 public import HatoStorage
 import HatoTree
 
-/// Checks all that this service keeps in a store: `messages.verify`, and `hato-messages verify` where no service runs.
+/// Checks all that this service keeps in a store: `messages.verify`, and `hato-messages verify` where no service
+/// runs.
 ///
 /// First the files: all that is in them is compared with its checksums, also what nothing can read any more, for the
 /// store ends when it meets damage there as it rewrites a file. Then every row is read, and what is read is compared:
-/// rows of trees by themselves (`TreeCheck`), indexes with their trees both ways (`IndexCheck`), rows with the databases
-/// they belong to, and the kept records of commits with each other: their versions have no gap. What cannot be read ends
-/// the part it is met in and is a finding; the other parts go on.
+/// rows of trees by themselves (`TreeCheck`), indexes with their trees both ways (`IndexCheck`), rows with the
+/// databases they belong to, and the kept records of commits with each other: their versions have no gap. What cannot
+/// be read ends the part it is met in and is a finding; the other parts go on.
 public final class StoreVerification {
+    /// Something that is not as it was written.
     public typealias Finding = Messages.Verify.Finding
 
     private let store: any StoreInspection

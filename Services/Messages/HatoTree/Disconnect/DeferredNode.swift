@@ -2,8 +2,8 @@ public import HatoModel
 
 /// A node that is written later, its server values still as they were asked for (spec realtime-database §6).
 ///
-/// Like a `TreeNode` it holds no empty children, and a node without a value has no priority; writing into it follows the
-/// same rules (spec §2).
+/// Like a `TreeNode` it holds no empty children, and a node without a value has no priority; writing into it follows
+/// the same rules (spec §2).
 public struct DeferredNode: Sendable, Hashable {
     private enum Content: Sendable, Hashable {
         case empty
@@ -20,6 +20,7 @@ public struct DeferredNode: Sendable, Hashable {
     /// What a node takes beside its key, its value and its priority.
     private static let nodeBytes = 64
 
+    /// A node that writes nothing.
     public static let empty = DeferredNode(.empty)
 
     private init(_ content: Content, priority: JSONValue? = nil) {
@@ -77,6 +78,7 @@ public struct DeferredNode: Sendable, Hashable {
 }
 
 extension DeferredNode {
+    /// Whether it writes nothing.
     public var isEmpty: Bool { content == .empty }
 
     var isLeaf: Bool { if case .leaf = content { true } else { false } }
@@ -162,8 +164,8 @@ public struct DeferredWrite: Sendable, Hashable {
 }
 
 extension DeferredWrite {
-    /// The bytes that `all` would keep of a mutation, and those of the nulls and the empty objects that it would let go,
-    /// without making anything of it; beyond `limit` it is not exact.
+    /// The bytes that `all` would keep of a mutation, and those of the nulls and the empty objects that it would let
+    /// go, without making anything of it; beyond `limit` it is not exact.
     public static func byteCount(of mutation: Mutation, upTo limit: Int) -> Int {
         var left = limit
         switch mutation.operation {

@@ -2,25 +2,26 @@ public import HatoModel
 
 /// What is to be written when a connection ends: a sparse tree of entries (spec realtime-database §8.7).
 ///
-/// - `set` at a place drops what was kept at and below it. Where an entry above stands already, it is written into that
-///   entry, so that the later call wins and nothing is written twice.
+/// - `set` at a place drops what was kept at and below it. Where an entry above stands already, it is written into
+///   that entry, so that the later call wins and nothing is written twice.
 /// - `cancel` drops what is kept at and below a place. An entry above is taken apart: what it says of the siblings is
 ///   written still, each sibling for itself. A removal says nothing of siblings, so it is dropped as a whole.
-/// - Every entry has an owner, who is judged when it is written. Nothing is ever written into an entry of somebody else:
-///   it is kept below that entry, and written after it.
+/// - Every entry has an owner, who is judged when it is written. Nothing is ever written into an entry of somebody
+///   else: it is kept below that entry, and written after it.
 ///
-/// Whoever keeps the entries elsewhere too is told of a small call into a large entry as an amendment to what he has, and
-/// of the whole entry again only when its amendments have become much.
+/// Whoever keeps the entries elsewhere too is told of a small call into a large entry as an amendment to what he has,
+/// and of the whole entry again only when its amendments have become much.
 public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     private var root = Place()
     private var lastAmendment: UInt64 = 0
 
-    /// The amendments of an entry have at most this part of its bytes, so that they take little room beside it and it is
-    /// told again once for so many bytes.
+    /// The amendments of an entry have at most this part of its bytes, so that they take little room beside it and it
+    /// is told again once for so many bytes.
     private static var amendedShare: Int { 4 }
 
     public init() {}
 
+    /// Whether nothing is left to be written.
     public var isEmpty: Bool { root.isEmpty }
 
     /// The number of entries.
@@ -108,6 +109,7 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
 /// One place that somebody has left something for.
 public struct DisconnectEntry<Owner: Hashable & Sendable>: Sendable {
     public var write: DeferredWrite
+    /// The owner of the write.
     public var owner: Owner
     /// The numbers of those that are in `write` already.
     public fileprivate(set) var amendments: [UInt64] = []
@@ -117,6 +119,7 @@ public struct DisconnectEntry<Owner: Hashable & Sendable>: Sendable {
         self.owner = owner
     }
 
+    /// The removal of the write, with what amends it.
     public var removal: DisconnectStep<Owner> { .removed(write.path, owner, amendments: amendments) }
 }
 
@@ -149,7 +152,9 @@ public enum DisconnectStep<Owner: Hashable & Sendable>: Sendable {
 
 /// Places that are written together, as one owner.
 public struct DisconnectBatch<Owner: Hashable & Sendable>: Sendable {
+    /// The owner of the writes.
     public let owner: Owner
+    /// The writes in the order in which they are made.
     public var writes: [DeferredWrite]
     /// By the path of a write.
     fileprivate var amendments: [TreePath: [UInt64]]

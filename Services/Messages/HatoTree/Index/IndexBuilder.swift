@@ -13,6 +13,7 @@ public struct IndexBuilder {
     private let codec: TreeKeyCodec
     private let indexCodec: IndexKeyCodec
 
+    /// A builder of the rows of one index, over the data that `reader` reads.
     public init(_ definition: IndexDefinition, reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec) {
         self.definition = definition
         self.reader = TreeRows(reader, codec: codec)
@@ -119,7 +120,9 @@ public struct IndexBuilder {
 public struct IndexPage: Sendable {
     /// The id of the index.
     public let index: UInt32
+    /// The rows of the index to write.
     public var rows = RowBatch()
+    /// Children that were visited.
     public var children = 0
     /// Where the next page begins; nil: the index is complete.
     public var cursor: IndexCursor?

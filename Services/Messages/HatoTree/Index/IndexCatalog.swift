@@ -3,24 +3,31 @@ public import HatoRules
 
 /// The indexes of one database with their state, as pure data: what is stored beside the rules and changes with them.
 public struct IndexCatalog: Sendable, Hashable {
+    /// Whether queries may use an index.
     public enum State: Sendable, Hashable {
         /// Children up to the cursor have their rows; nil: none yet. Writes keep all rows right meanwhile.
         case building(after: IndexCursor?)
         case ready
     }
 
+    /// An index of the catalogue.
     public struct Index: Sendable, Hashable {
+        /// What is indexed.
         public var definition: IndexDefinition
+        /// Whether it is complete.
         public var state: State
 
+        /// Whether queries may use it.
         public var isReady: Bool { state == .ready }
     }
 
+    /// The indexes in the order of their declaration.
     public private(set) var indexes: [Index] = []
     private var nextID: UInt32 = 1
 
     public init() {}
 
+    /// The definitions of all indexes.
     public var definitions: [IndexDefinition] { indexes.map(\.definition) }
 
     /// Takes over what rules declare. New indexes begin to build; the dropped ones are returned: their rows are of no
@@ -65,6 +72,7 @@ public struct IndexCatalog: Sendable, Hashable {
 
 /// How far a build has come: where the rows of the next child begin.
 public struct IndexCursor: Sendable, Hashable {
+    /// The key of the row that records the index.
     public var row: [UInt8]
     /// How many children the build has given their rows.
     public var children: Int

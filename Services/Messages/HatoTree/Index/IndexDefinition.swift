@@ -7,7 +7,9 @@ public import HatoRules
 /// that rows of a dropped index can go in the background.
 public struct IndexDefinition: Sendable, Hashable {
     public var id: UInt32
+    /// The keys and wildcards that lead to the indexed collections.
     public var segments: [RulesIndex.Segment]
+    /// What of each child is indexed.
     public var target: RulesIndex.Target
 
     public init(id: UInt32, segments: [RulesIndex.Segment], target: RulesIndex.Target) {

@@ -15,6 +15,7 @@ public import HatoModel
 /// do; then 00 when it is complete. Of longer ones only the first 256 units are written, then 01: they come behind the
 /// complete text they begin with, and who reads them settles their order among themselves by the tree.
 public struct IndexKeyCodec: Sendable, Hashable {
+    /// What the keys of all rows of the index begin with.
     public let prefix: [UInt8]
 
     public init(prefix: [UInt8]) { self.prefix = prefix }

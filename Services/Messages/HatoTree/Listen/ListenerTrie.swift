@@ -4,10 +4,12 @@ public import HatoModel
 /// of the path and the number of matches, not with the number of listeners.
 public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
     private var places = PathTrie<Set<ID>>()
+    /// How many identifiers it holds.
     public private(set) var count = 0
 
     public init() {}
 
+    /// Adds an identifier at a path.
     public mutating func insert(_ id: ID, at path: TreePath) {
         var isNew = false
         places.change(at: path) { listeners in
@@ -18,6 +20,7 @@ public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
         if isNew { count += 1 }
     }
 
+    /// Removes an identifier from a path.
     public mutating func remove(_ id: ID, at path: TreePath) {
         var wasThere = false
         places.change(at: path) { listeners in

@@ -14,8 +14,10 @@ public struct MissedChanges: Sendable, Hashable {
     /// - Parameter path: where the listener is.
     public init(of path: TreePath) { self.path = path }
 
+    /// Whether nothing was missed.
     public var isEmpty: Bool { places.isEmpty && !isWhole }
 
+    /// Adds the paths of changes; too many become everything.
     public mutating func add(_ changes: [PathChange]) {
         if isWhole { return }
         for change in changes {
@@ -35,6 +37,7 @@ public struct MissedChanges: Sendable, Hashable {
         for place in other.places where !isWhole { add(place) }
     }
 
+    /// Notes that everything may have changed.
     public mutating func addWhole() {
         isWhole = true
         places = []

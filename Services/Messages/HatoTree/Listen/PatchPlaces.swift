@@ -2,10 +2,10 @@ import HatoModel
 
 /// The places that several commits changed, made into one event.
 ///
-/// **Any order.** Who is told may set the members of a patch one by one, in whatever order his JSON reader has them. None
-/// lies below another, so only priorities could suffer: a node that loses its last child before it gets a new one goes
-/// in between, and its priority with it; and a priority that is set before the first child is that of nothing. So a node
-/// that has a priority, but no child that stays there all the time, is told whole.
+/// **Any order.** Who is told may set the members of a patch one by one, in whatever order his JSON reader has them.
+/// None lies below another, so only priorities could suffer: a node that loses its last child before it gets a new
+/// one goes in between, and its priority with it; and a priority that is set before the first child is that of
+/// nothing. So a node that has a priority, but no child that stays there all the time, is told whole.
 struct PatchPlaces {
     typealias Place = (path: TreePath, node: TreeNode)
 

@@ -13,6 +13,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
 
     public init() {}
 
+    /// Adds what an identifier depends on.
     public mutating func insert(_ id: ID, _ reads: RulesReadSet) {
         if reads.isOverflowing { unnamed.insert(id) }
         for read in reads.reads {
@@ -24,6 +25,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
         }
     }
 
+    /// Removes what an identifier depends on.
     public mutating func remove(_ id: ID, _ reads: RulesReadSet) {
         unnamed.remove(id)
         for read in reads.reads {

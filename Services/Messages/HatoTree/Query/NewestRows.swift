@@ -1,8 +1,8 @@
 import HatoModel
 import Synchronization
 
-/// Remembers where the last rows of an index begin, so that the next query for as many reads them forwards: what is newest
-/// stands in a memtable, whose list has no way back, so that each step back is a search from its top.
+/// Remembers where the last rows of an index begin, so that the next query for as many reads them forwards: what is
+/// newest stands in a memtable, whose list has no way back, so that each step back is a search from its top.
 ///
 /// A place is but a hint, whatever state of the database is read: what came since lies behind it and is read with the
 /// rest. When too few rows are left behind it, or far too many have come, the rows are read backwards as without it.
@@ -55,8 +55,8 @@ public final class NewestRows: Sendable {
 }
 
 extension QueryRunner {
-    /// Adds the last rows of an index, read from where they began the last time; false when that does not tell them, and
-    /// nothing was added.
+    /// Adds the last rows of an index, read from where they began the last time; false when that does not tell them,
+    /// and nothing was added.
     func addNewest(of collection: [UInt8], upTo upper: [UInt8], to found: inout Found) throws -> Bool {
         guard let newest, let limit = newest.limit(of: found.query), found.places.isEmpty,
             let start = newest.start(of: collection, limit)
@@ -88,8 +88,9 @@ extension QueryRunner {
             return false
         }
         let first = places.count - limit
-        // Not each time: others ask at the same time. But where it began is gone, rows have moved to the end, as a list does
-        // that is ordered by its last message: what is left of them would be stepped over by every look, more each time.
+        // Not each time: others ask at the same time. But where it began is gone, rows have moved to the end, as a
+        // list does that is ordered by its last message: what is left of them would be stepped over by every look,
+        // more each time.
         let isGone = !rows.span.extracting(0..<ends[1]).isEqual(to: start.span)
         if isGone || first > limit / 2 {
             let next = first > limit / 2 ? first : 0

@@ -11,8 +11,10 @@ public enum QueryPlan: Sendable, Hashable {
     /// No index is declared and built: every child is read and sorted.
     case everyChild
 
+    /// Whether an index answers the query, so that not every child is read.
     public var isIndexed: Bool { self != .everyChild }
 
+    /// The plan of a query with the indexes there are.
     public init(_ query: TreeQuery, at path: TreePath, in catalog: IndexCatalog) {
         switch query.order {
         case .key: self = .keys

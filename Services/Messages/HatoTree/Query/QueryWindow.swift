@@ -7,7 +7,9 @@ public import HatoModel
 /// it is exactly what the query would answer from the state it was applied with; the event leads from the state before
 /// to that one.
 public struct QueryWindow: Sendable {
+    /// The query.
     public let query: TreeQuery
+    /// The collection that is queried.
     public let path: TreePath
     /// To be changed when indexes come and go, before the next `apply`.
     public var plan: QueryPlan

@@ -54,8 +54,8 @@ struct WindowPlaces: Sendable {
     /// Up to here everybody is known; nil when everybody is.
     private var end: SortPlace? { isWhole ? nil : isFirst ? places.last : places.first }
 
-    /// What must be read when so many have left that others may have to be shown: those behind all that are known. (From
-    /// the beginning, a reader would step over all that ever left a queue at its front.)
+    /// What must be read when so many have left that others may have to be shown: those behind all that are known.
+    /// (From the beginning, a reader would step over all that ever left a queue at its front.)
     ///
     /// - Parameter old: these places before they were moved.
     func missing(in query: TreeQuery, after old: WindowPlaces) -> TreeQuery? {

@@ -3,11 +3,12 @@ import HatoRules
 import Synchronization
 
 /// Remembers what rules learned of stored data, so that the next write into the same chat looks nothing up: who its
-/// members are, whether it is there. (Looking things up, above all the beginning of a scan, was most of what rules cost.)
+/// members are, whether it is there. (Looking things up, above all the beginning of a scan, was most of what rules
+/// cost.)
 ///
-/// It stays right for the reason that `ParentMemory` does: what is remembered was read in the turn of a write, and every
-/// write of the database is planned with it, in the order of application; what a plan changes is forgotten. A plan that is
-/// then not applied can but make it forget.
+/// It stays right for the reason that `ParentMemory` does: what is remembered was read in the turn of a write, and
+/// every write of the database is planned with it, in the order of application; what a plan changes is forgotten. A
+/// plan that is then not applied can but make it forget.
 ///
 /// What is remembered is bounded: when it is full it begins anew.
 final class DataMemory: Sendable {

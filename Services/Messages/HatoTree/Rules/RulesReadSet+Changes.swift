@@ -16,6 +16,7 @@ public struct RulesReadIndex: Sendable {
     /// The nodes above the places that were read.
     private var above: Set<TreePath> = []
 
+    /// A matcher of changes against what an evaluation has read.
     public init(_ reads: RulesReadSet) {
         self.reads = reads
         for read in reads.reads {
@@ -49,6 +50,7 @@ public struct RulesReadIndex: Sendable {
 }
 
 extension RulesRead {
+    /// Whether a change may change what was read.
     public func isTouched(by change: PathChange) -> Bool {
         guard change.path.sharedDepth(with: path) == min(path.depth, change.path.depth) else { return false }
         return aspect.isTouched(at: path.depth, by: change)

@@ -8,6 +8,7 @@ public struct StoredData: RulesData {
     private let memory: DataMemory?
     private let parents: ParentMemory?
 
+    /// The stored data of a database, as `reader` reads it.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec) {
         self.init(reader, codec: codec, memory: nil, parents: nil)
     }

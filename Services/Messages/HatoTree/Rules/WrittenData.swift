@@ -29,6 +29,7 @@ public struct WrittenData: RulesData {
     /// Priorities that are set by themselves, by the path of their node.
     private let priorities: [TreePath: TreePriority?]
 
+    /// The data as it is after `targets` are written over `stored`.
     public init(_ targets: [RulesTarget], over stored: StoredData) {
         self.stored = stored
         let codec = stored.nodes.codec

@@ -2,7 +2,9 @@ import HatoModel
 
 /// A write that was planned before its turn, with what the plan rests on.
 public struct AheadPlan: Sendable {
+    /// What the write changes.
     public let plan: WritePlan
+    /// What the plan rests on: it holds as long as that has not changed.
     public let basis: PlanBasis
     /// Of the node that the write's etag is compared with.
     let storedEtag: StoredEtag?

@@ -14,6 +14,7 @@ public struct ChangeRecord: Sendable, Hashable {
     public var time: Int64
     /// Who wrote; nil for an administrator and for nobody.
     public var uid: String?
+    /// The database that changed.
     public var database: String
     /// As `cut` leaves them.
     public var changes: [PathChange]
@@ -118,6 +119,7 @@ extension ChangeRecord {
         static let rootCameOrWent: UInt8 = 128
     }
 
+    /// The record as it is stored.
     public var encoded: [UInt8] {
         var bytes: [UInt8] = []
         encode(ChangeRecord.encoded(changes), to: &bytes)

@@ -1,16 +1,17 @@
 import HatoModel
 import Synchronization
 
-/// Remembers stretches of the tree's rows where nothing stands, so that what was found out slowly is not found out again.
+/// Remembers stretches of the tree's rows where nothing stands, so that what was found out slowly is not found out
+/// again.
 ///
-/// Where nodes come and go (who is typing, who is online, a queue), a store keeps a trace of every removal until it has
-/// compacted its files, and who looks for the row before a place steps over all of them: without this memory each write
-/// would take longer than the one before it.
+/// Where nodes come and go (who is typing, who is online, a queue), a store keeps a trace of every removal until it
+/// has compacted its files, and who looks for the row before a place steps over all of them: without this memory each
+/// write would take longer than the one before it.
 ///
-/// A stretch is remembered when reading past it took long, or when it touches one that is remembered: so a removal inside
-/// one, which leaves a hole, is made good by the next look. It stays right for the reason that `ParentMemory` does: every
-/// write of the database is planned with it, in the order of application; only what was read is remembered, and what is
-/// planned can but make it forget.
+/// A stretch is remembered when reading past it took long, or when it touches one that is remembered: so a removal
+/// inside one, which leaves a hole, is made good by the next look. It stays right for the reason that `ParentMemory`
+/// does: every write of the database is planned with it, in the order of application; only what was read is
+/// remembered, and what is planned can but make it forget.
 ///
 /// What is remembered is bounded: of too many stretches, the half that was of no use for longest is forgotten.
 final class EmptyRanges: Sendable {

@@ -12,6 +12,7 @@ public struct IndexedWrite {
     public var changes: [PathChange]
     /// The tree as it was before the write.
     public var reader: any TreeReader
+    /// How keys of the tree become keys of rows.
     public var codec: TreeKeyCodec
 
     public init(changes: [PathChange], reader: any TreeReader, codec: TreeKeyCodec) {

@@ -105,8 +105,8 @@ extension PlanDraft {
         return located
     }
 
-    /// The depth of the packed node that the place lies in. It is there and holds leaves alone: so it is the deepest node
-    /// on the path that is there, or its parent when that is a leaf.
+    /// The depth of the packed node that the place lies in. It is there and holds leaves alone: so it is the deepest
+    /// node on the path that is there, or its parent when that is a leaf.
     private func packedDepth(above place: PlacedPath, _ located: LocatedNode) throws -> Int? {
         var depth = located.existedDepth
         if let leafDepth = located.leafDepth {
@@ -159,8 +159,8 @@ extension PlanDraft {
         return true
     }
 
-    /// Reads the node; true when that tells everything, because it is there. It looks nowhere else: a transaction that does
-    /// must see what others of its group have just put beside the place.
+    /// Reads the node; true when that tells everything, because it is there. It looks nowhere else: a transaction
+    /// that does must see what others of its group have just put beside the place.
     private func lookAt(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
         let depth = place.path.depth
         if let value = try reader.stored.get(place.key.span) {
@@ -198,8 +198,8 @@ extension PlanDraft {
         return found.rowCount > 0 || depth == 0
     }
 
-    /// The rows of a larger node are counted first: most are too large to keep, and making it takes three times as long as
-    /// counting.
+    /// The rows of a larger node are counted first: most are too large to keep, and making it takes three times as
+    /// long as counting.
     private static let builtAtOnceMax = 2_048
 
     /// What is replaced is mostly one row, and looking one up costs a quarter of beginning a scan.

@@ -2,6 +2,7 @@ public import HatoModel
 
 /// A write as it was asked for: values still as JSON, server values unresolved.
 public struct Mutation: Sendable {
+    /// What a write does.
     public enum Operation: Sendable {
         /// Replaces the node with its priority; null removes it. At a path that ends in `.priority`, sets only that.
         case set(JSONValue)
@@ -11,8 +12,8 @@ public struct Mutation: Sendable {
         case push(JSONValue, key: PushKey, isClientKey: Bool)
     }
 
-    /// What must hold for the write to happen. Whether it does tells what is stored: who plans the write has made sure that
-    /// the writer may read the place.
+    /// What must hold for the write to happen. Whether it does tells what is stored: who plans the write has made
+    /// sure that the writer may read the place.
     public enum Condition: Sendable, Hashable {
         /// The node's etag: `SimpleHash.etag`.
         case etag(String)
@@ -20,8 +21,11 @@ public struct Mutation: Sendable {
         case version(UInt64)
     }
 
+    /// The path it is about.
     public var path: TreePath
+    /// What it does there.
     public var operation: Operation
+    /// What must hold before it is done; nil: nothing.
     public var condition: Condition?
     /// Whether the writer may not read the place: then no answer may depend on what is stored there. A push with the
     /// client's key is then a repetition when it is the same as what the history says he pushed before, instead of the
@@ -36,23 +40,28 @@ public struct Mutation: Sendable {
         self.condition = condition
     }
 
+    /// Replaces the node at `path`.
     public static func set(_ value: JSONValue, at path: TreePath, if condition: Condition? = nil) -> Mutation {
         Mutation(.set(value), at: path, if: condition)
     }
 
+    /// Removes the node at `path`.
     public static func remove(at path: TreePath, if condition: Condition? = nil) -> Mutation {
         Mutation(.set(.null), at: path, if: condition)
     }
 
+    /// Replaces several nodes below `path`.
     public static func update(_ values: JSONObject, at path: TreePath) -> Mutation {
         Mutation(.update(values), at: path)
     }
 
+    /// Appends a child with a key that sorts by time.
     public static func push(_ value: JSONValue, at path: TreePath, key: PushKey, isClientKey: Bool = false) -> Mutation
     {
         Mutation(.push(value, key: key, isClientKey: isClientKey), at: path)
     }
 
+    /// Sets the priority of the node at `path`.
     public static func setPriority(_ priority: JSONValue, at path: TreePath) -> Mutation {
         Mutation(.set(priority), at: TreePath(uncheckedKeys: path.keys, isPriority: true))
     }

@@ -5,6 +5,7 @@ public struct NodeReader {
     let reader: TreeRows
     let codec: TreeKeyCodec
 
+    /// A reader of nodes over the rows that `reader` reads.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec) {
         self.init(TreeRows(reader, codec: codec), codec: codec)
     }

@@ -130,9 +130,9 @@ public struct NodeSkeleton: Sendable, Hashable {
 
     /// Of the bytes of a row's value: an integer below 2^53. Stands in change records, so it stays as it is.
     ///
-    /// Eight bytes a step (a removal may read megabytes on the writer's thread), ended like MurmurHash3. Two values have
-    /// the same by a chance of one in 10^16, or by intent, which hides from followers only that the second took the
-    /// place of the first.
+    /// Eight bytes a step (a removal may read megabytes on the writer's thread), ended like MurmurHash3. Two values
+    /// have the same by a chance of one in 10^16, or by intent, which hides from followers only that the second took
+    /// the place of the first.
     static func fingerprint(_ bytes: Span<UInt8>) -> Double {
         func mixed(_ hash: UInt64, _ word: UInt64) -> UInt64 {
             let product = (hash ^ word) &* 0xFF51_AFD7_ED55_8CCD

@@ -1,13 +1,13 @@
 import HatoModel
 
-/// A node whose children are a few small leaves, kept in one row: most of what is written to a chat are such nodes, and
-/// the work of a write, of a compaction and of a read grows with the number of rows.
+/// A node whose children are a few small leaves, kept in one row: most of what is written to a chat are such nodes,
+/// and the work of a write, of a compaction and of a read grows with the number of rows.
 ///
-/// The row stands where the node's own leaf would, and is the only row of the node. Its value is the tag, then for each
-/// child in order: the key as `TreeKeyCodec` writes it, the number of bytes of its value (1 byte, or 2 with the high bit
-/// set), and the value as `TreeLeafCodec` writes it. Who reads sees the rows of the leaves (`TreeRows`). A node is packed
-/// only when it is written as a whole; a write to a part of it takes it apart for good, so that what changes piece by
-/// piece is never written as a whole again for it.
+/// The row stands where the node's own leaf would, and is the only row of the node. Its value is the tag, then for
+/// each child in order: the key as `TreeKeyCodec` writes it, the number of bytes of its value (1 byte, or 2 with the
+/// high bit set), and the value as `TreeLeafCodec` writes it. Who reads sees the rows of the leaves (`TreeRows`). A
+/// node is packed only when it is written as a whole; a write to a part of it takes it apart for good, so that what
+/// changes piece by piece is never written as a whole again for it.
 enum PackedNode {
     /// No tag of `TreeLeafCodec`.
     static let tag: UInt8 = 4

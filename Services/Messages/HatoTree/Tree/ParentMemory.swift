@@ -1,19 +1,20 @@
 import HatoModel
 import Synchronization
 
-/// Remembers the parents that children were pushed to, so that the next push into the same parent reads nothing: a push
-/// must know that no leaf stands above it and that its key is free, and both are true below a parent that has children
-/// when none of them has that key. (A seek costs a push more than all the rest of planning and applying it.)
+/// Remembers the parents that children were pushed to, so that the next push into the same parent reads nothing: a
+/// push must know that no leaf stands above it and that its key is free, and both are true below a parent that has
+/// children when none of them has that key. (A seek costs a push more than all the rest of planning and applying it.)
 ///
 /// Of each parent it knows all children that come behind a certain key. Keys of pushes rise, but those of several
 /// connections overtake each other on their way; the newest ones are kept one by one for that.
 ///
-/// One database has one memory, or after it was replaced a new empty one. It stays right as long as every write of the
-/// database is planned with it, in the order of application. A plan that is then not applied does no harm: only what
-/// was read is remembered, and what is planned can but make it forget, or believe that one more key is taken.
+/// One database has one memory, or after it was replaced a new empty one. It stays right as long as every write of
+/// the database is planned with it, in the order of application. A plan that is then not applied does no harm: only
+/// what was read is remembered, and what is planned can but make it forget, or believe that one more key is taken.
 ///
-/// What is remembered is bounded, and what is in use stays known when it is full: of too many parents those are forgotten
-/// that were not written into for longest, and of too many children the older ones are no longer known one by one.
+/// What is remembered is bounded, and what is in use stays known when it is full: of too many parents those are
+/// forgotten that were not written into for longest, and of too many children the older ones are no longer known one
+/// by one.
 public final class ParentMemory: Sendable {
     /// Some 300 bytes each.
     public static let parentsMax = 65_536
@@ -36,6 +37,7 @@ public final class ParentMemory: Sendable {
 
     private let state: Mutex<State>
 
+    /// A cache that holds what is given.
     public init(
         parentsMax: Int = ParentMemory.parentsMax, childrenMax: Int = ParentMemory.childrenMax,
         allChildrenMax: Int = ParentMemory.allChildrenMax
@@ -97,13 +99,14 @@ extension ParentMemory {
         let allChildren: Int
     }
 
-    /// Two generations of parents: an old one that is written into becomes young, and when there are too many young ones,
-    /// they grow old, and those that were still old are forgotten. (To know the order of all of them would cost each
-    /// push more.)
+    /// Two generations of parents: an old one that is written into becomes young, and when there are too many young
+    /// ones, they grow old, and those that were still old are forgotten. (To know the order of all of them would cost
+    /// each push more.)
     private struct State {
         let limits: Limits
         private var young = Generation()
-        /// None of its parents is young, too: of two memories of one parent, the one that is not asked would grow wrong.
+        /// None of its parents is young, too: of two memories of one parent, the one that is not asked would grow
+        /// wrong.
         private var old = Generation()
 
         init(limits: Limits) { self.limits = limits }

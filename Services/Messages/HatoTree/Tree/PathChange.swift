@@ -16,9 +16,9 @@ public struct PathChange: Sendable, Hashable {
     public var existsDepth: Int
     /// The depth of the ancestor that was a leaf and became an object, if there was one.
     public var replacedLeafDepth: Int?
-    /// Whether the write below the root, or one beside it in the same commit, made the first node of the tree or took the
-    /// last. The depths do not tell: the root is not counted, so they are 0 whether it was there or not. Records of
-    /// earlier versions know nothing.
+    /// Whether the write below the root, or one beside it in the same commit, made the first node of the tree or took
+    /// the last. The depths do not tell: the root is not counted, so they are 0 whether it was there or not. Records
+    /// of earlier versions know nothing.
     public var rootCameOrWent = false
     private var seldom: Seldom?
 
@@ -34,6 +34,7 @@ public struct PathChange: Sendable, Hashable {
         self.replacedLeafDepth = replacedLeafDepth
     }
 
+    /// Whether a value before or after the change was too large to keep.
     public var isTruncated: Bool { before == nil || after == nil }
 
     /// Whether the write leaves nothing at the path.
@@ -81,8 +82,8 @@ extension PathChange {
     }
 
     /// What `before` does not tell of what was there: of a change of a priority the node that has it, without it, if
-    /// nothing else of that was written; of the first change below a replaced leaf, that leaf with its priority. Nil when
-    /// it was too large to keep, too; records before format 3 know nothing.
+    /// nothing else of that was written; of the first change below a replaced leaf, that leaf with its priority. Nil
+    /// when it was too large to keep, too; records before format 3 know nothing.
     public var standing: TreeNode? {
         get { seldom?.standing }
         set { seldom = Seldom(beforeSkeleton, afterSkeleton, newValue) }

@@ -8,7 +8,8 @@ struct PlanDraft {
     /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture
     /// §4); of larger ones a skeleton.
     static let beforeBytesMax = 1024 * 1024
-    /// A node whose priority alone changes is told whole if it is no larger: reordering a list must not cost its contents.
+    /// A node whose priority alone changes is told whole if it is no larger: reordering a list must not cost its
+    /// contents.
     static let standingBytesMax = 16 * 1024
 
     let reader: TreeRows

@@ -60,7 +60,8 @@ struct RemovalSurvey {
 
     private func hasRemainder(_ node: [UInt8], _ suspect: Suspect) throws -> Bool {
         if kept.first(beginningWith: node) != nil { return true }
-        // Behind the lost child first: where old children are removed one by one, the tombstones of the others lie before it.
+        // Behind the lost child first: where old children are removed one by one, the tombstones of the others lie
+        // before it.
         if let lower = TreeKeyCodec.upperBound(of: suspect.lostChild),
             try findsRow(lower: lower, upper: TreeKeyCodec.upperBound(of: node), reverse: false)
         {

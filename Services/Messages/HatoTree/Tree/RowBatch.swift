@@ -21,11 +21,13 @@ public struct RowBatch: Sendable {
 
     public init() {}
 
+    /// Whether it writes nothing.
     public var isEmpty: Bool { operations.isEmpty }
     /// The number of operations.
     public var count: Int { operations.count }
     public var byteCount: Int { bytes.count }
 
+    /// Reserves memory for operations and their bytes.
     public mutating func reserve(operations count: Int, bytes byteCount: Int) {
         operations.reserveCapacity(count)
         bytes.reserveCapacity(byteCount)

@@ -1,7 +1,7 @@
 import HatoModel
 
-/// Tells the paths of rows that are visited in key order, as text seen from the node that all of them belong to: `/a/b`,
-/// `/a/.priority`, and `/` for the node itself. A key that two rows have in common is decoded once.
+/// Tells the paths of rows that are visited in key order, as text seen from the node that all of them belong to:
+/// `/a/b`, `/a/.priority`, and `/` for the node itself. A key that two rows have in common is decoded once.
 public struct RowPaths {
     private var cursor: RowCursor
     /// `/a/b` without the end of a priority, and where each key ends in it.

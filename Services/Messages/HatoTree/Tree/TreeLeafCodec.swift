@@ -8,6 +8,7 @@ public enum TreeLeafCodec {
     static let numberTag: UInt8 = 2
     static let stringTag: UInt8 = 3
 
+    /// Appends the stored form of a leaf.
     public static func append(_ leaf: TreeLeaf, to bytes: inout [UInt8]) {
         switch leaf {
         case .bool(let value):
@@ -21,6 +22,7 @@ public enum TreeLeafCodec {
         }
     }
 
+    /// The stored form of a leaf.
     public static func encode(_ leaf: TreeLeaf) -> [UInt8] {
         var bytes: [UInt8] = []
         append(leaf, to: &bytes)

@@ -10,6 +10,7 @@ public protocol TreeReader {
         _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> TreeScanStep) throws
 }
 
+/// How a scan goes on after a row.
 public enum TreeScanStep {
     case next
     case stop

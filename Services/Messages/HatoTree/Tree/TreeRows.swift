@@ -55,9 +55,9 @@ public final class TreeRows: TreeReader {
 
     // MARK: Forwards
 
-    /// Besides the rows from `lower` on, those of a packed node may be wanted whose row stands before it. Nothing else is
-    /// kept of such a node: where a row behind `lower` begins with a node's key, that node is none. The same holds
-    /// wherever a seek leads.
+    /// Besides the rows from `lower` on, those of a packed node may be wanted whose row stands before it. Nothing
+    /// else is kept of such a node: where a row behind `lower` begins with a node's key, that node is none. The same
+    /// holds wherever a seek leads.
     private func scanForwards(
         _ lower: [UInt8], _ upper: [UInt8]?, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws {
@@ -98,8 +98,8 @@ public final class TreeRows: TreeReader {
         _ = try leaves.visit(packed.key.span, packed.value.span, visit)
     }
 
-    /// The packed node above `place`, if there is one. Looked up key by key: a transaction that scans all rows before the
-    /// place would have to see those that others of its group have just put.
+    /// The packed node above `place`, if there is one. Looked up key by key: a transaction that scans all rows before
+    /// the place would have to see those that others of its group have just put.
     ///
     /// - Parameter count: so many bytes of `place` lead through nodes that are not packed.
     private func packedAbove(

@@ -9,7 +9,9 @@ public struct WritePlanner: Sendable {
     /// Nodes larger than this are not hashed for a precondition (protocol §5).
     public static let hashedBytesMax = 16 * 1024 * 1024
 
+    /// How keys of the tree become keys of rows.
     public let codec: TreeKeyCodec
+    /// The indexes whose rows are written with the data.
     public private(set) var indexes: any IndexSet
 
     /// See `PlanDraft.beforeBytesMax`.
@@ -31,8 +33,8 @@ public struct WritePlanner: Sendable {
         emptyRanges = memory == nil ? nil : EmptyRanges()
     }
 
-    /// The same, with what it remembers, for who takes its place in the turn of a write that changes indexes and nothing of
-    /// the tree.
+    /// The same, with what it remembers, for who takes its place in the turn of a write that changes indexes and
+    /// nothing of the tree.
     public func with(_ indexes: any IndexSet) -> WritePlanner {
         var planner = self
         planner.indexes = indexes
@@ -222,7 +224,8 @@ public struct WritePlanner: Sendable {
 extension WritePlanner {
     /// The etag of a node, and the node itself unless it is too large for an error to carry.
     ///
-    /// A large node is hashed once, however many writes ask for it before it changes: every other write waits meanwhile.
+    /// A large node is hashed once, however many writes ask for it before it changes: every other write waits
+    /// meanwhile.
     private func storedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
         if let etag = etags.etag(at: mutation.path) { return StoredEtag(etag: etag, value: nil) }
         let stored = try hashedEtag(mutation, reader)
@@ -238,10 +241,12 @@ extension WritePlanner {
 
     // MARK: Ahead of its turn
 
-    /// Plans a write on a state that is older than the one it will be applied to, so that its turn takes no longer than a
-    /// look at what was written since. Nil when it can only be planned in its turn: a push that is perhaps a repetition.
+    /// Plans a write on a state that is older than the one it will be applied to, so that its turn takes no longer
+    /// than a look at what was written since. Nil when it can only be planned in its turn: a push that is perhaps a
+    /// repetition.
     ///
-    /// It neither asks nor tells the planner's memories, which belong to the order of application: `adopt` tells them.
+    /// It neither asks nor tells the planner's memories, which belong to the order of application: `adopt` tells
+    /// them.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
         let targets = resolved.targets
         var draft = draft(reader, nil)
@@ -336,6 +341,7 @@ public struct ResolvedMutation: Sendable {
         return isConditional
     }
 
+    /// Whether the write appends a child.
     public var isPush: Bool { if case .push = contents.mutation.operation { true } else { false } }
 
     /// What rules judge.

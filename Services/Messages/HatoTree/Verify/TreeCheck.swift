@@ -2,8 +2,11 @@ public import HatoModel
 
 /// What a check of stored rows found: what is wrong, and where if that can be read.
 public struct RowFinding {
+    /// The path of the node; nil when no single node is meant.
     public var path: TreePath?
+    /// The index; nil when it is about the tree itself.
     public var index: IndexDefinition?
+    /// What is wrong, as a sentence.
     public var problem: String
     /// Whether the tree is right, and an index is not.
     public var isOfIndex: Bool

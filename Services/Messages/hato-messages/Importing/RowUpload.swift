@@ -4,9 +4,9 @@ import HatoRPC
 
 /// Rows on their way to the service, a page a call, a few calls at a time.
 ///
-/// A page ends behind a value or the priority of that value, never behind the priority of an object: the value that makes
-/// it an object must come in the same commit, or the priority is set where nothing is. The calls of one connection are
-/// done in the order sent, so a later page finds what the earlier ones wrote.
+/// A page ends behind a value or the priority of that value, never behind the priority of an object: the value that
+/// makes it an object must come in the same commit, or the priority is set where nothing is. The calls of one
+/// connection are done in the order sent, so a later page finds what the earlier ones wrote.
 struct RowUpload {
     private static let rowsMax = 1_000
     private static let bytesMax = 1 << 20

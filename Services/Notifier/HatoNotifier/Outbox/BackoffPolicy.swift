@@ -1,7 +1,9 @@
 /// How long to wait after a failure: full jitter, `random(0, min(longest, first · 2^(attempt - 1)))`, and never less
 /// than the receiver asked for.
 public struct BackoffPolicy: Sendable, Hashable {
+    /// The wait after the first failure.
     public var first: Duration = .seconds(1)
+    /// The longest wait.
     public var longest: Duration = .seconds(600)
 
     public init() {}

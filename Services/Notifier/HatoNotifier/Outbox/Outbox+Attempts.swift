@@ -64,8 +64,8 @@ extension Outbox {
         }
     }
 
-    /// Drops what waits for a device that is gone, in pages, each a transaction of its own. What is being attempted goes
-    /// on, and is dropped if it fails.
+    /// Drops what waits for a device that is gone, in pages, each a transaction of its own. What is being attempted
+    /// goes on, and is dropped if it fails.
     func dropDeliveries(of device: String) async throws {
         var end: RecordKey?
         repeat {

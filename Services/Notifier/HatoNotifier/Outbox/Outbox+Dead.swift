@@ -40,8 +40,8 @@ extension Outbox {
         }
     }
 
-    /// In pages, each a transaction of its own. Throws `StoreError.outcomeUnknown` when the store ends behind a page that
-    /// was written.
+    /// In pages, each a transaction of its own. Throws `StoreError.outcomeUnknown` when the store ends behind a page
+    /// that was written.
     private func forEachDead(
         _ choice: DeadChoice, _ body: @escaping @Sendable (inout OutboxDraft, inout DeliveryRecord) throws -> Void
     ) async throws -> Int {

@@ -46,8 +46,8 @@ struct ChangeHandler: Sendable {
         var gathered = Gathered()
         while !firings.isEmpty {
             try await gather(takePart(of: &firings, knowing: gathered.keys), &gathered)
-            // Those behind may need as much again. What is accepted before the cursor moves, and once more after a crash,
-            // is known by its idempotency key.
+            // Those behind may need as much again. What is accepted before the cursor moves, and once more after a
+            // crash, is known by its idempotency key.
             if gathered.recipients >= outbox.limits.recipientsPerBatchMax, !firings.isEmpty {
                 try await accept(gathered.take(), moving: nil)
             }

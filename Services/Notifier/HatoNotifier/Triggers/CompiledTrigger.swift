@@ -106,8 +106,8 @@ struct CompiledTrigger: Sendable {
         !change.isMany && change.pattern == pattern.description && trigger.on.contains(change.type)
     }
 
-    /// Whether the trigger's condition holds. One that depends on what the change lacks counts as true: rather a message
-    /// too many than one that nobody gets.
+    /// Whether the trigger's condition holds. One that depends on what the change lacks counts as true: rather a
+    /// message too many than one that nobody gets.
     func holds(_ change: FeedChange) -> Bool { truth(change) != .doesNotHold }
 
     private func truth(_ change: FeedChange) -> RulesPredicate.Truth {

@@ -36,8 +36,8 @@ extension FeedChange {
         return whole
     }
 
-    /// Whether nobody knows what the field is: the commit was too big to be told, and what was before cannot be read any
-    /// more.
+    /// Whether nobody knows what the field is: the commit was too big to be told, and what was before cannot be read
+    /// any more.
     func lacks(_ field: FieldPath) -> Bool {
         guard isTruncated, field.text(in: self) == nil else { return false }
         return switch field.side {

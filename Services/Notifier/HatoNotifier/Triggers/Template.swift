@@ -62,8 +62,8 @@ struct Template: Hashable, Sendable {
         filled(with: change, until: bytesMax).cut(toBytes: bytesMax)
     }
 
-    /// Whole, or a beginning of it that has more bytes of UTF-8 than this: a text that names a field many times does not
-    /// become many times as long as the field.
+    /// Whole, or a beginning of it that has more bytes of UTF-8 than this: a text that names a field many times does
+    /// not become many times as long as the field.
     func filled(with change: FeedChange, until bytesMax: Int) -> String {
         var text = ""
         for part in parts {

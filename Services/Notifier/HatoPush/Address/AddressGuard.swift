@@ -10,6 +10,7 @@ public struct AddressGuard: Sendable {
         /// Also loopback and private addresses, plain http, and any port: for a laptop, a test, or receivers in one's
         /// own network.
         public var allowsPrivate: Bool
+        /// Ports that webhooks may have.
         public var ports: [Int]
 
         public init(allowsPrivate: Bool = false, ports: [Int] = [443, 8443]) {
@@ -18,8 +19,11 @@ public struct AddressGuard: Sendable {
         }
     }
 
+    /// A webhook address that was checked.
     public struct Admitted: Sendable, Hashable {
+        /// The address as it was given.
         public var url: WebhookURL
+        /// The address its name resolved to: the request goes there and nowhere else.
         public var address: IPAddress
     }
 
@@ -31,6 +35,7 @@ public struct AddressGuard: Sendable {
         self.resolver = resolver
     }
 
+    /// Checks a webhook address and resolves its name. Throws `AddressRefusal`.
     public func admit(_ text: String) async throws(AddressRefusal) -> Admitted {
         let url = try WebhookURL(text)
         if !policy.allowsPrivate {

@@ -18,6 +18,7 @@ public enum AddressRefusal: Error, Sendable, Hashable {
         }
     }
 
+    /// What is wrong with the address, as a sentence.
     public var message: String {
         switch self {
         case .invalidURL(let why): "The address is refused: \(why)"

@@ -37,6 +37,7 @@ public final class SystemHostResolver: HostResolver {
     private let threads = DispatchQueue(label: "hato.push.resolve", attributes: .concurrent)
     private let deadlines = DispatchQueue(label: "hato.push.resolve.deadlines")
 
+    /// A resolver of the operating system.
     public convenience init(limits: ResolverLimits = ResolverLimits()) { self.init(limits: limits, lookUp: resolve) }
 
     /// `lookUp` blocks its thread until it has the answer.

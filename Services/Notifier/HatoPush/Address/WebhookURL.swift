@@ -12,6 +12,7 @@ public struct WebhookURL: Sendable, Hashable {
 
     static let bytesMax = 2_048
 
+    /// Reads a webhook address. Throws `AddressRefusal` when it is none.
     public init(_ text: String) throws(AddressRefusal) {
         guard text.utf8.count <= WebhookURL.bytesMax else { throw .invalidURL("it is longer than 2,048 bytes") }
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !WebhookURL.unsafe.contains($0) }) else {

@@ -9,9 +9,11 @@ import NIOSSL
 /// The address is judged before every call and the connection goes to the address that was judged. Redirects are not
 /// followed, connections that cannot be made are not tried again here, and of an answer only the beginning is read.
 public struct WebhookChannel: Channel {
+    /// Bounds of webhook requests.
     public struct Limits: Sendable, Hashable {
         /// The whole call: resolving aside, from connecting to the end of the answer.
         public var timeout: Duration = .seconds(15)
+        /// How long connecting may take.
         public var connectTimeout: Duration = .seconds(5)
         /// Of an answer's body; a longer one costs its connection.
         public var answerBytesMax = 16 << 10

@@ -16,6 +16,7 @@ public struct WebhookSecret: Sendable, Hashable {
     static let bytesMax = 64
     private static let prefix = "whsec_"
 
+    /// Reads a secret: `whsec_` and base64 of 24 to 64 bytes. Throws `ArgumentError`.
     public init(_ text: String) throws(ArgumentError) {
         guard text.hasPrefix(WebhookSecret.prefix),
             let data = Data(base64Encoded: String(text.dropFirst(WebhookSecret.prefix.count))),
@@ -32,11 +33,13 @@ public struct WebhookSecret: Sendable, Hashable {
         key = (0..<4).flatMap { _ in withUnsafeBytes(of: random()) { Array($0) } }
     }
 
+    /// The secret as people handle it: `whsec_` and base64.
     public var text: String { WebhookSecret.prefix + Data(key).base64EncodedString() }
 }
 
 extension WebhookSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "whsec_…" }
     public var debugDescription: String { description }
+    /// Empty, so that no dump shows the key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -55,7 +55,9 @@ public enum WebhookSignature {
 /// The three headers of Standard Webhooks as they were received.
 public struct WebhookHeaders: Sendable, Hashable {
     public var id: String?
+    /// `webhook-timestamp`: seconds since 1970.
     public var timestamp: String?
+    /// `webhook-signature`: versions and signatures, separated by spaces.
     public var signature: String?
 
     public init(id: String?, timestamp: String?, signature: String?) {

@@ -8,8 +8,8 @@ import Synchronization
 
 @testable import HatoMessages
 
-/// A registry whose turns judge one right each, driven step by step: `a`, `b`, … are members who may read `/c` as long as
-/// `/open` is not false.
+/// A registry whose turns judge one right each, driven step by step: `a`, `b`, … are members who may read `/c` as
+/// long as `/open` is not false.
 final class DoubtWorld {
     private let store: SteppedStore
     private let parts: ServiceParts

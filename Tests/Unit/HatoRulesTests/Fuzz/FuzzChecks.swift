@@ -91,8 +91,8 @@ enum FuzzChecks {
         return isSame ? nil : "\(source) is \(found), not \(String(describing: wanted)), over \(data) with \(value)"
     }
 
-    /// Expressions with something wrong somewhere: either refused where it stands, or the same as when every part of them
-    /// is written in brackets.
+    /// Expressions with something wrong somewhere: either refused where it stands, or the same as when every part of
+    /// them is written in brackets.
     static func mutatedExpression(_ random: inout SplitMix, _ count: (String) -> Void) -> String? {
         let original = RandomExpression.check(depth: 3, &random).source
         let isNoise = random.next() % 20 == 0

@@ -2,9 +2,9 @@ import Foundation
 
 /// A run over random inputs: how many, from which seed, and what was found.
 ///
-/// `make test` takes a small part. `HATO_FUZZ=1000000` takes so many inputs of each kind and `HATO_SEED=n` another seed:
-/// `HATO_FUZZ=1000000 nice swift test --skip-build --filter HatoRulesTests.FuzzTests`. Each input depends on the seed and
-/// its round only, so that `findings(of:)` of that round alone shows it again.
+/// `make test` takes a small part. `HATO_FUZZ=1000000` takes so many inputs of each kind and `HATO_SEED=n` another
+/// seed: `HATO_FUZZ=1000000 nice swift test --skip-build --filter HatoRulesTests.FuzzTests`. Each input depends on
+/// the seed and its round only, so that `findings(of:)` of that round alone shows it again.
 struct FuzzRun {
     let seed: UInt64
     let rounds: Range<Int>

@@ -1,7 +1,7 @@
 import Testing
 
-/// Random inputs for every compiler of this target, against slow definitions of what they mean (`FuzzRun` says how to run
-/// more of them).
+/// Random inputs for every compiler of this target, against slow definitions of what they mean (`FuzzRun` says how to
+/// run more of them).
 @Suite struct FuzzTests {
     @Test func regularExpressionsMatchLikeTheirDefinition() {
         Self.check(usual: 3_000, mustHappen: ["taken", "refused", "found", "not found"], FuzzChecks.regex)

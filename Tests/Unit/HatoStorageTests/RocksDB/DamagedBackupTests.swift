@@ -5,8 +5,8 @@ import Testing
 
 @testable import HatoRocksDB
 
-/// A backup is there to be restored: what is damaged is found when it is made, or at the latest before it takes the place
-/// of anything.
+/// A backup is there to be restored: what is damaged is found when it is made, or at the latest before it takes the
+/// place of anything.
 @Suite("Backups of what is damaged")
 struct DamagedBackupTests {
     private static func key(_ number: Int) -> [UInt8] { bytes("n/\(1_000 + number)") }
@@ -28,8 +28,8 @@ struct DamagedBackupTests {
         try #require(TableFile.all(in: folder).max { $0.sound.count < $1.sound.count })
     }
 
-    /// Where a bit is flipped: in rows that nobody can read any more, in the filter, which RocksDB does without, and where
-    /// the table is described.
+    /// Where a bit is flipped: in rows that nobody can read any more, in the filter, which RocksDB does without, and
+    /// where the table is described.
     private static func places(_ table: TableFile) -> [Int] {
         #expect(table.filter.count >= 200)
         return [table.filter.lowerBound * 3 / 4, table.filter.lowerBound + 20, table.sound.count - 4]

@@ -26,8 +26,8 @@ struct LookingTests {
         }
     }
 
-    /// A store that has forgotten 5 commits and keeps 35, of which 6 to 20 lie in one file of the log and the others in the
-    /// next; and the path of the first.
+    /// A store that has forgotten 5 commits and keeps 35, of which 6 to 20 lie in one file of the log and the others
+    /// in the next; and the path of the first.
     private func writeStore(in folder: TemporaryFolder) async throws -> (path: String, log: String, epoch: StoreEpoch) {
         let path = folder.path("store")
         let store = try RocksDBStore.open(folder: path, options: .small)

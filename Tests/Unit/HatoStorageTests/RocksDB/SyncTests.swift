@@ -143,8 +143,8 @@ import HatoTesting
             }
         }
 
-        /// A compaction that finds no room leaves RocksDB taking writes: nobody would hear of it. What is durable by then is
-        /// answered as such.
+        /// A compaction that finds no room leaves RocksDB taking writes: nobody would hear of it. What is durable by
+        /// then is answered as such.
         @Test func aFailedCompactionEndsTheStoreAfterTheNextSync() async throws {
             try await withStore { store, faults, _ in
                 faults.failCompactions(with: ENOSPC)

@@ -18,8 +18,8 @@ struct TableFile {
 
     var name: String { url.lastPathComponent }
 
-    /// Empty when it has none. Behind its name in the list of what describes the table stand where it begins and how long
-    /// it is: seven bits a byte, the lowest first.
+    /// Empty when it has none. Behind its name in the list of what describes the table stand where it begins and how
+    /// long it is: seven bits a byte, the lowest first.
     var filter: Range<Int> {
         guard let name = sound.range(of: Data("fullfilter.rocksdb.BuiltinBloomFilter".utf8)) else { return 0..<0 }
         var (numbers, number, shift) = ([Int](), 0, 0)

@@ -135,8 +135,8 @@ struct TornLogTests {
         }
     }
 
-    /// Whoever dies before or after the cut finds the same; nothing is left beside the log. (A service that is killed there is
-    /// among the fault tests.)
+    /// Whoever dies before or after the cut finds the same; nothing is left beside the log. (A service that is killed
+    /// there is among the fault tests.)
     @Test(arguments: [false, true])
     func aCrashBesideTheCutLosesNothing(isCut: Bool) async throws {
         try await CrashedLog.with { crash, _ in

@@ -74,8 +74,8 @@ struct EmptyRangesTests {
         }
     }
 
-    /// Plans in turn and ahead, applied or not, in any order: where nothing is said to stand, nothing stands, and plans are
-    /// those that are made without memories.
+    /// Plans in turn and ahead, applied or not, in any order: where nothing is said to stand, nothing stands, and
+    /// plans are those that are made without memories.
     @Test(arguments: [1_024, 4])
     func whatIsSaidToBeEmptyIsEmpty(countMax: Int) throws {
         let seed = SeededRandom.seed()
