@@ -5,11 +5,13 @@ import Testing
     private let repository = Repository()
     private let commentColumnsMax = 120
 
-    /// Requirements of protocols of other packages, and of the protocols of methods: documented where they are declared.
+    /// Requirements of protocols of other packages, and of the protocols of methods: documented where they are
+    /// declared.
     private static let requirements: Set<String> = [
         "method", "summary", "access", "effect", "example", "fields", "isSlow", "hasSideEffect", "isIdempotent",
         "methods", "notifications", "description", "hashValue", "json", "schema", "configuration", "rawValue",
-        "startIndex", "endIndex", "run", "validate", "makeAsyncIterator", "customMirror", "hash", "write", "==", "<",
+        "startIndex", "endIndex", "run", "validate", "makeAsyncIterator", "customMirror", "debugDescription", "hash",
+        "write", "==", "<",
     ]
     private static let associatedTypes: Set<String> = ["Result", "Body", "Element", "Index", "Target", "Request"]
 
@@ -17,7 +19,10 @@ import Testing
         let declared = try requirementsOfOurs().union(Self.requirements)
         for path in repository.sources {
             let lines = try repository.text(path).split(separator: "\n", omittingEmptySubsequences: false)
-            let fields = Set(lines.flatMap { $0.matches(of: #/\\\.`?(\w+)`?[,)]/#).map { String($0.1) } })
+            let fields = Set(
+                lines.filter { $0.contains("\\.") }.flatMap { line in
+                    line.matches(of: #/\\\.`?(\w+)`?[,)]/#).map { String($0.1) }
+                })
             for index in lines.indices {
                 guard let declaration = PublicDeclaration(lines, at: index), !declaration.isDocumented else { continue }
                 switch declaration.kind {
@@ -39,7 +44,9 @@ import Testing
         for path in repository.allSwift {
             for (index, line) in try repository.text(path).split(separator: "\n", omittingEmptySubsequences: false)
                 .enumerated()
-            where line.count > commentColumnsMax && line.drop(while: { $0 == " " }).hasPrefix("//") {
+            where line.utf8.count > commentColumnsMax && line.count > commentColumnsMax
+                && line.drop(while: { $0 == " " }).hasPrefix("//")
+            {
                 Issue.record("\(path):\(index + 1) has \(line.count) columns")
             }
         }
@@ -53,7 +60,9 @@ import Testing
             for line in try repository.text(path).split(separator: "\n") {
                 let margin = line.prefix { $0 == " " }.count
                 if let start = indentation, margin == start, line.dropFirst(margin) == "}" { indentation = nil }
-                if indentation != nil, let match = line.firstMatch(of: #/^\s+(static |mutating )*(var|func) `?(\w+)/#) {
+                if indentation != nil, line.contains("var ") || line.contains("func "),
+                    let match = line.firstMatch(of: #/^\s+(static |mutating )*(var|func) `?(\w+)/#)
+                {
                     names.insert(String(match.3))
                 }
                 if line.contains(#/^\s*(public |package )?protocol \w/#), line.hasSuffix("{") { indentation = margin }
@@ -76,7 +85,9 @@ private struct PublicDeclaration {
     init?(_ lines: [Substring], at index: Int) {
         guard lines[index].contains("public "),
             let match = lines[index].firstMatch(
-                of: #/^(\s*)public ((?:static |final |mutating |nonisolated |convenience |indirect |consuming |(?:private|internal|package)\(set\) )*)(let|var|func|init|struct|enum|class|actor|protocol|typealias|subscript|associatedtype)\b[ ?]*`?([\w=<]*)/#)
+                of:
+                    #/^(\s*)public ((?:static |final |mutating |nonisolated |convenience |indirect |consuming |(?:private|internal|package)\(set\) )*)(let|var|func|init|struct|enum|class|actor|protocol|typealias|subscript|associatedtype)\b[ ?]*`?([\w=<]*)/#
+            )
         else { return nil }
         kind = String(match.3)
         name = String(match.4)
@@ -84,15 +95,15 @@ private struct PublicDeclaration {
             lines[index].contains(": RPCRequest") || lines[index].contains(": RPCNotification")
             || name == "Result" && lines[index].contains(": FieldObject")
         var above = index - 1
-        var isOption = false
-        while above >= 0, lines[above].contains(#/^\s*(@|\w+: |[\w.]+\(.*\)+,?$)/#), !lines[above].contains("///") {
-            isOption = isOption || lines[above].contains(#/@(Option|Flag|Argument|OptionGroup)/#)
-            above -= 1
-        }
+        while above >= 0, lines[above].contains(#/^\s*@/#) { above -= 1 }
+        let attributes = lines[..<index].suffix(6).reversed().prefix { !$0.allSatisfy(\.isWhitespace) }
         // The help of an option of a command says what it is.
+        let isOption = attributes.contains {
+            $0.contains("@Option") || $0.contains("@Flag") || $0.contains("@Argument")
+        }
         isDocumented = isOption || above >= 0 && lines[above].contains("///")
         isMemberwise = kind == "init" && Self.assignsOnly(lines, from: index, margin: match.1.count)
-        if kind == "init", lines[index].contains(#/init\??\((json|rawValue|\w+Literal) |init\(\) \{/#) {
+        if kind == "init", lines[index].contains(#/init\??\((json|rawValue|\w+Literal)\b|init\(\) \{/#) {
             isMemberwise = true
         }
     }
