@@ -20,7 +20,6 @@ let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swi
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
-let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
@@ -104,17 +103,17 @@ let package = Package(
             "HatoMessages", in: "Services/Messages",
             [
                 "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree",
-                logging, metrics, lifecycle,
+                logging, metrics,
             ]),
         room(
             "HatoAuth", in: "Services/Auth",
-            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging, metrics, lifecycle]),
+            ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", crypto, cryptoExtras, logging, metrics]),
         room("HatoPush", in: "Services/Notifier", ["HatoModel", asyncHTTPClient, crypto, nioCore, nioHTTP1, nioSSL]),
         room(
             "HatoNotifier", in: "Services/Notifier",
             [
                 "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
-                logging, metrics, lifecycle,
+                logging, metrics,
             ]),
 
         // The operators' commands.
