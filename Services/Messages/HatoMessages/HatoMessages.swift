@@ -121,7 +121,7 @@ public final class MessagesServer: Sendable {
     func keepUpOnce() async {
         // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its
         // age.
-        publisher.run { $0.tellSilentFollowers() }
+        publisher.run { $0.follows.tellSilentFollowers() }
         parts.slow.tellLeftOut()
         let (store, exports, now, logger) = (store, exports, parts.now, logger)
         let retention = ChangeRetention(parts.limits)

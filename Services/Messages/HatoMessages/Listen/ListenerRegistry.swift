@@ -4,54 +4,38 @@ import HatoStorage
 import HatoTree
 import Logging
 
-/// Everything that listens or follows. Lives on the publisher's thread.
+/// Routes commits, answers and the events of connections to everything that listens or follows. Lives on the
+/// publisher's thread.
 ///
-/// A listener starts by reading the snapshot it came with, which is that of the newest group that was handled here,
-/// and is then told every group after it: no gap, no double. While it reads, its topic keeps what comes in between.
+/// What a listener is sent is decided by its `ListenerStateMachine`; this carries out what that returns. The parts:
+/// `TopicNotifier` tells live listeners, `CatchUpReader` reads for those that are behind, `ListenerRights` knows who
+/// may read, `FollowerRegistry` has the followers.
 ///
-/// **Of one group.** First the rights are judged that its commits touch, in the state after it: who has lost his
-/// right sees nothing of the group. Those that cannot be judged at once stay in doubt, and who lives by them is told
-/// nothing until they are (`ListenerRegistry+Doubts`). Then each topic tells its live listeners. What takes long is
-/// worked out on a reader's thread, from the same snapshot, and told when it is ready; the answers to a connection
-/// that listens there wait for it.
+/// **Of one group.** First the rights are judged that its commits touch, in the state after it: a listener that has
+/// lost its right sees nothing of the group. Those that cannot be judged at once stay in doubt. Then each topic tells
+/// its live listeners, deeper ones first.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line
     let logger: Logger
+    private(set) lazy var notifier = TopicNotifier(self)
+    private(set) lazy var catchUps = CatchUpReader(self)
+    private(set) lazy var rights = ListenerRights(self)
+    private(set) lazy var follows = FollowerRegistry(self)
     /// The state after the newest group; nil as long as nobody listens or follows.
-    var current: (any StoreSnapshot)?
-    var topics: [UInt64: Topic] = [:]
-    var topicIDs: [TopicKey: UInt64] = [:]
-    var tries: [DatabaseID: ListenerTrie<UInt64>] = [:]
-    var listeners: [UInt64: Listener] = [:]
+    private(set) var current: (any StoreSnapshot)?
+    private(set) var topics: [UInt64: Topic] = [:]
+    private var topicIDs: [TopicKey: UInt64] = [:]
+    private var tries: [DatabaseID: ListenerTrie<UInt64>] = [:]
+    private(set) var listeners: [UInt64: Listener] = [:]
     /// How many there are of each client (`Listener.Opening.client`).
-    var clients: [String: Int] = [:]
-    var followers: [UInt64: Follower] = [:]
-    var rights = ReadRights()
-    /// Whether a timer runs for the rights that end by time.
-    var isTiming = false
-    /// Rights in doubt.
-    var waitingRights = WaitingRights()
-    /// Whether a turn is on its way that judges them.
-    var isJudging = false
-    /// Listeners in doubt, by connection.
-    var doubtful: [UInt64: Set<UInt64>] = [:]
-    /// By connection and subscription.
-    var names: [UInt64: [String: UInt64]] = [:]
-    /// Listeners that gather their events, by connection.
-    var gathering: [UInt64: Set<UInt64>] = [:]
+    private var clients: [String: Int] = [:]
+    /// Listeners and followers by connection and subscription.
+    private(set) var names: [UInt64: [String: UInt64]] = [:]
+    /// By connection, the listeners that may hold answers to its writes: those that gather or are in doubt.
+    private var holders: [UInt64: Set<UInt64>] = [:]
     var heldAnswers = HeldAnswers()
-    /// Who listens again from a version, while the commits since are not yet searched.
-    var resuming: [Resuming] = []
-    var isScanning = false
-    var lastID: UInt64 = 0
-
-    struct Resuming {
-        var listener: Listener.Ticket
-        var request: MissedScan.Request
-        /// What to read when it is not known what was missed, or too much was.
-        var fallback: ListenerReading.Wanted
-    }
+    private var lastID: UInt64 = 0
 
     init(_ parts: ServiceParts, logger: Logger, line: Publisher.Line) {
         self.parts = parts
@@ -60,11 +44,33 @@ final class ListenerRegistry {
     }
 
     var listenerCount: Int { listeners.count }
-    var followerCount: Int { followers.count }
+    var followerCount: Int { follows.count }
+
+    func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    func topic(of key: TopicKey) -> Topic? { topicIDs[key].flatMap { topics[$0] } }
+
+    /// The listener that something was done for, unless it has ended or another catch-up job of it has begun.
+    func holder(of ticket: Listener.Ticket) -> Listener? {
+        guard let listener = listeners[ticket.id], listener.machine.job == ticket.job else { return nil }
+        return listener
+    }
 
     /// Nothing comes any more.
     func close() {
         for answer in heldAnswers.forgetAll() { answer() }
+    }
+
+    /// Records what is not counted as it happens. Looks at every topic and follower: for scrapers.
+    func showFigures() {
+        let behind = topics.values.reduce(0) { count, topic in
+            count + topic.others.values.count { !$0.machine.gathers }
+        }
+        parts.metrics.listening(behind: behind, windows: topics.values.count { $0.key.query != nil })
+        follows.showFigures(newest: current?.version ?? 0)
     }
 
     // MARK: Groups of commits
@@ -89,15 +95,12 @@ final class ListenerRegistry {
         }
         current = group.snapshot
         for change in changes { databaseChanged(change) }
-        let passedOver = judge(doubts, of: group, after: before)
+        let unsure = rights.judge(doubts, of: group)
         // The last of them may have been cancelled.
-        guard !listeners.isEmpty || !followers.isEmpty else { return }
-        for (topic, notes) in inOrder(touched) { topicChanged(topic, notes, after: before) }
-        for listener in passedOver { load(listener, .missed(listener.missed)) }
-        var shared = SharedChanges(of: group, parts.store.epoch)
-        for follower in followers.values.sorted(by: { $0.id < $1.id }) {
-            groupBecameDurable(group, &shared, for: follower)
-        }
+        guard !listeners.isEmpty || follows.count > 0 else { return }
+        for (topic, notes) in inOrder(touched) { notifier.topicChanged(topic, notes, after: before) }
+        for right in unsure { rights.settle(right) }
+        follows.groupBecameDurable(group)
     }
 
     /// Deeper nodes come before those above them, as apps know it from their own listeners (spec §8.5).
@@ -109,146 +112,117 @@ final class ListenerRegistry {
         }.map { ($0.topic, $0.notes) }
     }
 
-    /// - Parameter before: the version of the group before.
-    private func topicChanged(_ topic: Topic, _ notes: [CommitNote], after before: UInt64) {
-        guard let version = notes.last?.version else { return }
-        topic.changed(at: version)
-        for listener in topic.others.values {
-            listener.miss(notes)
-            if case .gathering = listener.state { scheduleGathered(listener) }
-        }
-        switch topic.telling {
-        case .unread: return
-        case .working: topic.wait(notes)
-        case .ready:
-            guard topic.needsEvents else {
-                // A window nobody is told of is read anew by whoever comes next.
-                if topic.key.query != nil { topic.telling = .unread }
-                return topic.told(through: version)
-            }
-            tell(topic, notes, after: before)
-        }
+    /// Whether rights must be judged by other rules; indexes change too.
+    ///
+    /// - Parameter last: as of the change before; nil: as the listeners know it.
+    private func hasOtherRules(_ change: DatabaseChange, than last: Database?) -> Bool {
+        guard let new = change.database,
+            let old = last ?? topics.values.first(where: { $0.key.database == change.id })?.database
+        else { return false }
+        return !old.record.rules.hasSameBytes(as: new.record.rules)
     }
 
-    // MARK: Telling
-
-    /// Tells the live listeners of commits up to the newest group; they have been told everything up to `told`.
-    func tell(_ topic: Topic, _ notes: [CommitNote], after told: UInt64) {
-        guard case .ready(let window) = topic.telling, var update = update(topic, .changes(notes), window) else {
-            return
+    /// Rules, indexes, or the end of a database: windows are read by the indexes there are now.
+    private func databaseChanged(_ change: DatabaseChange) {
+        for topic in topics.values.filter({ $0.key.database == change.id }).sorted(by: { $0.id < $1.id }) {
+            guard let database = change.database else {
+                let name = topic.database.name
+                for listener in topic.listeners { cancel(listener, .dropped(name)) }
+                continue
+            }
+            topic.database = database
         }
-        if update.isLong { return work(topic, update, after: told) }
+        if change.database == nil { follows.databaseDropped(change.id) }
+    }
+
+    // MARK: Beginning
+
+    /// Opens a listener, if the rules let it. The answer goes out before its first event does.
+    func open(
+        _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Listener.Answer
+    ) {
         do {
-            topic.telling = .unread  // so that the window is changed in place
-            let members = try update.work(
-                ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
-            )?.shared(from: parts.limits.sharedEventBytesMin)
-            topic.telling = .ready(update.window)
-            deliver(members, update, to: topic, after: told)
-        } catch is ReadingMeter.Exhausted {
-            work(topic, update, after: told)
+            try checkCounts(opening)
+            begin(at: view.snapshot)
+            let database = try view.database(request.database)
+            let query = request.query.flatMap { $0.isDefault ? nil : $0 }
+            let key = TopicKey(database: database.id, path: request.path, query: query)
+            // By the data of the snapshot it begins with; what comes later finds the listener.
+            let right = try rights.right(to: key, in: database, for: opening.caller, explains: opening.explains)
+            let topic = topic(key, database, at: view.snapshot.version)
+            let listener = Listener(id: nextID(), opening, topic: topic, etag: request.etag)
+            listener.answer = answer
+            listener.watch = view.watch
+            topic.add(listener)
+            listeners[listener.id] = listener
+            if let client = opening.client { clients[client, default: 0] += 1 }
+            rights.give(right, to: listener)
+            if listener.machine.gathers { holders[opening.connection.id, default: []].insert(listener.id) }
+            remember(opening.connection, opening.subscription, listener.id)
+            parts.metrics.listening(listeners.count)
+            begin(listener, request)
         } catch {
-            topic.telling = .ready(update.window)
-            cancelAll(of: topic, for: error)
+            opening.endWatch()
+            endIfIdle()
+            answer(.failure(error))
         }
     }
 
-    private func update(_ topic: Topic, _ wanted: TopicUpdate.Wanted, _ window: QueryWindow?) -> TopicUpdate? {
-        guard let current else { return nil }
-        return TopicUpdate(
-            key: topic.key, database: topic.database, snapshot: current, bytesMax: parts.limits.responseBytesMax,
-            wanted: wanted, window: window)
-    }
-
-    /// Reads the window, or everything, as of the newest group.
-    func readAnew(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after told: UInt64) {
-        guard var update = update(topic, wanted, nil) else { return }
-        if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
-        work(topic, update, after: told)
-    }
-
-    /// Works it out on a reader's thread; `worked` goes on. Meanwhile answers to those who listen there wait.
-    private func work(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
-        topic.telling = .working(told: told)
-        for listener in topic.live {
-            heldAnswers.wait(listener.connection.id, for: topic.id, after: told)
-            topic.waitingConnections.insert(listener.connection.id)
+    private func checkCounts(_ opening: Listener.Opening) throws(MessagesError) {
+        let limits = parts.limits
+        guard listeners.count < limits.listenersMax else {
+            throw .tooManyListeners(max: limits.listenersMax, of: .service)
         }
-        parts.metrics.workedElsewhere()
-        let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
-        parts.store.submitRead {
-            var update = update
-            let members = Result { try update.work()?.shared(from: sharedMin) }
-            line.post { [update] in $0.worked(id, update, members) }
+        guard names[opening.connection.id]?.count ?? 0 < limits.listenersPerConnectionMax else {
+            throw .tooManyListeners(max: limits.listenersPerConnectionMax, of: .connection)
+        }
+        if let client = opening.client, clients[client, default: 0] >= limits.listenersPerClientMax {
+            throw .tooManyListeners(max: limits.listenersPerClientMax, of: .client)
         }
     }
 
-    private func worked(_ id: UInt64, _ update: TopicUpdate, _ result: Result<EncodedJSON?, any Error>) {
-        guard let topic = topics[id], case .working(let told) = topic.telling else { return }
-        topic.telling = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
-        switch result {
-        case .failure(let error): return cancelAll(of: topic, for: error)
-        case .success(let members): deliver(members, update, to: topic, after: told)
-        }
-        if let notes = topic.takePending() {
-            if !notes.isEmpty { tell(topic, notes, after: update.version) }
-        } else {
-            readAnew(topic, .anew, after: update.version)
-        }
-        if case .working(let told) = topic.telling {
-            for connection in topic.waitingConnections { release(connection, by: id, through: told) }
-        } else {
-            settled(topic)
-        }
+    private func begin(_ listener: Listener, _ request: Messages.Listen) {
+        guard let since = request.since, request.epoch == parts.store.epoch.description, let current,
+            // Else it was a database before this one, of the same name, that the listener knows.
+            since >= listener.topic.database.record.firstVersion
+        else { return carryOut(listener.machine.subscribed(since: nil, searches: false), for: listener) }
+        let isNear = !MissedScan.isTooFar(since, from: current.version, parts.limits)
+        carryOut(
+            listener.machine.subscribed(since: min(since, current.version), searches: isNear), for: listener)
     }
 
-    /// The live listeners of a topic have been told everything: who waited for that goes on.
-    private func settled(_ topic: Topic) {
-        let rows = topic.windowRows?.count ?? 0
-        topic.windowRows = nil
-        for step in topic.takeParked() {
-            switch step {
-            case .load(let ticket, let wanted):
-                guard let listener = holder(of: ticket) else { continue }
-                listener.watch?.rows.count += rows
-                load(listener, wanted)
-            case .join(let ticket, let version):
-                if let listener = holder(of: ticket) { join(listener, from: version) }
-                topic.loadEnded()
-            }
-        }
-        releaseAll(topic)
+    /// Groups go on coming here; what was durable before is in the snapshot.
+    func begin(at snapshot: any StoreSnapshot) {
+        guard current == nil else { return }
+        line.setActive(true)
+        current = snapshot
     }
 
-    func releaseAll(_ topic: Topic) {
-        for connection in topic.waitingConnections { release(connection, by: topic.id) }
-        topic.waitingConnections = []
+    func endIfIdle() {
+        guard listeners.isEmpty, follows.count == 0 else { return }
+        line.setActive(false)
+        current = nil
     }
 
-    func release(_ connection: UInt64, by id: UInt64, through version: UInt64? = nil) {
-        for answer in heldAnswers.told(connection, by: id, through: version) { answer() }
+    func remember(_ connection: any ListenerPeer, _ subscription: String, _ id: UInt64) {
+        let isNew = names[connection.id] == nil
+        names[connection.id, default: [:]][subscription] = id
+        guard isNew else { return }
+        let (line, connectionID) = (line, connection.id)
+        connection.whenClosed { line.post { $0.connectionClosed(connectionID) } }
     }
 
-    /// Hands a notification to the live listeners; those whose sockets are full wait.
-    private func deliver(_ members: EncodedJSON?, _ update: TopicUpdate, to topic: Topic, after told: UInt64) {
-        topic.told(through: update.version)
-        guard let members else { return }
-        topic.keep(Topic.Sent(after: told, version: update.version, members: members))
-        var full: [Listener] = []
-        for listener in topic.live where !notify(listener, members) { full.append(listener) }
-        parts.metrics.sentEvents(topic.live.count - full.count, bytes: members.count)
-        for listener in full {
-            listener.forgetMissed()
-            if case .changes(let notes) = update.wanted { listener.miss(notes) } else { listener.missed.addWhole() }
-            // What waits is told to the live ones only.
-            if let notes = topic.pending { listener.miss(notes) } else { listener.missed.addWhole() }
-            waitForDrain(listener)
-        }
+    func forget(_ connection: any ListenerPeer, _ subscription: String) {
+        names[connection.id]?[subscription] = nil
     }
 
-    func notify(_ listener: Listener, _ members: EncodedJSON) -> Bool {
-        listener.connection.notify(
-            Messages.Event.method, subscription: listener.opening.subscription, members: members)
+    private func topic(_ key: TopicKey, _ database: Database, at version: UInt64) -> Topic {
+        if let topic = topic(of: key) { return topic }
+        let topic = Topic(id: nextID(), key: key, database: database, version: version)
+        topics[topic.id] = topic
+        topicIDs[key] = topic.id
+        tries[key.database, default: ListenerTrie()].insert(topic.id, at: key.path)
+        return topic
     }
 
     // MARK: Answers
@@ -256,20 +230,93 @@ final class ListenerRegistry {
     /// An answer of a write leaves when the events of its connection up to its version are on their way. (Version 0: of
     /// one that was refused.)
     func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
-        holdForDoubts(connection, version)
-        for id in gathering[connection]?.sorted() ?? [] where version > 0 {
-            // Its own writes end its gathering.
-            guard let listener = listeners[id], listener.topic.lastChanged >= version else { continue }
-            switch listener.state {
-            case .gathering:
-                guard !listener.missed.isEmpty else { continue }
-                heldAnswers.wait(connection, for: id, after: 0)
-                load(listener, .missed(listener.missed))
-            // What it lacks may be on its way already.
-            case .loading: heldAnswers.wait(connection, for: id, after: 0)
-            case .live, .waiting, .inDoubt, .ended: break
+        if version > 0, let ids = holders[connection] {
+            for listener in ids.sorted().compactMap({ listeners[$0] }) {
+                let actions = listener.machine.ownWriteWasAnswered(
+                    version, lastChanged: listener.topic.recent.lastChanged,
+                    doubtedThrough: listener.right?.doubtedThrough)
+                carryOut(actions, for: listener)
             }
         }
         if !heldAnswers.keep(answer, of: version, to: connection) { answer() }
+    }
+
+    func release(_ connection: UInt64, by id: UInt64, through version: UInt64? = nil) {
+        for answer in heldAnswers.told(connection, by: id, through: version) { answer() }
+    }
+
+    /// - Parameter holds: whether answers to the listener's connection are reported to it.
+    func report(_ holds: Bool, to listener: Listener) {
+        let connection = listener.connection.id
+        if holds {
+            holders[connection, default: []].insert(listener.id)
+        } else {
+            holders[connection]?.remove(listener.id)
+            if holders[connection]?.isEmpty == true { holders[connection] = nil }
+        }
+    }
+
+    // MARK: Callers
+
+    func identityChanged(_ connection: UInt64, _ subscription: String, _ change: RPCIdentityChange) {
+        guard let id = names[connection]?[subscription] else { return }
+        guard let listener = listeners[id] else { return follows.identityChanged(id, change) }
+        switch change {
+        case .expired: cancel(listener, .expired)
+        case .extended(let caller), .replaced(let caller):
+            listener.caller = caller
+            rights.judge(listener)
+        }
+    }
+
+    // MARK: Ending
+
+    /// False when the connection has no such listener.
+    func unlisten(_ connection: any ListenerPeer, _ subscription: String) -> Bool {
+        guard let id = names[connection.id]?[subscription], let listener = listeners[id] else { return false }
+        carryOut(listener.machine.unlistened(), for: listener)
+        return true
+    }
+
+    /// False when the connection has no such follower.
+    func unfollow(_ connection: any ListenerPeer, _ subscription: String) -> Bool {
+        guard let id = names[connection.id]?[subscription] else { return false }
+        return follows.unfollow(id)
+    }
+
+    func connectionClosed(_ connection: UInt64) {
+        for id in names.removeValue(forKey: connection)?.values.sorted() ?? [] {
+            if let listener = listeners[id] { carryOut(listener.machine.unlistened(), for: listener) }
+            _ = follows.unfollow(id)
+        }
+        holders[connection] = nil
+        for answer in heldAnswers.forget(connection) { answer() }
+    }
+
+    /// Takes a listener out of every table.
+    func remove(_ listener: Listener) {
+        let topic = listener.topic
+        topic.remove(listener)
+        rights.take(from: listener)
+        listener.opening.endWatch()
+        listeners[listener.id] = nil
+        if let client = listener.opening.client, let count = clients[client] {
+            clients[client] = count > 1 ? count - 1 : nil
+        }
+        forget(listener.connection, listener.opening.subscription)
+        report(false, to: listener)
+        release(listener.connection.id, by: listener.id)
+        removeIfUnused(topic)
+        parts.metrics.listening(listeners.count)
+        endIfIdle()
+    }
+
+    private func removeIfUnused(_ topic: Topic) {
+        guard topic.isUnused else { return }
+        notifier.releaseAll(topic)
+        topics[topic.id] = nil
+        topicIDs[topic.key] = nil
+        tries[topic.key.database]?.remove(topic.id, at: topic.key.path)
+        if tries[topic.key.database]?.count == 0 { tries[topic.key.database] = nil }
     }
 }

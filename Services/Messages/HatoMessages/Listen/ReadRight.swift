@@ -28,6 +28,7 @@ final class ReadRight {
     /// Whether it may end by time alone.
     var isTimed: Bool { reads.readsTime }
     var isInDoubt: Bool { doubtedThrough != nil }
+    var inOrder: [Listener] { listeners.values.sorted { $0.id < $1.id } }
 }
 
 /// All rights to read that listeners have, and what they rest on.

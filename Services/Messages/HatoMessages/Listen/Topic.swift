@@ -13,20 +13,11 @@ struct TopicKey: Sendable, Hashable {
 /// One thing that is listened to, and who does. Lives on the publisher's thread.
 ///
 /// A listener is *live* when it has been sent everything up to the newest group; then an event is written once and
-/// handed to all. The others lack something, which is being read for them or will be when their sockets drain. For
-/// those whose reading is under way, `recent` keeps what the live ones are sent meanwhile, so that they end where the
-/// live ones are instead of chasing them.
+/// handed to all. The others are behind, and catch up (`ListenerStateMachine`).
 ///
 /// What takes long to tell is worked out on a reader's thread, from the state of its group; what comes meanwhile waits,
 /// and is told next. Who would become live meanwhile waits too (`Parked`).
 final class Topic {
-    /// One notification: leads a listener that has everything up to `after` to `version`.
-    struct Sent {
-        var after: UInt64
-        var version: UInt64
-        var members: EncodedJSON
-    }
-
     /// How changes become events.
     enum Telling {
         /// Of a query: its window has not been read, and nobody is live.
@@ -39,7 +30,7 @@ final class Topic {
 
     /// A listener that goes on when the topic is ready.
     enum Parked {
-        case load(Listener.Ticket, ListenerReading.Wanted)
+        case load(Listener.Ticket)
         /// Has been sent what was there at a version.
         case join(Listener.Ticket, UInt64)
     }
@@ -66,19 +57,8 @@ final class Topic {
     /// The same by id, those too that nobody may join any more.
     var openReadings: [UInt64: TopicReading] = [:]
     var doneReadings = DoneReadings()
-    /// The version of the last commit that touched the topic since the publisher knows it.
-    private(set) var lastChanged: UInt64
-    /// The same of those that the live ones have been told of.
-    private var lastTold: UInt64
-    /// Readings and joinings under way, for which `recent` is kept.
-    private var loads = 0
-    private var recent: [Sent] = []
-    private var recentBytes = 0
-    /// False when `recent` could not hold everything since the oldest reading under way began.
-    private var isRecentWhole = true
+    var recent: RecentEvents
 
-    /// More than that to keep means that reading anew is cheaper.
-    private static let recentBytesMax = 1 << 20
     /// Changes that may wait; beyond, everything is read anew.
     private static let pendingMax = 10_000
     private static let pendingBytesMax = 16 << 20
@@ -88,21 +68,21 @@ final class Topic {
         self.key = key
         self.database = database
         telling = key.query == nil ? .ready(nil) : .unread
-        lastChanged = version
-        lastTold = version
+        recent = RecentEvents(version: version)
     }
 
     var isUnused: Bool { live.isEmpty && others.isEmpty }
     var listeners: [Listener] { live + others.values.sorted { $0.id < $1.id } }
     /// Whether somebody will ask for what is sent now.
-    var needsEvents: Bool { !live.isEmpty || loads > 0 }
+    var needsEvents: Bool { !live.isEmpty || recent.isNeeded }
+
+    /// Whether events for the live ones are being worked out.
+    var isTelling: Bool { if case .working = telling { true } else { false } }
+
+    /// The version up to which the live ones were sent everything.
+    var toldVersion: UInt64 { if case .working(let told) = telling { told } else { recent.lastTold } }
 
     // MARK: Commits
-
-    func changed(at version: UInt64) { lastChanged = version }
-
-    /// The live ones have been told of all commits up to one.
-    func told(through version: UInt64) { lastTold = max(lastTold, min(version, lastChanged)) }
 
     func wait(_ notes: [CommitNote]) {
         pendingChanges += notes.reduce(0) { $0 + $1.changes.count }
@@ -123,44 +103,10 @@ final class Topic {
         return pending
     }
 
-    // MARK: What was sent lately
-
-    func loadBegan() { loads += 1 }
-
-    func loadEnded() {
-        loads -= 1
-        guard loads == 0 else { return }
-        recent = []
-        recentBytes = 0
-        isRecentWhole = true
-    }
-
-    /// Keeps a notification for those who are being brought up to date.
-    func keep(_ sent: Sent) {
-        guard loads > 0, isRecentWhole else { return }
-        recentBytes += sent.members.count
-        recent.append(sent)
-        if recentBytes > Self.recentBytesMax {
-            recent = []
-            isRecentWhole = false
-        }
-    }
-
-    /// What leads from `version` to where the live ones are; nil when that cannot be told any more. Asked before
-    /// `loadEnded`.
-    func sent(after version: UInt64) -> ArraySlice<Sent>? {
-        if lastTold <= version { return [] }
-        guard isRecentWhole else { return nil }
-        // What changed since could not be seen.
-        guard let start = recent.firstIndex(where: { $0.version > version }) else { return [] }
-        // One that begins before `version` would miss what came and went in between.
-        return recent[start].after >= version ? recent[start...] : nil
-    }
-
     // MARK: Who listens
 
     func park(_ step: Parked) {
-        if case .join = step { loadBegan() }
+        if case .join = step { recent.jobBegan() }
         parked.append(step)
     }
 
@@ -169,31 +115,32 @@ final class Topic {
         return parked
     }
 
+    func add(_ listener: Listener) { others[listener.id] = listener }
+
     func addLive(_ listener: Listener) {
         others[listener.id] = nil
-        listener.state = .live(index: live.count)
+        listener.liveIndex = live.count
         live.append(listener)
     }
 
-    func addOther(_ listener: Listener, _ state: Listener.State) {
+    func leaveLive(_ listener: Listener) {
         removeLive(listener)
-        listener.state = state
         others[listener.id] = listener
     }
 
     func remove(_ listener: Listener) {
         removeLive(listener)
         others[listener.id] = nil
-        listener.state = .ended
     }
 
     /// Its place is filled by the last.
     private func removeLive(_ listener: Listener) {
-        guard case .live(let index) = listener.state, index < live.count, live[index] === listener else { return }
+        guard let index = listener.liveIndex, index < live.count, live[index] === listener else { return }
+        listener.liveIndex = nil
         let last = live.removeLast()
         if index < live.count {
             live[index] = last
-            last.state = .live(index: index)
+            last.liveIndex = index
         }
     }
 }

@@ -64,7 +64,7 @@ struct ListeningMethods: Sendable {
             let opening = Follower.Opening(
                 connection: context.connection, subscription: subscription, database: database,
                 patterns: request.patterns, endWatch: watch(context, subscription))
-            registry.follow(opening, request, at: view.snapshot) { result in
+            registry.follows.follow(opening, request, at: view.snapshot) { result in
                 switch result {
                 case .success(let result): reply.succeed(result)
                 case .failure(let error): reply.refuse(error)

@@ -69,7 +69,7 @@ final class DoubtWorld {
     }
 
     /// Listeners that wait for their rights to be judged.
-    var inDoubt: Int { registry.doubtful.values.reduce(0) { $0 + $1.count } }
+    var inDoubt: Int { registry.listeners.values.count { $0.machine.isInDoubt } }
 
     /// Commits, and lets the registry tell of it. Returns the version.
     @discardableResult

@@ -292,9 +292,9 @@ final class HistoryWorld {
 
     private func isUpToDate(_ peer: HistoryPeer) -> Bool {
         registry.listeners.values.filter { $0.connection === peer }.allSatisfy {
-            switch $0.state {
-            case .live, .gathering: true
-            case .loading, .waiting, .inDoubt, .ended: false
+            switch $0.machine.state {
+            case .live, .behind(_, .gathering): true
+            case .behind, .ended: false
             }
         }
     }

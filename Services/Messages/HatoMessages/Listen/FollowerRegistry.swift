@@ -2,8 +2,28 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-extension ListenerRegistry {
+/// Everything that follows: a follower is a position, read for when it is not live. Lives on the publisher's thread.
+final class FollowerRegistry {
     typealias FollowAnswer = @Sendable (Result<Messages.Follow.Result, any Error>) -> Void
+
+    private unowned let registry: ListenerRegistry
+    private let parts: ServiceParts
+    private let line: Publisher.Line
+    private var followers: [UInt64: Follower] = [:]
+
+    init(_ registry: ListenerRegistry) {
+        self.registry = registry
+        parts = registry.parts
+        line = registry.line
+    }
+
+    var count: Int { followers.count }
+
+    func showFigures(newest: UInt64) {
+        let late = followers.values.filter { if case .live = $0.state { false } else { true } }
+        let lag = followers.values.map { newest > $0.position ? newest - $0.position : 0 }.max()
+        parts.metrics.following(behind: late.count, lag: lag ?? 0)
+    }
 
     /// Opens a follower; `after` nil: from now on, 0: from the oldest change that is kept.
     func follow(
@@ -14,16 +34,16 @@ extension ListenerRegistry {
             guard followers.count < parts.limits.followersMax else {
                 throw MessagesError.tooManyFollowers(max: parts.limits.followersMax)
             }
-            let mine = names[opening.connection.id]?.values.filter { followers[$0] != nil }.count ?? 0
+            let mine = registry.names[opening.connection.id]?.values.filter { followers[$0] != nil }.count ?? 0
             guard mine < parts.limits.followersPerConnectionMax else {
                 throw MessagesError.tooManyFollowers(max: parts.limits.followersPerConnectionMax)
             }
-            begin(at: snapshot)
+            registry.begin(at: snapshot)
             let newest = snapshot.version
             let position = try position(request, of: opening.database, newest: newest)
-            let follower = Follower(id: nextID(), opening, position: position, limits: parts.limits)
+            let follower = Follower(id: registry.nextID(), opening, position: position, limits: parts.limits)
             followers[follower.id] = follower
-            remember(opening.connection, opening.subscription, follower.id)
+            registry.remember(opening.connection, opening.subscription, follower.id)
             parts.metrics.following(followers.count)
             answer(
                 .success(
@@ -32,7 +52,7 @@ extension ListenerRegistry {
             if position < newest { load(follower) }
         } catch {
             opening.endWatch()
-            endIfIdle()
+            registry.endIfIdle()
             answer(.failure(error))
         }
     }
@@ -56,8 +76,15 @@ extension ListenerRegistry {
         return after
     }
 
+    func groupBecameDurable(_ group: CommitGroup) {
+        var shared = SharedChanges(of: group, parts.store.epoch)
+        for follower in followers.values.sorted(by: { $0.id < $1.id }) {
+            groupBecameDurable(group, &shared, for: follower)
+        }
+    }
+
     /// A live follower is sent the commits of the group that match.
-    func groupBecameDurable(_ group: CommitGroup, _ shared: inout SharedChanges, for follower: Follower) {
+    private func groupBecameDurable(_ group: CommitGroup, _ shared: inout SharedChanges, for follower: Follower) {
         guard case .live = follower.state else { return }
         // A page that was read may have been ahead of this group.
         for item in shared.items(follower.matcher, of: follower.database.id) where item.version > follower.position {
@@ -105,12 +132,12 @@ extension ListenerRegistry {
         let (position, matcher, database) = (follower.position, follower.matcher, follower.database.id)
         store.submitRead {
             let page = Result { try FeedPage.read(after: position, store, matcher, database) }
-            line.post { $0.loaded(id, page) }
+            line.post { $0.follows.loaded(id, page) }
         }
     }
 
     private func loaded(_ id: UInt64, _ page: Result<FeedPage, any Error>) {
-        guard let follower = followers[id], let current else { return }
+        guard let follower = followers[id], let current = registry.current else { return }
         switch page {
         case .failure(let error):
             let reason =
@@ -119,7 +146,7 @@ extension ListenerRegistry {
                 default: "unavailable"
                 }
             end(follower)
-            Self.sayFarewell(follower.connection, follower.subscription, reason)
+            ListenerRegistry.sendCancelled(follower.connection, follower.subscription, reason)
         case .success(let page):
             for item in page.items {
                 guard send(item.members, version: item.version, to: follower) else {
@@ -139,30 +166,38 @@ extension ListenerRegistry {
         let (line, id) = (line, follower.id)
         follower.connection.onDrain {
             line.post { registry in
-                guard let follower = registry.followers[id], case .waiting = follower.state else { return }
-                registry.load(follower)
+                guard let follower = registry.follows.followers[id], case .waiting = follower.state else { return }
+                registry.follows.load(follower)
             }
         }
     }
 
     // MARK: Ending
 
-    /// False when the connection has no such follower.
-    func unfollow(_ connection: any ListenerPeer, _ subscription: String) -> Bool {
-        guard let id = names[connection.id]?[subscription], let follower = followers[id] else { return false }
+    /// False when there is no such follower.
+    func unfollow(_ id: UInt64) -> Bool {
+        guard let follower = followers[id] else { return false }
         end(follower)
         return true
     }
 
-    func end(_ follower: Follower) {
-        followers[follower.id] = nil
-        follower.opening.endWatch()
-        names[follower.connection.id]?[follower.subscription] = nil
-        parts.metrics.following(followers.count)
-        endIfIdle()
+    func databaseDropped(_ id: DatabaseID) {
+        for follower in followers.values.filter({ $0.database.id == id }) {
+            end(follower)
+            ListenerRegistry.sendCancelled(follower.connection, follower.subscription, "database_dropped")
+        }
     }
 
-    func followerIdentityChanged(_ follower: Follower, _ change: RPCIdentityChange) {
+    private func end(_ follower: Follower) {
+        followers[follower.id] = nil
+        follower.opening.endWatch()
+        registry.forget(follower.connection, follower.subscription)
+        parts.metrics.following(followers.count)
+        registry.endIfIdle()
+    }
+
+    func identityChanged(_ id: UInt64, _ change: RPCIdentityChange) {
+        guard let follower = followers[id] else { return }
         let reason: String
         switch change {
         case .extended(let caller), .replaced(let caller):
@@ -171,6 +206,6 @@ extension ListenerRegistry {
         case .expired: reason = "token_expired"
         }
         end(follower)
-        Self.sayFarewell(follower.connection, follower.subscription, reason)
+        ListenerRegistry.sendCancelled(follower.connection, follower.subscription, reason)
     }
 }

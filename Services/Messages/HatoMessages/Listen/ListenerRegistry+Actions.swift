@@ -1,0 +1,123 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+import Logging
+
+extension ListenerRegistry {
+    /// Carries out what a listener's state machine has returned.
+    ///
+    /// - Parameter end: why it ends, if it does and did not ask for it.
+    func carryOut(
+        _ actions: [ListenerStateMachine.Action], for listener: Listener, end: Listener.Cancellation? = nil
+    ) {
+        let (topic, connection, id) = (listener.topic, listener.connection, listener.id)
+        for action in actions {
+            switch action {
+            case .search(let version): catchUps.search(listener, after: version)
+            case .catchUp: catchUps.begin(listener)
+            case .read(let wanted, let oldest): catchUps.read(wanted, from: oldest, for: listener)
+            case .send(let events): send(events, to: listener)
+            case .join(let version): join(listener, after: version)
+            case .becomeLive: topic.addLive(listener)
+            case .leaveLive: topic.leaveLive(listener)
+            case .answer(let version, let isUnchanged): answer(listener, version, isUnchanged)
+            case .refuse: refuse(listener, end?.error ?? MessagesError.stopping)
+            case .sendCancelled:
+                if let end { Self.sendCancelled(connection, listener.opening.subscription, end.reason) }
+            case .holdAnswers(let version): heldAnswers.wait(connection.id, for: id, after: version)
+            case .releaseAnswers(let version): release(connection.id, by: id, through: version)
+            case .awaitVerdict:
+                report(true, to: listener)
+                if heldAnswers.hasAnswers(to: connection.id) { rights.hurry(listener) }
+            case .hurryVerdict: rights.hurry(listener)
+            case .waitForDrain: waitForDrain(listener)
+            case .startTimer: startTimer(listener)
+            case .leave: remove(listener)
+            }
+        }
+    }
+
+    func notify(_ listener: Listener, _ members: EncodedJSON) -> Bool {
+        listener.connection.notify(
+            Messages.Event.method, subscription: listener.opening.subscription, members: members)
+    }
+
+    private func send(_ events: [EncodedJSON], to listener: Listener) {
+        for members in events {
+            guard notify(listener, members) else { return carryOut(listener.machine.refused(), for: listener) }
+            parts.metrics.sentEvents(1, bytes: members.count)
+        }
+        carryOut(listener.machine.sent(), for: listener)
+    }
+
+    /// Sends what the others were sent since `version`, as soon as its topic is ready; after that it is one of them.
+    func join(_ listener: Listener, after version: UInt64) {
+        let topic = listener.topic
+        guard case .ready = topic.telling else { return topic.park(.join(listener.ticket, version)) }
+        carryOut(listener.machine.othersWereSent(topic.recent.sent(after: version)), for: listener)
+    }
+
+    private func answer(_ listener: Listener, _ version: UInt64, _ isUnchanged: Bool) {
+        guard let answer = listener.answer else { return }
+        listener.answer = nil
+        listener.watch = nil
+        var result = Messages.Listen.Result(
+            subscription: listener.opening.subscription, version: version, epoch: parts.store.epoch.description)
+        if isUnchanged { result.unchanged = true }
+        let topic = listener.topic
+        if let query = topic.key.query,
+            !QueryPlan(query, at: topic.key.path, in: topic.database.indexes).isIndexed
+        {
+            result.warning = .noIndex
+        }
+        answer(.success(result))
+    }
+
+    private func refuse(_ listener: Listener, _ error: any Error) {
+        guard let answer = listener.answer else { return }
+        listener.answer = nil
+        answer(.failure(error))
+    }
+
+    private func waitForDrain(_ listener: Listener) {
+        parts.metrics.fellBehind()
+        let (line, id) = (line, listener.id)
+        listener.connection.onDrain {
+            line.post { registry in
+                guard let listener = registry.listeners[id] else { return }
+                registry.carryOut(listener.machine.drained(), for: listener)
+            }
+        }
+    }
+
+    private func startTimer(_ listener: Listener) {
+        let id = listener.id
+        line.postLater(listener.opening.coalesceMs) { registry in
+            guard let listener = registry.listeners[id] else { return }
+            registry.carryOut(listener.machine.timePassed(), for: listener)
+        }
+    }
+
+    /// Ends a listener that did not ask for it.
+    func cancel(_ listener: Listener, _ end: Listener.Cancellation) {
+        carryOut(listener.machine.cancelled(), for: listener, end: end)
+    }
+
+    func cancelAll(of topic: Topic, for error: any Error) {
+        logger.warning("listeners cancelled", metadata: ["path": "\(topic.key.path)", "error": "\(error)"])
+        for listener in topic.listeners { cancel(listener, .lost(error)) }
+    }
+
+    /// The last notification of a subscription: waits for room if there is none, so that it is not lost.
+    static func sendCancelled(_ connection: any ListenerPeer, _ subscription: String, _ reason: String) {
+        var writer = JSONWriter()
+        writer.member("reason")
+        writer.write(reason)
+        let sent = connection.notify(
+            Messages.Cancelled.method, subscription: subscription, members: EncodedJSON(writer))
+        if !sent, !connection.isClosed {
+            connection.onDrain { sendCancelled(connection, subscription, reason) }
+        }
+    }
+}

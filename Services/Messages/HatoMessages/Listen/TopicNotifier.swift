@@ -1,0 +1,151 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTree
+
+/// Tells the live listeners of topics what commits have changed: an event is written once, and its bytes are shared.
+/// What takes long is worked out on a reader's thread, from the same snapshot, and told when it is ready; answers to
+/// a connection that listens there wait for it. Lives on the publisher's thread.
+final class TopicNotifier {
+    private unowned let registry: ListenerRegistry
+    private let parts: ServiceParts
+    private let line: Publisher.Line
+
+    init(_ registry: ListenerRegistry) {
+        self.registry = registry
+        parts = registry.parts
+        line = registry.line
+    }
+
+    /// - Parameter before: the version of the group before.
+    func topicChanged(_ topic: Topic, _ notes: [CommitNote], after before: UInt64) {
+        guard let version = notes.last?.version else { return }
+        topic.recent.changed(at: version)
+        for listener in topic.others.values {
+            for note in notes { registry.carryOut(listener.machine.committed(note.changes), for: listener) }
+        }
+        switch topic.telling {
+        case .unread: return
+        case .working: topic.wait(notes)
+        case .ready:
+            guard topic.needsEvents else {
+                // A window nobody is told of is read anew by whoever comes next.
+                if topic.key.query != nil { topic.telling = .unread }
+                return topic.recent.told(through: version)
+            }
+            tell(topic, notes, after: before)
+        }
+    }
+
+    /// Tells the live listeners of commits up to the newest group; they have been told everything up to `told`.
+    private func tell(_ topic: Topic, _ notes: [CommitNote], after told: UInt64) {
+        guard case .ready(let window) = topic.telling, var update = update(topic, .changes(notes), window) else {
+            return
+        }
+        if update.isLong { return work(topic, update, after: told) }
+        do {
+            topic.telling = .unread  // so that the window is changed in place
+            let members = try update.work(
+                ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
+            )?.shared(from: parts.limits.sharedEventBytesMin)
+            topic.telling = .ready(update.window)
+            deliver(members, update, to: topic, after: told)
+        } catch is ReadingMeter.Exhausted {
+            work(topic, update, after: told)
+        } catch {
+            topic.telling = .ready(update.window)
+            registry.cancelAll(of: topic, for: error)
+        }
+    }
+
+    private func update(_ topic: Topic, _ wanted: TopicUpdate.Wanted, _ window: QueryWindow?) -> TopicUpdate? {
+        guard let current = registry.current else { return nil }
+        return TopicUpdate(
+            key: topic.key, database: topic.database, snapshot: current, bytesMax: parts.limits.responseBytesMax,
+            wanted: wanted, window: window)
+    }
+
+    /// Reads the window, or everything, as of the newest group.
+    func readAnew(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after told: UInt64) {
+        guard var update = update(topic, wanted, nil) else { return }
+        if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
+        work(topic, update, after: told)
+    }
+
+    /// Works it out on a reader's thread; `worked` goes on. Meanwhile answers to those who listen there wait.
+    private func work(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
+        topic.telling = .working(told: told)
+        for listener in topic.live {
+            registry.heldAnswers.wait(listener.connection.id, for: topic.id, after: told)
+            topic.waitingConnections.insert(listener.connection.id)
+        }
+        parts.metrics.workedElsewhere()
+        let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
+        parts.store.submitRead {
+            var update = update
+            let members = Result { try update.work()?.shared(from: sharedMin) }
+            line.post { [update] in $0.notifier.worked(id, update, members) }
+        }
+    }
+
+    private func worked(_ id: UInt64, _ update: TopicUpdate, _ result: Result<EncodedJSON?, any Error>) {
+        guard let topic = registry.topics[id], case .working(let told) = topic.telling else { return }
+        topic.telling = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
+        switch result {
+        case .failure(let error): return registry.cancelAll(of: topic, for: error)
+        case .success(let members): deliver(members, update, to: topic, after: told)
+        }
+        if let notes = topic.takePending() {
+            if !notes.isEmpty { tell(topic, notes, after: update.version) }
+        } else {
+            readAnew(topic, .anew, after: update.version)
+        }
+        if case .working(let told) = topic.telling {
+            for connection in topic.waitingConnections { registry.release(connection, by: id, through: told) }
+        } else {
+            settled(topic)
+        }
+    }
+
+    /// The live listeners of a topic have been told everything: what waited for that goes on.
+    private func settled(_ topic: Topic) {
+        let rows = topic.windowRows?.count ?? 0
+        topic.windowRows = nil
+        for step in topic.takeParked() {
+            switch step {
+            case .load(let ticket):
+                guard let listener = registry.holder(of: ticket) else { continue }
+                listener.watch?.rows.count += rows
+                registry.catchUps.begin(listener)
+            case .join(let ticket, let version):
+                if let listener = registry.holder(of: ticket) { registry.join(listener, after: version) }
+                topic.recent.jobEnded()
+            }
+        }
+        releaseAll(topic)
+    }
+
+    func releaseAll(_ topic: Topic) {
+        for connection in topic.waitingConnections { registry.release(connection, by: topic.id) }
+        topic.waitingConnections = []
+    }
+
+    /// Hands a notification to the live listeners; those whose connections have no room fall behind.
+    private func deliver(_ members: EncodedJSON?, _ update: TopicUpdate, to topic: Topic, after told: UInt64) {
+        topic.recent.told(through: update.version)
+        guard let members else { return }
+        topic.recent.keep(RecentEvents.Sent(after: told, version: update.version, members: members))
+        var full: [Listener] = []
+        for listener in topic.live where !registry.notify(listener, members) { full.append(listener) }
+        parts.metrics.sentEvents(topic.live.count - full.count, bytes: members.count)
+        guard !full.isEmpty else { return }
+        var lost: [[PathChange]]?
+        // What waits is told to the live ones only.
+        if case .changes(let notes) = update.wanted, let pending = topic.pending {
+            lost = (notes + pending).map(\.changes)
+        }
+        for listener in full {
+            registry.carryOut(listener.machine.eventWasRefused(after: told, lost), for: listener)
+        }
+    }
+}

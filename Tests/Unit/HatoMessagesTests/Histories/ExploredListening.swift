@@ -1,0 +1,485 @@
+import HatoModel
+import HatoRPC
+import HatoTree
+
+@testable import HatoMessages
+
+/// One listener's state machine with a model of all it meets: a topic of two children that commits write, a connection
+/// with and without room, readers that take their time, a right that commits put in doubt, and the client, which checks
+/// what it is sent. A value: two worlds that are equal go on alike.
+struct ExploredListening: Hashable {
+    enum Step: Hashable {
+        /// A commit, told at once or worked out on a reader's thread; `own`: of the listener's connection.
+        case write(own: Bool, isLong: Bool)
+        /// A commit that the right to read rests on; unless it stands, it writes what may not be seen.
+        case doubt(stands: Bool)
+        /// The first answer to an own write comes by.
+        case answer
+        case verdict, search, read, topicWork, fill, drain, timer, unlisten
+    }
+
+    struct Setting: Hashable {
+        /// Listens again from the first version.
+        var since = false
+        /// The etag it sends: nil, of the value that is there, or of another.
+        var etag: String?
+        var gathers = false
+        /// Whether rights are judged with the group instead of in a later turn.
+        var judgesAtOnce = false
+        /// Whether others are live on the topic.
+        var hasCompany = false
+        /// Whether readings are as old as they may be.
+        var shares = false
+    }
+
+    struct State: Hashable {
+        /// The versions that wrote the two children.
+        var children: [UInt64]
+        var mayRead = true
+        var isLong = false
+        /// The child that it wrote.
+        var written: Int?
+
+        var etag: String { "\(children)" }
+    }
+
+    private enum Event {
+        case whole(UInt64)
+        case places(UInt64, [Int])
+        case commits([UInt64])
+
+        init(_ json: EncodedJSON) {
+            let parts = json.text.split(separator: " ")
+            let numbers = parts.dropFirst().compactMap { UInt64($0) }
+            switch parts.first {
+            case "whole": self = .whole(numbers[0])
+            case "places": self = .places(numbers[0], numbers.dropFirst().map { Int($0) })
+            default: self = .commits(numbers)
+            }
+        }
+
+        var json: EncodedJSON {
+            switch self {
+            case .whole(let version): EncodedJSON("whole \(version)")
+            case .places(let version, let children):
+                EncodedJSON("places \(version) " + children.map { "\($0)" }.joined(separator: " "))
+            case .commits(let versions): EncodedJSON("commits " + versions.map { "\($0)" }.joined(separator: " "))
+            }
+        }
+
+        var version: UInt64 {
+            switch self {
+            case .whole(let version), .places(let version, _): version
+            case .commits(let versions): versions.last ?? 0
+            }
+        }
+    }
+
+    private struct Work: Hashable {
+        var told: UInt64
+        var versions: [UInt64]
+        var snapshot: UInt64
+    }
+
+    private struct Reading: Hashable {
+        var job: UInt64
+        var wanted: ListenerReading.Wanted
+        var version: UInt64
+    }
+
+    private struct Parked: Hashable {
+        var job: UInt64
+        /// Nil: a catch-up job that has not read.
+        var joinsAfter: UInt64?
+    }
+
+    private static let key = TopicKey(database: DatabaseID(rawValue: 1), path: "/t", query: nil)
+    private static let opened: UInt64 = 2
+    private static let listenerID = 1
+    private static let topicID = 2
+
+    let setting: Setting
+    private(set) var machine: ListenerStateMachine
+    /// By version.
+    private(set) var states: [State]
+    private var recent = RecentEvents(version: 2)
+    private var work: Work?
+    private var pending: [UInt64] = []
+    private var parked: [Parked] = []
+    private var isLive = false
+    private var readings: [Reading] = []
+    private var searching: Parked?
+    private var doubtedThrough: UInt64?
+    private var hasRoom = true
+    private var waitsForDrain = false
+    private var timerRuns = false
+    /// Versions of own writes whose answers have not come by.
+    private var dueAnswers: [UInt64] = []
+    private var held: [Int: UInt64] = [:]
+    private var heldAnswers: [UInt64] = []
+    // What the client has.
+    private var children: [UInt64]?
+    private var version: UInt64 = 0
+    private var lastEvent: UInt64 = 0
+    private var isOpen = false
+    private var hasEnded = false
+    /// Whether something was refused since it was up to date.
+    private var hasRefused = false
+
+    init(_ setting: Setting) throws {
+        self.setting = setting
+        let first = State(children: [1, 1])
+        states = [first, first, State(children: [2, 1], written: 0)]
+        let etag = setting.etag == "same" ? states[2].etag : setting.etag
+        machine = ListenerStateMachine(of: Self.key, gathers: setting.gathers, etag: etag)
+        if setting.since {
+            children = [1, 1]
+            version = 1
+        } else if setting.etag == "same" {
+            children = states[2].children
+        }
+        try carryOut(machine.subscribed(since: setting.since ? 1 : nil, searches: setting.since))
+    }
+
+    private var newest: UInt64 { UInt64(states.count - 1) }
+
+    // MARK: Steps
+
+    /// What may happen next.
+    ///
+    /// - Parameter newestMax: the last version that is written.
+    func steps(newestMax: UInt64) -> [Step] {
+        var steps: [Step] = []
+        if newest < newestMax, !hasEnded {
+            for own in [false, true] {
+                for isLong in [false, true] { steps.append(.write(own: own, isLong: isLong)) }
+            }
+            steps += [.doubt(stands: true), .doubt(stands: false)]
+        }
+        if !dueAnswers.isEmpty { steps.append(.answer) }
+        if doubtedThrough != nil { steps.append(.verdict) }
+        if searching != nil { steps.append(.search) }
+        if !readings.isEmpty { steps.append(.read) }
+        if work != nil { steps.append(.topicWork) }
+        if hasRoom { steps.append(.fill) }
+        if !hasRoom || waitsForDrain { steps.append(.drain) }
+        if timerRuns { steps.append(.timer) }
+        if !hasEnded { steps.append(.unlisten) }
+        return steps
+    }
+
+    mutating func take(_ step: Step) throws {
+        switch step {
+        case .write(let own, let isLong): try write(own ? 0 : 1, isLong: isLong)
+        case .doubt(let stands): try doubt(stands)
+        case .answer: try answer()
+        case .verdict: try judge()
+        case .search: try search()
+        case .read: try read()
+        case .topicWork: try topicWorked()
+        case .fill: hasRoom = false
+        case .drain:
+            hasRoom = true
+            guard waitsForDrain else { return }
+            waitsForDrain = false
+            try carryOut(machine.drained())
+        case .timer:
+            timerRuns = false
+            try carryOut(machine.timePassed())
+        case .unlisten: try carryOut(machine.unlistened())
+        }
+    }
+
+    private mutating func write(_ child: Int, isLong: Bool) throws {
+        var state = states[states.count - 1]
+        state.children[child] = newest + 1
+        state.isLong = isLong
+        state.written = child
+        states.append(state)
+        if child == 0 { dueAnswers.append(newest) }
+        try tellTopic()
+    }
+
+    /// A right that was lost comes back, and stays when it stands.
+    private mutating func doubt(_ stands: Bool) throws {
+        var state = states[states.count - 1]
+        let before = state
+        state.mayRead = stands
+        state.written = state.mayRead == before.mayRead ? nil : 1
+        if state.written == 1 { state.children[1] = newest + 1 }
+        state.isLong = false
+        states.append(state)
+        if !setting.judgesAtOnce || state.mayRead {
+            doubtedThrough = newest
+            try carryOut(machine.rightsWereDoubted(told: work?.told ?? recent.lastTold, isTelling: work != nil))
+        } else {
+            try carryOut(machine.cancelled())
+        }
+        if state.written != nil { try tellTopic() }
+        if setting.judgesAtOnce { try judge() }
+    }
+
+    private mutating func judge() throws {
+        guard doubtedThrough != nil else { return }
+        doubtedThrough = nil
+        if states[states.count - 1].mayRead {
+            try carryOut(machine.rightsWereJudged(at: newest))
+        } else {
+            try carryOut(machine.cancelled())
+        }
+    }
+
+    private mutating func answer() throws {
+        let version = dueAnswers.removeFirst()
+        try carryOut(
+            machine.ownWriteWasAnswered(version, lastChanged: recent.lastChanged, doubtedThrough: doubtedThrough))
+        if let least = held.values.min(), least < version { heldAnswers.append(version) } else { try hear(version) }
+    }
+
+    private mutating func release(_ id: Int, through version: UInt64?) throws {
+        guard held[id] != nil else { return }
+        held[id] = version
+        let limit = held.values.min() ?? .max
+        while let first = heldAnswers.first, first <= limit { try hear(heldAnswers.removeFirst()) }
+    }
+
+    // MARK: The topic
+
+    private func change(_ version: UInt64) -> [PathChange] {
+        let path: TreePath = states[Int(version)].written == 0 ? "/t/a" : "/t/b"
+        let node = TreeNode.leaf(.number(Double(version)))
+        return [PathChange(path: path, before: .empty, after: node, depths: (2, 2))]
+    }
+
+    private mutating func tellTopic() throws {
+        let before = newest - 1
+        recent.changed(at: newest)
+        if !isLive, !hasEnded { try carryOut(machine.committed(change(newest))) }
+        if work != nil { return pending.append(newest) }
+        guard isLive || setting.hasCompany || recent.isNeeded else { return recent.told(through: newest) }
+        try tell([newest], after: before)
+    }
+
+    private mutating func tell(_ versions: [UInt64], after told: UInt64) throws {
+        guard versions.contains(where: { states[Int($0)].isLong }) else {
+            return try deliver(Work(told: told, versions: versions, snapshot: newest))
+        }
+        work = Work(told: told, versions: versions, snapshot: newest)
+        if isLive { held[Self.topicID] = told }
+    }
+
+    private mutating func deliver(_ done: Work) throws {
+        recent.told(through: done.snapshot)
+        let event = Event.commits(done.versions).json
+        recent.keep(RecentEvents.Sent(after: done.told, version: done.snapshot, members: event))
+        guard isLive, try !send(event) else { return }
+        try carryOut(machine.eventWasRefused(after: done.told, (done.versions + pending).map(change)))
+    }
+
+    private mutating func topicWorked() throws {
+        guard let done = work else { return }
+        work = nil
+        try deliver(done)
+        let notes = pending
+        pending = []
+        if !notes.isEmpty { try tell(notes, after: done.snapshot) }
+        if let work { return try release(Self.topicID, through: work.told) }
+        let steps = parked
+        parked = []
+        for step in steps {
+            if step.job == machine.job {
+                if let version = step.joinsAfter { try join(after: version) } else { try catchUp() }
+            }
+            if step.joinsAfter != nil { recent.jobEnded() }
+        }
+        try release(Self.topicID, through: nil)
+    }
+
+    // MARK: Catching up
+
+    private mutating func catchUp() throws {
+        guard doubtedThrough == nil else {
+            return try carryOut(
+                machine.rightsWereDoubted(told: work?.told ?? recent.lastTold, isTelling: work != nil))
+        }
+        if work != nil, !setting.gathers { return parked.append(Parked(job: machine.job)) }
+        try carryOut(machine.topicBecameReady(at: newest))
+    }
+
+    private mutating func join(after version: UInt64) throws {
+        guard work == nil else {
+            recent.jobBegan()
+            return parked.append(Parked(job: machine.job, joinsAfter: version))
+        }
+        try carryOut(machine.othersWereSent(recent.sent(after: version)))
+    }
+
+    private mutating func search() throws {
+        guard let search = searching else { return }
+        searching = nil
+        guard search.job == machine.job else { return }
+        var missed = MissedChanges(of: Self.key.path)
+        for version in 2...max(2, search.joinsAfter ?? 2) where states[Int(version)].written != nil {
+            missed.add(change(version))
+        }
+        try carryOut(machine.searched(missed))
+    }
+
+    private mutating func read() throws {
+        let reading = readings.removeFirst()
+        if reading.job == machine.job {
+            try carryOut(machine.caughtUp(event(reading), at: reading.version))
+        }
+        recent.jobEnded()
+    }
+
+    private func event(_ reading: Reading) -> EncodedJSON? {
+        switch reading.wanted {
+        case .whole: return Event.whole(reading.version).json
+        case .unlessEtag(let etag):
+            return states[Int(reading.version)].etag == etag ? nil : Event.whole(reading.version).json
+        case .missed(let missed):
+            let places = [0, 1].filter { child in
+                guard let version = (1...newest).first(where: { states[Int($0)].written == child }) else { return false }
+                var more = missed
+                more.add(change(version))
+                return more == missed
+            }
+            return Event.places(reading.version, places).json
+        }
+    }
+
+    // MARK: Actions
+
+    private mutating func carryOut(_ actions: [ListenerStateMachine.Action]) throws {
+        for action in actions {
+            switch action {
+            case .search: searching = Parked(job: machine.job, joinsAfter: newest)
+            case .catchUp: try catchUp()
+            case .read(let wanted, let oldest):
+                let version = setting.shares ? max(recent.lastChanged, oldest) : newest
+                readings.append(Reading(job: machine.job, wanted: wanted, version: version))
+                recent.jobBegan()
+            case .send(let events): try send(events)
+            case .join(let version): try join(after: version)
+            case .becomeLive: isLive = true
+            case .leaveLive: isLive = false
+            case .answer(let version, let isUnchanged): try open(version, isUnchanged)
+            case .refuse: try end(isAnswer: true)
+            case .sendCancelled: try end(isAnswer: false)
+            case .holdAnswers(let version): held[Self.listenerID] = version
+            case .releaseAnswers(let version): try release(Self.listenerID, through: version)
+            case .awaitVerdict, .hurryVerdict: break
+            case .waitForDrain: waitsForDrain = true
+            case .startTimer:
+                if timerRuns { throw HistoryFailure("two timers") }
+                timerRuns = true
+            case .leave:
+                hasEnded = true
+                isLive = false
+                doubtedThrough = nil
+                try release(Self.listenerID, through: nil)
+            }
+        }
+        if hasRefused, isUpToDate, hasRoom { hasRefused = false }
+    }
+
+    private var isUpToDate: Bool {
+        switch machine.state {
+        case .live, .behind(_, .gathering): true
+        case .behind, .ended: false
+        }
+    }
+
+    private mutating func send(_ events: [EncodedJSON]) throws {
+        for event in events {
+            guard try send(event) else { return try carryOut(machine.refused()) }
+        }
+        try carryOut(machine.sent())
+    }
+
+    // MARK: The client
+
+    private mutating func send(_ json: EncodedJSON) throws -> Bool {
+        guard hasRoom else {
+            hasRefused = true
+            return false
+        }
+        let event = Event(json)
+        if hasEnded { throw HistoryFailure("\(json.text) was sent after the end") }
+        guard event.version > lastEvent else { throw HistoryFailure("\(json.text) was sent at version \(lastEvent)") }
+        // What was read just before it came is shared when nothing of it has changed since.
+        guard states[Int(max(event.version, Self.opened))].mayRead else {
+            throw HistoryFailure("\(json.text) may not be read")
+        }
+        switch event {
+        case .whole(let version): children = states[Int(version)].children
+        case .places(let version, let places):
+            for place in places { children?[place] = states[Int(version)].children[place] }
+        case .commits(let versions):
+            guard let first = versions.first, first > version else { throw HistoryFailure("\(json.text) came twice") }
+            for version in versions {
+                if let child = states[Int(version)].written { children?[child] = version }
+            }
+        }
+        version = event.version
+        lastEvent = event.version
+        try check("after \(json.text)", at: version)
+        return true
+    }
+
+    private func check(_ when: String, at version: UInt64) throws {
+        let expected = states[Int(version)].children
+        guard children == expected else {
+            throw HistoryFailure("sees \(children ?? []) instead of \(expected) \(when)")
+        }
+    }
+
+    private mutating func open(_ version: UInt64, _ isUnchanged: Bool) throws {
+        if isOpen || hasEnded { throw HistoryFailure("was answered twice") }
+        isOpen = true
+        if hasRefused { return }
+        self.version = max(self.version, version)
+        if isUnchanged, lastEvent > 0 { throw HistoryFailure("was sent something and is called unchanged") }
+        try check("when it is open", at: version)
+    }
+
+    private mutating func end(isAnswer: Bool) throws {
+        if isAnswer == isOpen { throw HistoryFailure("was ended by the wrong notice") }
+        hasEnded = true
+    }
+
+    /// The answer to an own write leaves.
+    private func hear(_ answered: UInt64) throws {
+        guard isOpen, !hasRefused, !hasEnded, machine.state != .ended, version < answered else { return }
+        let since = states[Int(answered)...].map(\.children)
+        guard let children, since.contains(children) else {
+            throw HistoryFailure("at \(version) was answered \(answered) before its event")
+        }
+    }
+
+    // MARK: The end
+
+    /// Lets everything go on until nothing is left, and checks what the client has then.
+    func checkEnd() throws {
+        var world = self
+        world.hasRoom = true
+        for _ in 0..<60 {
+            let step = world.steps(newestMax: 0).first { step in
+                switch step {
+                case .fill, .unlisten: false
+                default: true
+                }
+            }
+            guard let step else { break }
+            try world.take(step)
+        }
+        guard world.heldAnswers.isEmpty, world.held.isEmpty || world.hasEnded else {
+            throw HistoryFailure("answers are held for ever: \(world.held)")
+        }
+        guard !world.hasEnded else { return }
+        guard world.isUpToDate, world.isOpen else { throw HistoryFailure("stays \(world.machine.state)") }
+        guard world.states[world.states.count - 1].mayRead else { throw HistoryFailure("goes on without a right") }
+        try world.check("at the end", at: world.newest)
+    }
+}
