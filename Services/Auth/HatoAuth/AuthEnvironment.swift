@@ -32,3 +32,18 @@ public struct AuthEnvironment: Sendable {
         return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
 }
+
+extension AuthEnvironment {
+    /// 28 of A-Z, a-z, 0-9: 166 bits.
+    func newUID() -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+        var characters: [UInt8] = []
+        while characters.count < 28 {
+            // Bytes from 248 on would make some characters likelier.
+            for byte in randomBytes(28) where byte < 248 && characters.count < 28 {
+                characters.append(alphabet[Int(byte) % alphabet.count])
+            }
+        }
+        return String(decoding: characters, as: UTF8.self)
+    }
+}

@@ -73,32 +73,13 @@ public final class AuthService: Sendable {
     /// The methods of the service, all that `Auth.methods` declares.
     public var router: RPCRouter {
         var router = RPCRouter()
-        addSessionMethods(to: &router)
-        addAccountMethods(to: &router)
-        addUsersMethods(to: &router)
-        addKeysMethods(to: &router)
-        addBackupMethod(to: &router)
+        let methods: [any AuthMethods] = [
+            SignUpMethod(service: self), SignInMethod(service: self), SessionMethods(service: self),
+            AccountMethods(service: self), UsersMethods(service: self), KeyMethods(service: self),
+            BackupMethod(service: self),
+        ]
+        for group in methods { group.add(to: &router) }
         return router
-    }
-
-    /// A method; what the store says no with becomes an error of the wire.
-    func handle<Request: RPCRequest>(
-        _: Request.Type, in router: inout RPCRouter,
-        _ body: @escaping @Sendable (AuthService, Request, CallOrigin) async throws -> Request.Result
-    ) {
-        router.handle(Request.self) { [self] request, context in
-            do {
-                return try await body(self, request, CallOrigin(context))
-            } catch let error as StoreError {
-                environment.logger.error(
-                    "the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
-                switch error {
-                case .closed: throw RPCError.storeClosed
-                case .outcomeUnknown: throw RPCError.outcomeUnknown(isIdempotent: request.isIdempotent)
-                default: throw RPCError.internalError
-                }
-            }
-        }
     }
 
     /// Not up any more once the store has ended: whoever watches must start the service anew.

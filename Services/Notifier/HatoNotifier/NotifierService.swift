@@ -42,23 +42,11 @@ final class NotifierService: Sendable {
     /// The methods of the service, all that `Notifier.methods` declares.
     var router: RPCRouter {
         var router = RPCRouter()
-        addDeviceMethods(to: &router)
-        addTriggerMethods(to: &router)
-        addSendMethods(to: &router)
+        let methods: [any NotifierMethods] = [
+            DeviceMethods(service: self), TriggerMethods(service: self), SendMethods(service: self),
+        ]
+        for group in methods { group.add(to: &router) }
         return router
-    }
-
-    /// Adds a method; what the store says no with becomes an error of the wire.
-    func handle<Request: RPCRequest>(
-        _: Request.Type, in router: inout RPCRouter,
-        _ body: @escaping @Sendable (NotifierService, Request, RPCContext) async throws -> Request.Result
-    ) {
-        router.handle(Request.self) { [self] request, context in
-            do { return try await body(self, request, context) } catch let error as StoreError {
-                logger.error("the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
-                throw error.asRPCError(isIdempotent: request.isIdempotent)
-            }
-        }
     }
 
     /// Shows what is not counted as it happens.

@@ -11,7 +11,7 @@ struct AccountTests {
     ) async throws -> Auth.Account.Update.Result {
         var request = Auth.Account.Update()
         change(&request)
-        return try await bench.service.updateAccount(request, try await bench.origin(session))
+        return try await bench.service.accounts.updateAccount(request, try await bench.origin(session))
     }
 
     @Test func nameAndPhotoChangeWithoutEndingSessions() async throws {
@@ -57,7 +57,7 @@ struct AccountTests {
         let session = try await bench.signUp()
         var verify = Auth.Users.Update(uid: session.uid)
         verify.emailVerified = true
-        #expect(try await bench.service.updateUser(verify).emailVerified)
+        #expect(try await bench.service.users.updateUser(verify).emailVerified)
         let result = try await update(bench, session) { $0.email = "Fuguta@example.com" }
         #expect(result.account.email == "fuguta@example.com")
         #expect(!result.account.emailVerified)
@@ -87,7 +87,7 @@ struct AccountTests {
         #expect(password?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
         let email = await wireError { try await update(bench, session) { $0.email = "new@example.com" } }
         #expect(email?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
-        let delete = await wireError { try await bench.service.deleteAccount(try await bench.origin(session)) }
+        let delete = await wireError { try await bench.service.accounts.deleteAccount(try await bench.origin(session)) }
         #expect(delete?.reason == "CREDENTIAL_TOO_OLD_LOGIN_AGAIN")
         // A refreshed token is not a recent sign-in.
         let refreshed = try await bench.refresh(session.refreshToken)
@@ -107,7 +107,7 @@ struct AccountTests {
     @Test func deletedAccountIsGoneWithItsSessionsAndNames() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp(username: "masuo")
-        _ = try await bench.service.deleteAccount(try await bench.origin(session))
+        _ = try await bench.service.accounts.deleteAccount(try await bench.origin(session))
         #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
         #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
         #expect(await wireError { try await bench.signIn() }?.reason == "INVALID_LOGIN_CREDENTIALS")
@@ -151,7 +151,7 @@ struct AccountTests {
         // An account that an administrator made with a name alone changes it.
         var named = Auth.Users.Update(uid: session.uid)
         named.email = "masuo@example.com"
-        #expect(try await bench.service.updateUser(named).email == "masuo@example.com")
+        #expect(try await bench.service.users.updateUser(named).email == "masuo@example.com")
     }
 
     @Test func lastNameGoesWithThePasswordOrNotAtAll() async throws {
@@ -162,14 +162,14 @@ struct AccountTests {
         #expect(own?.data["parameter"] == "deleteAttributes")
         var request = Auth.Users.Update(uid: session.uid)
         request.deleteAttributes = [.email]
-        #expect(await wireError { try await bench.service.updateUser(request) }?.reason == "MISSING_EMAIL")
+        #expect(await wireError { try await bench.service.users.updateUser(request) }?.reason == "MISSING_EMAIL")
         #expect(try await bench.signIn().uid == session.uid)
         // Another name keeps the password.
         request.username = "masuo"
-        #expect(try await bench.service.updateUser(request).providerUserInfo.map(\.rawId) == ["masuo"])
+        #expect(try await bench.service.users.updateUser(request).providerUserInfo.map(\.rawId) == ["masuo"])
         request = Auth.Users.Update(uid: session.uid)
         request.deleteAttributes = [.username, .password]
-        let anonymous = try await bench.service.updateUser(request)
+        let anonymous = try await bench.service.users.updateUser(request)
         #expect(anonymous.providerUserInfo.isEmpty && anonymous.passwordUpdatedAt == nil)
     }
 
@@ -192,7 +192,7 @@ struct AccountTests {
         try await eventually("the new password is being hashed") { bench.counts.running == 1 }
         var request = Auth.Users.Update(uid: session.uid)
         request.deleteAttributes = [.email, .username, .password]
-        _ = try await bench.service.updateUser(request)
+        _ = try await bench.service.users.updateUser(request)
         bench.hold(false)
         let error = await setting.value
         #expect(error?.reason == "MISSING_EMAIL")
@@ -211,7 +211,7 @@ struct AccountTests {
                         var request = Auth.Users.Update(uid: session.uid)
                         request.password = "a better one than before"
                         request.deleteAttributes = [.email]
-                        _ = try await bench.service.updateUser(request)
+                        _ = try await bench.service.users.updateUser(request)
                     } else {
                         _ = try await update(bench, session) {
                             $0.password = "a better one than before"
@@ -256,13 +256,13 @@ struct AccountTests {
     @Test func administratorHasNoAccountAndNobodyHasNone() async throws {
         let bench = try await AuthBench.open()
         #expect(
-            await wireError { try await bench.service.account(CallOrigin(caller: .administrator)) }?.code
+            await wireError { try await bench.service.accounts.account(CallOrigin(caller: .administrator)) }?.code
                 == .permissionDenied)
-        #expect(await wireError { try await bench.service.account(CallOrigin()) }?.code == .unauthenticated)
+        #expect(await wireError { try await bench.service.accounts.account(CallOrigin()) }?.code == .unauthenticated)
         let session = try await bench.signUp()
         bench.pass(seconds: 3000)
         let speaking = CallOrigin(caller: .user(Caller.User(uid: session.uid)))
-        #expect(try await bench.service.account(speaking).uid == session.uid)
+        #expect(try await bench.service.accounts.account(speaking).uid == session.uid)
     }
 
     @Test func updateResultHasSessionAndAccountSideBySide() async throws {
@@ -287,10 +287,10 @@ struct UsersTests {
             Auth.Users.Get(uid: session.uid), Auth.Users.Get(email: "MASUO@example.com"),
             Auth.Users.Get(username: "Masuo"),
         ] {
-            #expect(try await bench.service.user(request).uid == session.uid)
+            #expect(try await bench.service.users.user(request).uid == session.uid)
         }
-        #expect(await wireError { try await bench.service.user(Auth.Users.Get(uid: "nobody")) }?.code == .notFound)
-        #expect(await wireError { try await bench.service.user(Auth.Users.Get()) }?.reason == "MISSING_IDENTIFIER")
+        #expect(await wireError { try await bench.service.users.user(Auth.Users.Get(uid: "nobody")) }?.code == .notFound)
+        #expect(await wireError { try await bench.service.users.user(Auth.Users.Get()) }?.reason == "MISSING_IDENTIFIER")
     }
 
     @Test func pagesShowEveryUserOnce() async throws {
@@ -300,7 +300,7 @@ struct UsersTests {
         var seen: [String] = []
         var after: String?
         repeat {
-            let page = try await bench.service.users(Auth.Users.List(after: after, limit: 10))
+            let page = try await bench.service.users.users(Auth.Users.List(after: after, limit: 10))
             #expect(page.users.count <= 10)
             seen += page.users.map(\.uid)
             after = page.after
@@ -309,12 +309,12 @@ struct UsersTests {
         #expect(Set(seen) == uids)
         #expect(seen == seen.sorted())
         for nonsense in ["", "a\nb", String(repeating: "x", count: 129)] {
-            let refused = await wireError { try await bench.service.users(Auth.Users.List(after: nonsense)) }
+            let refused = await wireError { try await bench.service.users.users(Auth.Users.List(after: nonsense)) }
             #expect(refused?.code == .invalidArgument && refused?.data["parameter"] == "after", "\(nonsense)")
         }
         for limit in [0, -1, 1001] {
             #expect(
-                await wireError { try await bench.service.users(Auth.Users.List(limit: limit)) }?.data["parameter"]
+                await wireError { try await bench.service.users.users(Auth.Users.List(limit: limit)) }?.data["parameter"]
                     == "limit")
         }
     }
@@ -322,8 +322,8 @@ struct UsersTests {
     @Test func lastFullPageIsTheLast() async throws {
         let bench = try await AuthBench.open()
         for _ in 0..<4 { _ = try await bench.anonymous() }
-        let first = try await bench.service.users(Auth.Users.List(limit: 2))
-        let second = try await bench.service.users(Auth.Users.List(after: first.after, limit: 2))
+        let first = try await bench.service.users.users(Auth.Users.List(limit: 2))
+        let second = try await bench.service.users.users(Auth.Users.List(after: first.after, limit: 2))
         #expect(second.users.count == 2)
         #expect(second.after == nil)
     }
@@ -336,7 +336,7 @@ struct UsersTests {
         create.emailVerified = true
         create.password = AuthBench.password
         create.customAttributes = #"{"staff":true,"email":"forged@example.com"}"#
-        let account = try await bench.service.createUser(create)
+        let account = try await bench.service.users.createUser(create)
         #expect(account.uid == "masuo")
         #expect(account.lastLoginAt == nil)
         let claims = try await bench.claims(try await bench.signIn().idToken)
@@ -345,17 +345,17 @@ struct UsersTests {
         #expect(claims["email_verified"] == true)
 
         create.email = "other@example.com"
-        #expect(await wireError { try await bench.service.createUser(create) }?.reason == "DUPLICATE_LOCAL_ID")
+        #expect(await wireError { try await bench.service.users.createUser(create) }?.reason == "DUPLICATE_LOCAL_ID")
         for uid in [
             String(repeating: "x", count: 129), "", "a.b", "a#b", "$a", "[a", "a]", "a/b", "a\tb", "a\u{7F}",
             "a\u{85}b",
         ] {
             create.uid = uid
             #expect(
-                await wireError { try await bench.service.createUser(create) }?.reason == "INVALID_LOCAL_ID", "\(uid)")
+                await wireError { try await bench.service.users.createUser(create) }?.reason == "INVALID_LOCAL_ID", "\(uid)")
         }
         create.uid = String(repeating: "鳩", count: 128)
-        #expect(try await bench.service.createUser(create).uid == create.uid)
+        #expect(try await bench.service.users.createUser(create).uid == create.uid)
     }
 
     @Test func claimsThatAreReservedWrongOrLongAreRefused() async throws {
@@ -367,19 +367,19 @@ struct UsersTests {
             (#"{"sub":"me"}"#, "FORBIDDEN_CLAIM"), ("[]", "INVALID_CLAIMS"), (long, "CLAIMS_TOO_LARGE"),
         ] {
             update.customAttributes = text
-            #expect(await wireError { try await bench.service.updateUser(update) }?.reason == reason)
+            #expect(await wireError { try await bench.service.users.updateUser(update) }?.reason == reason)
         }
         update.customAttributes = #"{"level":3}"#
-        #expect(try await bench.service.updateUser(update).customAttributes == #"{"level":3}"#)
+        #expect(try await bench.service.users.updateUser(update).customAttributes == #"{"level":3}"#)
         update.customAttributes = "{ }"
-        #expect(try await bench.service.updateUser(update).customAttributes == nil)
+        #expect(try await bench.service.users.updateUser(update).customAttributes == nil)
     }
 
     @Test func revokingEndsSessionsAndEarlierTokens() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         bench.pass(seconds: 5)
-        let account = try await bench.service.revokeUser(Auth.Users.Revoke(uid: session.uid))
+        let account = try await bench.service.users.revokeUser(Auth.Users.Revoke(uid: session.uid))
         #expect(account.validSince == bench.now / 1000)
         #expect(await wireError { try await bench.refresh(session.refreshToken) }?.code == .unauthenticated)
         #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
@@ -389,10 +389,10 @@ struct UsersTests {
     @Test func administratorDeletesAnAccount() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
-        _ = try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid))
+        _ = try await bench.service.users.deleteUser(Auth.Users.Delete(uid: session.uid))
         #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
         #expect(
-            await wireError { try await bench.service.deleteUser(Auth.Users.Delete(uid: session.uid)) }?.code
+            await wireError { try await bench.service.users.deleteUser(Auth.Users.Delete(uid: session.uid)) }?.code
                 == .notFound)
     }
 }

@@ -86,31 +86,31 @@ final class AuthBench: Sendable {
         _ email: String? = "masuo@example.com", _ password: String? = AuthBench.password, username: String? = nil,
         name: String? = nil
     ) async throws -> Auth.Session {
-        try await service.signUp(
+        try await service.signUps.signUp(
             Auth.SignUp(email: email, password: password, username: username, displayName: name), CallOrigin())
     }
 
-    func anonymous() async throws -> Auth.Session { try await service.signUp(Auth.SignUp(), CallOrigin()) }
+    func anonymous() async throws -> Auth.Session { try await service.signUps.signUp(Auth.SignUp(), CallOrigin()) }
 
     func upgrade(_ session: Auth.Session, _ email: String, _ password: String = AuthBench.password) async throws
         -> Auth.Session
     {
         var request = Auth.SignUp(email: email, password: password)
         request.idToken = session.idToken
-        return try await service.signUp(request, CallOrigin())
+        return try await service.signUps.signUp(request, CallOrigin())
     }
 
     func signIn(
         _ email: String? = "masuo@example.com", _ password: String = AuthBench.password, username: String? = nil,
         from address: String? = nil
     ) async throws -> Auth.Session {
-        try await service.signIn(
+        try await service.signIns.signIn(
             Auth.SignIn(email: email, username: username, password: password),
             CallOrigin(address: address.map { ClientAddress($0) }))
     }
 
     func refresh(_ token: String) async throws -> Auth.Session {
-        try await service.refresh(Auth.Refresh(refreshToken: token), CallOrigin())
+        try await service.sessions.refresh(Auth.Refresh(refreshToken: token), CallOrigin())
     }
 
     /// The caller a session makes, as the RPC server finds it.
@@ -119,7 +119,7 @@ final class AuthBench: Sendable {
     }
 
     func account(_ session: Auth.Session) async throws -> Auth.Account {
-        try await service.account(try await origin(session))
+        try await service.accounts.account(try await origin(session))
     }
 
     func claims(_ idToken: String) async throws -> JSONObject {
@@ -142,4 +142,13 @@ func wireError<Outcome>(_ body: () async throws -> Outcome) async -> RPCError? {
     } catch {
         return (error as? any RPCErrorConvertible)?.rpcError ?? error as? RPCError
     }
+}
+
+extension AuthService {
+    var signUps: SignUpMethod { SignUpMethod(service: self) }
+    var signIns: SignInMethod { SignInMethod(service: self) }
+    var sessions: SessionMethods { SessionMethods(service: self) }
+    var accounts: AccountMethods { AccountMethods(service: self) }
+    var users: UsersMethods { UsersMethods(service: self) }
+    var keys: KeyMethods { KeyMethods(service: self) }
 }

@@ -10,7 +10,7 @@ struct KeysTests {
         let bench = try await AuthBench.open()
         let before = bench.service.publishedKeys
         #expect(before.count == 2)
-        let rotated = try await bench.service.rotateKeys()
+        let rotated = try await bench.service.keys.rotateKeys()
         #expect(before.map(\.kid).contains(rotated.kid))
         #expect(rotated.kid != before[0].kid)
         #expect(rotated.keys.count == 3)
@@ -20,7 +20,7 @@ struct KeysTests {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         let oldKid = bench.service.ring.current.kid
-        _ = try await bench.service.rotateKeys()
+        _ = try await bench.service.keys.rotateKeys()
         bench.pass(seconds: 3599)
         #expect(try await bench.account(session).uid == session.uid)
         #expect(bench.service.publishedKeys.map(\.kid).contains(oldKid))
@@ -31,7 +31,7 @@ struct KeysTests {
 
     @Test func restartSignsWithTheRotatedKey() async throws {
         let bench = try await AuthBench.open()
-        let rotated = try await bench.service.rotateKeys()
+        let rotated = try await bench.service.keys.rotateKeys()
         let restarted = try await AuthBench.open(since: bench)
         #expect(restarted.service.ring.current.kid == rotated.kid)
         #expect(Set(restarted.service.publishedKeys) == Set(rotated.keys))
@@ -42,7 +42,7 @@ struct KeysTests {
         let bench = try await AuthBench.open()
         let old = bench.service.ring.current
         let secret = Base64URL.encode(try #require(old.key).rawRepresentation)
-        _ = try await bench.service.rotateKeys()
+        _ = try await bench.service.keys.rotateKeys()
         let row = try await bench.store.read { try $0.row(AuthKey.signingKey(old.kid)) }
         let text = String(decoding: try #require(row), as: UTF8.self)
         #expect(text.contains("retired"))
@@ -52,7 +52,7 @@ struct KeysTests {
     @Test func rotationsAtOnceLeaveOneCurrentAndOneNextKey() async throws {
         let bench = try await AuthBench.open()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<8 { group.addTask { _ = try await bench.service.rotateKeys() } }
+            for _ in 0..<8 { group.addTask { _ = try await bench.service.keys.rotateKeys() } }
             try await group.waitForAll()
         }
         let kept = try await bench.store.read { try SigningKeyRing(SigningKeyRecord.all(in: $0)) }
@@ -63,7 +63,7 @@ struct KeysTests {
 
     @Test func unknownKeyIdDoesNotBringOldKeysBack() async throws {
         let bench = try await AuthBench.open()
-        for _ in 0..<3 { _ = try await bench.service.rotateKeys() }
+        for _ in 0..<3 { _ = try await bench.service.keys.rotateKeys() }
         let session = try await bench.signUp()
         let claims = try await bench.claims(session.idToken)
         bench.pass(seconds: 61)
@@ -80,7 +80,7 @@ struct KeysTests {
         var verifier = TokenVerifier(configuration: IdentityConfiguration())
         verifier.replaceKeys(bench.service.publishedKeys.compactMap { VerificationKey($0) })
         let before = try await bench.signUp("a@example.com")
-        _ = try await bench.service.rotateKeys()
+        _ = try await bench.service.keys.rotateKeys()
         let after = try await bench.signUp("b@example.com")
         for session in [before, after] {
             #expect(try verifier.verify(session.idToken, now: bench.now).uid == session.uid)

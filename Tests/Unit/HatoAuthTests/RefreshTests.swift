@@ -78,11 +78,11 @@ struct RefreshTests {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         let other = try await bench.signIn()
-        _ = try await bench.service.signOut(Auth.SignOut(refreshToken: first.refreshToken))
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: first.refreshToken))
         #expect(await wireError { try await bench.refresh(first.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         _ = try await bench.refresh(other.refreshToken)
-        _ = try await bench.service.signOut(Auth.SignOut(refreshToken: first.refreshToken))
-        _ = try await bench.service.signOut(Auth.SignOut(refreshToken: "nonsense"))
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: first.refreshToken))
+        _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: "nonsense"))
     }
 
     @Test func sessionUnusedTooLongIsOverAndForgotten() async throws {

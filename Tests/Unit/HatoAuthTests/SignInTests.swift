@@ -62,7 +62,7 @@ struct SignInTests {
         let session = try await bench.signUp()
         var update = Auth.Users.Update(uid: session.uid)
         update.disabled = true
-        _ = try await bench.service.updateUser(update)
+        _ = try await bench.service.users.updateUser(update)
         #expect(await wireError { try await bench.signIn() }?.reason == "USER_DISABLED")
         #expect(
             await wireError { try await bench.signIn("masuo@example.com", "wrong") }?.reason
@@ -71,7 +71,7 @@ struct SignInTests {
         #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "USER_DISABLED")
         #expect(await wireError { try await bench.account(session) }?.reason == "USER_DISABLED")
         update.disabled = false
-        _ = try await bench.service.updateUser(update)
+        _ = try await bench.service.users.updateUser(update)
         // What was signed in before stays out.
         #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")

@@ -69,7 +69,7 @@ struct SignUpTests {
             let token = String(repeating: "a", count: length)
             var request = Auth.SignUp(email: "masuo@example.com", password: "sazae-and-friends")
             request.idToken = token
-            let error = await wireError { try await bench.service.signUp(request, CallOrigin()) }
+            let error = await wireError { try await bench.service.signUps.signUp(request, CallOrigin()) }
             #expect(error?.reason == reason)
         }
     }
@@ -146,7 +146,7 @@ struct SignUpTests {
         let forged = await wireError { () -> Auth.Session in
             var request = Auth.SignUp(email: "other@example.com", password: AuthBench.password)
             request.idToken = String(session.idToken.dropLast(4)) + "AAAA"
-            return try await bench.service.signUp(request, CallOrigin())
+            return try await bench.service.signUps.signUp(request, CallOrigin())
         }
         #expect(forged?.reason == "INVALID_ID_TOKEN")
     }

@@ -4,19 +4,22 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-extension NotifierService {
-    func addDeviceMethods(to router: inout RPCRouter) {
-        handle(Notifier.Devices.Register.self, in: &router) { service, request, context in
-            try await service.register(request, context.caller)
+/// `notifier.devices.…`: the devices of users.
+struct DeviceMethods: NotifierMethods {
+    let service: NotifierService
+
+    func add(to router: inout RPCRouter) {
+        handle(Notifier.Devices.Register.self, in: &router) { methods, request, context in
+            try await methods.register(request, context.caller)
         }
-        handle(Notifier.Devices.List.self, in: &router) { service, request, context in
-            try await service.devices(request, context.caller)
+        handle(Notifier.Devices.List.self, in: &router) { methods, request, context in
+            try await methods.devices(request, context.caller)
         }
-        handle(Notifier.Devices.RotateSecret.self, in: &router) { service, request, context in
-            try await service.rotateSecret(request, context.caller)
+        handle(Notifier.Devices.RotateSecret.self, in: &router) { methods, request, context in
+            try await methods.rotateSecret(request, context.caller)
         }
-        handle(Notifier.Devices.Unregister.self, in: &router) { service, request, context in
-            try await service.unregister(request.device, context.caller)
+        handle(Notifier.Devices.Unregister.self, in: &router) { methods, request, context in
+            try await methods.unregister(request.device, context.caller)
         }
     }
 

@@ -2,38 +2,41 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-extension NotifierService {
-    func addSendMethods(to router: inout RPCRouter) {
-        handle(Notifier.Send.self, in: &router) { service, request, _ in try await service.send(request) }
-        handle(Notifier.Status.self, in: &router) { service, request, _ in
-            guard let status = try await service.outbox.status(of: request.notification) else {
+/// `notifier.send`, its outbox and its followers.
+struct SendMethods: NotifierMethods {
+    let service: NotifierService
+
+    func add(to router: inout RPCRouter) {
+        handle(Notifier.Send.self, in: &router) { methods, request, _ in try await methods.send(request) }
+        handle(Notifier.Status.self, in: &router) { methods, request, _ in
+            guard let status = try await methods.outbox.status(of: request.notification) else {
                 throw NotifierError.notificationNotFound(request.notification)
             }
             return status
         }
-        handle(Notifier.Stats.self, in: &router) { service, _, _ in try await service.stats() }
-        handle(Notifier.Follow.self, in: &router) { service, request, context in
-            try service.checks.position(request.after, request.epoch)
-            return try await service.followers.follow(request, context)
+        handle(Notifier.Stats.self, in: &router) { methods, _, _ in try await methods.stats() }
+        handle(Notifier.Follow.self, in: &router) { methods, request, context in
+            try methods.checks.position(request.after, request.epoch)
+            return try await methods.followers.follow(request, context)
         }
-        handle(Notifier.Unfollow.self, in: &router) { service, request, context in
-            try service.followers.unfollow(request.subscription, on: context.connection)
+        handle(Notifier.Unfollow.self, in: &router) { methods, request, context in
+            try methods.followers.unfollow(request.subscription, on: context.connection)
             return Empty()
         }
-        handle(Notifier.Backup.self, in: &router) { service, request, _ in try await service.backup(request.name) }
-        handle(Notifier.Dead.List.self, in: &router) { service, request, _ in
-            let limit = try service.checks.page(request.limit)
-            do { return try await service.outbox.deadLetters(after: request.after, limit: limit) } catch let error
+        handle(Notifier.Backup.self, in: &router) { methods, request, _ in try await methods.backup(request.name) }
+        handle(Notifier.Dead.List.self, in: &router) { methods, request, _ in
+            let limit = try methods.checks.page(request.limit)
+            do { return try await methods.outbox.deadLetters(after: request.after, limit: limit) } catch let error
                 as ArgumentError
             {
                 throw RPCError.invalidArgument("after", reason: error.reason, error.message)
             }
         }
-        handle(Notifier.Dead.Replay.self, in: &router) { service, request, _ in
-            .init(replayed: try await service.outbox.replay(try service.choice(request.deliveries, request.all)))
+        handle(Notifier.Dead.Replay.self, in: &router) { methods, request, _ in
+            .init(replayed: try await methods.outbox.replay(try methods.choice(request.deliveries, request.all)))
         }
-        handle(Notifier.Dead.Drop.self, in: &router) { service, request, _ in
-            .init(dropped: try await service.outbox.drop(try service.choice(request.deliveries, request.all)))
+        handle(Notifier.Dead.Drop.self, in: &router) { methods, request, _ in
+            .init(dropped: try await methods.outbox.drop(try methods.choice(request.deliveries, request.all)))
         }
     }
 

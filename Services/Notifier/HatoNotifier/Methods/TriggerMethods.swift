@@ -2,19 +2,22 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-extension NotifierService {
-    func addTriggerMethods(to router: inout RPCRouter) {
-        handle(Notifier.Triggers.Set.self, in: &router) { service, request, _ in
-            try await service.setTrigger(request.trigger)
+/// `notifier.triggers.…`: what writes to the tree notify of.
+struct TriggerMethods: NotifierMethods {
+    let service: NotifierService
+
+    func add(to router: inout RPCRouter) {
+        handle(Notifier.Triggers.Set.self, in: &router) { methods, request, _ in
+            try await methods.setTrigger(request.trigger)
         }
-        handle(Notifier.Triggers.List.self, in: &router) { service, _, _ in
-            .init(triggers: try await service.store.read { try $0.triggers().map(\.trigger) })
+        handle(Notifier.Triggers.List.self, in: &router) { methods, _, _ in
+            .init(triggers: try await methods.store.read { try $0.triggers().map(\.trigger) })
         }
-        handle(Notifier.Triggers.Remove.self, in: &router) { service, request, _ in
-            try await service.removeTrigger(request.id)
+        handle(Notifier.Triggers.Remove.self, in: &router) { methods, request, _ in
+            try await methods.removeTrigger(request.id)
         }
-        handle(Notifier.Triggers.Test.self, in: &router) { service, request, _ in
-            try await service.testTrigger(request)
+        handle(Notifier.Triggers.Test.self, in: &router) { methods, request, _ in
+            try await methods.testTrigger(request)
         }
     }
 

@@ -3,13 +3,16 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-extension AuthService {
-    func addKeysMethods(to router: inout RPCRouter) {
-        handle(Auth.Keys.self, in: &router) { service, _, _ in
-            service.metrics.count(.servedKeys)
-            return Auth.Keys.Result(keys: service.publishedKeys)
+/// `auth.keys` and `auth.keys.rotate`.
+struct KeyMethods: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.Keys.self, in: &router) { methods, _, _ in
+            methods.service.metrics.count(.servedKeys)
+            return Auth.Keys.Result(keys: methods.service.publishedKeys)
         }
-        handle(Auth.Keys.Rotate.self, in: &router) { service, _, _ in try await service.rotateKeys() }
+        handle(Auth.Keys.Rotate.self, in: &router) { methods, _, _ in try await methods.rotateKeys() }
     }
 
     /// Durable before the new key signs anything: a restart must be able to verify what was handed out.
@@ -26,7 +29,7 @@ extension AuthService {
             for kid in gone { rows.deleteRow(AuthKey.signingKey(kid)) }
             return ring
         }
-        take(committed.outcome, version: committed.version)
+        service.take(committed.outcome, version: committed.version)
         metrics.count(.keysRotated)
         let kid = committed.outcome.current.kid
         environment.logger.notice("rotated the signing keys", metadata: ["kid": "\(kid)"])

@@ -3,12 +3,13 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-extension AuthService {
-    func addSessionMethods(to router: inout RPCRouter) {
-        handle(Auth.SignUp.self, in: &router) { try await $0.signUp($1, $2) }
-        handle(Auth.SignIn.self, in: &router) { try await $0.signIn($1, $2) }
+/// `auth.refresh` and `auth.signOut`.
+struct SessionMethods: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
         handle(Auth.Refresh.self, in: &router) { try await $0.refresh($1, $2) }
-        handle(Auth.SignOut.self, in: &router) { service, request, _ in try await service.signOut(request) }
+        handle(Auth.SignOut.self, in: &router) { methods, request, _ in try await methods.signOut(request) }
     }
 
     /// The rotation is durable before the successor leaves. If the answer is lost, the same token brings the same
@@ -17,7 +18,7 @@ extension AuthService {
         try attempts.admit(.refresh, from: origin.address)
         do {
             guard let token = RefreshToken(request.refreshToken) else { throw AuthError.invalidRefreshToken }
-            let successor = token.successor(key: refreshKey)
+            let successor = token.successor(key: service.refreshKey)
             let refreshed = try await store.write { [environment, policy = configuration.refresh] rows in
                 let now = environment.now()
                 return try Self.rotate(
@@ -52,7 +53,7 @@ extension AuthService {
     /// What a transaction made of a refresh token. A session that ended is an outcome, not an error: its end must be
     /// kept.
     private enum Refreshed: Sendable {
-        case went(Granted, isRepeated: Bool)
+        case went(AuthService.Granted, isRepeated: Bool)
         case refused(AuthError)
         case reused(uid: String)
     }
@@ -75,13 +76,13 @@ extension AuthService {
             guard !before.disabled else { return .refused(.userDisabled) }
             guard session.rotation.createdAt / 1000 >= before.validSince else { return .refused(.sessionOver) }
             guard action == .rotate else {
-                return .went(Granted(account: before, record: session, at: presented.now), isRepeated: true)
+                return .went(AuthService.Granted(account: before, record: session, at: presented.now), isRepeated: true)
             }
             var account = before
             account.lastRefreshAt = presented.now
             AccountRows.put(account, replacing: before, in: rows)
             SessionRows.put(session, in: rows)
-            return .went(Granted(account: account, record: session, at: presented.now), isRepeated: false)
+            return .went(AuthService.Granted(account: account, record: session, at: presented.now), isRepeated: false)
         }
     }
 
@@ -89,7 +90,7 @@ extension AuthService {
         switch refreshed {
         case .went(let granted, let isRepeated):
             metrics.count(isRepeated ? .refreshRepeated : .refreshed)
-            return try session(granted, successor)
+            return try service.session(granted, successor)
         case .refused(let error):
             throw error
         case .reused(let uid):

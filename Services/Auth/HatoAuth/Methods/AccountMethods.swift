@@ -2,22 +2,25 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-extension AuthService {
-    func addAccountMethods(to router: inout RPCRouter) {
-        handle(Auth.Account.Get.self, in: &router) { service, _, origin in try await service.account(origin) }
+/// `auth.account.…`: what users do with their own accounts.
+struct AccountMethods: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.Account.Get.self, in: &router) { methods, _, origin in try await methods.account(origin) }
         handle(Auth.Account.Update.self, in: &router) { try await $0.updateAccount($1, $2) }
-        handle(Auth.Account.Delete.self, in: &router) { service, _, origin in try await service.deleteAccount(origin) }
+        handle(Auth.Account.Delete.self, in: &router) { methods, _, origin in try await methods.deleteAccount(origin) }
     }
 
     func account(_ origin: CallOrigin) async throws -> Auth.Account {
         let user = try origin.user()
-        return try await store.read { try Self.ownAccount(user, in: $0).account }
+        return try await store.read { try AccountChecks.ownAccount(user, in: $0).account }
     }
 
     func updateAccount(_ request: Auth.Account.Update, _ origin: CallOrigin) async throws -> Auth.Account.Update.Result
     {
         let user = try origin.user()
-        let before = try await store.read { try Self.ownAccount(user, in: $0) }
+        let before = try await store.read { try AccountChecks.ownAccount(user, in: $0) }
         let deletions = try Self.deletions(request)
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
@@ -37,7 +40,7 @@ extension AuthService {
         let user = try origin.user()
         let now = environment.now()
         _ = try await store.write { [self] rows in
-            let account = try Self.ownAccount(user, in: rows)
+            let account = try AccountChecks.ownAccount(user, in: rows)
             try requireRecentSignIn(user, account, now: now)
             let sessions = try SessionRows.ids(of: account.uid, in: rows)
             for id in sessions { SessionRows.delete(id, of: account.uid, in: rows) }
@@ -46,20 +49,12 @@ extension AuthService {
         return Empty()
     }
 
-    /// The account of a caller who may still use it (spec auth §4, order of checks).
-    static func ownAccount(_ user: Caller.User, in rows: some StoreReading) throws -> AccountRecord {
-        guard let account = try AccountRows.find(user.uid, in: rows) else { throw AuthError.userNotFound }
-        if let issuedAt = user.issuedAt, issuedAt < account.validSince { throw AuthError.sessionOver }
-        guard !account.disabled else { throw AuthError.userDisabled }
-        return account
-    }
-
     // MARK: Steps
 
     private struct Updated: Sendable {
         var account: AccountRecord
         /// Nil when the earlier sessions live on.
-        var granted: Granted?
+        var granted: AuthService.Granted?
     }
 
     /// Asks again what was asked of the account before the password was hashed: another call may have changed it while
@@ -67,11 +62,11 @@ extension AuthService {
     private func update(
         _ user: Caller.User, _ change: AccountChange, _ form: AccountForm
     ) async throws -> Auth.Account.Update.Result {
-        let beginning = newBeginning()
+        let beginning = service.newBeginning()
         let updated = try await store.write { [self] rows in
             let now = environment.now()
-            let before = try Self.ownAccount(user, in: rows)
-            try Self.refuse(Self.missingHalves(form, before, change.deletions))
+            let before = try AccountChecks.ownAccount(user, in: rows)
+            try AccountChecks.refuse(Self.missingHalves(form, before, change.deletions))
             if Self.touchesCredential(form, change.deletions) { try requireRecentSignIn(user, before, now: now) }
             let account = change.applied(to: before, now: now)
             try AccountRows.checkNames(of: account, replacing: before, in: rows)
@@ -84,10 +79,10 @@ extension AuthService {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return Updated(account: account, granted: Granted(account: account, record: record, at: now))
+            return Updated(account: account, granted: AuthService.Granted(account: account, record: record, at: now))
         }.outcome
         guard let granted = updated.granted else { return try renewed(user, updated.account) }
-        let session = try session(granted, beginning.token)
+        let session = try service.session(granted, beginning.token)
         return Auth.Account.Update.Result(
             idToken: session.idToken, refreshToken: session.refreshToken, expiresIn: session.expiresIn,
             account: updated.account.account)
@@ -103,7 +98,7 @@ extension AuthService {
             account: account, provider: named ?? (account.isAnonymous ? .anonymous : .password),
             authTime: user.authTime ?? now, issuedAt: now, expiresAt: expiresAt)
         return Auth.Account.Update.Result(
-            idToken: try sign(claims), expiresIn: Int(max(0, expiresAt - now)), account: account.account)
+            idToken: try service.sign(claims), expiresIn: Int(max(0, expiresAt - now)), account: account.account)
     }
 
     private func requireRecentSignIn(_ user: Caller.User, _ account: AccountRecord, now: Int64? = nil) throws {
@@ -119,7 +114,7 @@ extension AuthService {
     }
 
     private static func deletions(_ request: Auth.Account.Update) throws -> Set<Auth.AccountAttribute> {
-        try deletions(
+        try AccountChecks.deletions(
             request.deleteAttributes,
             given: [
                 .email: request.email, .password: request.password, .username: request.username,
@@ -127,52 +122,10 @@ extension AuthService {
             ])
     }
 
-    /// What to delete; never what is given at the same time.
-    static func deletions(
-        _ attributes: [Auth.AccountAttribute]?, given: [Auth.AccountAttribute: String?]
-    ) throws -> Set<Auth.AccountAttribute> {
-        let deletions = Set(attributes ?? [])
-        for attribute in deletions {
-            if case .some(.some) = given[attribute] {
-                throw AuthError.invalidFields([
-                    FieldProblem(
-                        "deleteAttributes", "INVALID_REQ_TYPE", "\(attribute.rawValue) is to be set and deleted at once"
-                    )
-                ])
-            }
-        }
-        return deletions
-    }
-
-    /// Halves of a credential that lack the other: a password without e-mail and username opens nothing. What there
-    /// is of it is never taken away in silence.
-    static func missingName(
-        _ form: AccountForm, _ before: AccountRecord?, _ deletions: Set<Auth.AccountAttribute>
-    ) -> [FieldProblem] {
-        let hasEmail = form.email != nil || (before?.email != nil && !deletions.contains(.email))
-        let hasUsername = form.username != nil || (before?.username != nil && !deletions.contains(.username))
-        guard !hasEmail, !hasUsername else { return [] }
-        if form.password != nil {
-            return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")]
-        }
-        guard before?.passwordHash != nil, !deletions.contains(.password) else { return [] }
-        return [
-            FieldProblem(
-                "deleteAttributes", "MISSING_EMAIL",
-                "Without an e-mail address or a username nobody can sign in with the password: "
-                    + "delete the password too, or give the account another name")
-        ]
-    }
-
-    /// Throws when there is a problem.
-    static func refuse(_ problems: [FieldProblem]) throws(AuthError) {
-        if !problems.isEmpty { throw .invalidFields(problems) }
-    }
-
     private static func missingHalves(
         _ form: AccountForm, _ before: AccountRecord, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
-        missingName(form, before, deletions) + missingPassword(form, before)
+        AccountChecks.missingName(form, before, deletions) + missingPassword(form, before)
     }
 
     /// An anonymous account gets a whole credential, as with `auth.signUp`. Its owner may take the password back

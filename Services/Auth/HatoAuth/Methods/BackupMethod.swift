@@ -2,9 +2,12 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-extension AuthService {
-    func addBackupMethod(to router: inout RPCRouter) {
-        handle(Auth.Backup.self, in: &router) { service, request, _ in try await service.backup(request.name) }
+/// `auth.backup`.
+struct BackupMethod: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.Backup.self, in: &router) { methods, request, _ in try await methods.backup(request.name) }
     }
 
     /// On a reader thread of the store: it takes as long as there are accounts.

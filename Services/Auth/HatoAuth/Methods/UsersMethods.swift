@@ -2,14 +2,17 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-extension AuthService {
-    func addUsersMethods(to router: inout RPCRouter) {
-        handle(Auth.Users.Create.self, in: &router) { service, request, _ in try await service.createUser(request) }
-        handle(Auth.Users.Get.self, in: &router) { service, request, _ in try await service.user(request) }
-        handle(Auth.Users.List.self, in: &router) { service, request, _ in try await service.users(request) }
-        handle(Auth.Users.Update.self, in: &router) { service, request, _ in try await service.updateUser(request) }
-        handle(Auth.Users.Delete.self, in: &router) { service, request, _ in try await service.deleteUser(request) }
-        handle(Auth.Users.Revoke.self, in: &router) { service, request, _ in try await service.revokeUser(request) }
+/// `auth.users.…`: what administrators do with accounts.
+struct UsersMethods: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.Users.Create.self, in: &router) { methods, request, _ in try await methods.createUser(request) }
+        handle(Auth.Users.Get.self, in: &router) { methods, request, _ in try await methods.user(request) }
+        handle(Auth.Users.List.self, in: &router) { methods, request, _ in try await methods.users(request) }
+        handle(Auth.Users.Update.self, in: &router) { methods, request, _ in try await methods.updateUser(request) }
+        handle(Auth.Users.Delete.self, in: &router) { methods, request, _ in try await methods.deleteUser(request) }
+        handle(Auth.Users.Revoke.self, in: &router) { methods, request, _ in try await methods.revokeUser(request) }
     }
 
     func user(_ request: Auth.Users.Get) async throws -> Auth.Account {
@@ -47,12 +50,12 @@ extension AuthService {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
-        let missing = Self.missingName(form, nil, []) + (request.uid.flatMap(Self.problem(with:)).map { [$0] } ?? [])
+        let missing = AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(Self.problem(with:)).map { [$0] } ?? [])
         let checked = try AccountFormPolicy(configuration).check(form, missing: missing)
         var change = AccountChange(checked, passwordHash: try await hash(checked.password))
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
-        let uid = request.uid ?? newUID()
+        let uid = request.uid ?? environment.newUID()
         let now = environment.now()
         return try await store.write { [change] rows in
             let account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
@@ -66,7 +69,7 @@ extension AuthService {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
-        let deletions = try Self.deletions(
+        let deletions = try AccountChecks.deletions(
             request.deleteAttributes,
             given: [
                 .email: form.email, .password: form.password, .username: form.username, .displayName: form.displayName,
@@ -79,7 +82,7 @@ extension AuthService {
         }
         let checked = try AccountFormPolicy(configuration).check(
             form, names: [before.email, before.username].compactMap { $0 },
-            missing: Self.missingName(form, before, deletions))
+            missing: AccountChecks.missingName(form, before, deletions))
         var change = AccountChange(checked, passwordHash: try await hash(checked.password))
         change.emailVerified = request.emailVerified
         change.disabled = request.disabled
@@ -112,7 +115,7 @@ extension AuthService {
         return try await store.write { [environment] rows in
             let now = environment.now()
             guard let before = try AccountRows.find(uid, in: rows) else { throw AuthError.userNotFound }
-            if let form { try Self.refuse(Self.missingName(form, before, change.deletions)) }
+            if let form { try AccountChecks.refuse(AccountChecks.missingName(form, before, change.deletions)) }
             var account = change.applied(to: before, now: now)
             if isRevoked { account.validSince = max(account.validSince, now / 1000) }
             try AccountRows.checkNames(of: account, replacing: before, in: rows)

@@ -1,7 +1,15 @@
 import HatoModel
+import HatoRPC
 import HatoStorage
 
-extension AuthService {
+/// `auth.signIn`: a session for a name and its password.
+struct SignInMethod: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.SignIn.self, in: &router) { try await $0.signIn($1, $2) }
+    }
+
     /// The same answer and the same work whether the name or the password is wrong (spec auth §9).
     func signIn(_ request: Auth.SignIn, _ origin: CallOrigin) async throws -> Auth.Session {
         let name = try signInName(request)
@@ -47,7 +55,7 @@ extension AuthService {
     private func begin(
         _ uid: String, checked: PasswordHash, strengthened: PasswordHash?
     ) async throws -> Auth.Session {
-        let beginning = newBeginning()
+        let beginning = service.newBeginning()
         let sessionsMax = configuration.limits.sessionsPerAccountMax
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
@@ -63,9 +71,9 @@ extension AuthService {
             AccountRows.put(account, replacing: before, in: rows)
             for id in surplus { SessionRows.delete(id, of: uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return Granted(account: account, record: record, at: now)
+            return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
-        return try session(granted, beginning.token)
+        return try service.session(granted, beginning.token)
     }
 
     /// The password with today's cost when it was hashed with less; nil when there is nothing to do, or no time for it

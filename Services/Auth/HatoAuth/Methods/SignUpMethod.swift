@@ -1,8 +1,16 @@
 import HatoIdentity
 import HatoModel
+import HatoRPC
 import HatoStorage
 
-extension AuthService {
+/// `auth.signUp`: an account and its first session.
+struct SignUpMethod: AuthMethods {
+    let service: AuthService
+
+    func add(to router: inout RPCRouter) {
+        handle(Auth.SignUp.self, in: &router) { try await $0.signUp($1, $2) }
+    }
+
     func signUp(_ request: Auth.SignUp, _ origin: CallOrigin) async throws -> Auth.Session {
         let isAnonymous =
             request.email == nil && request.username == nil && request.password == nil && request.idToken == nil
@@ -47,8 +55,8 @@ extension AuthService {
     }
 
     private func makeAccount(_ change: AccountChange) async throws -> Auth.Session {
-        let uid = newUID()
-        let beginning = newBeginning()
+        let uid = environment.newUID()
+        let beginning = service.newBeginning()
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
             var account = change.applied(to: AccountRecord(uid: uid, createdAt: now), now: now)
@@ -57,17 +65,17 @@ extension AuthService {
             let record = beginning.record(of: account, now: now)
             AccountRows.put(account, replacing: nil, in: rows)
             SessionRows.put(record, in: rows)
-            return Granted(account: account, record: record, at: now)
+            return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
-        return try session(granted, beginning.token, isNewUser: true)
+        return try service.session(granted, beginning.token, isNewUser: true)
     }
 
     /// An anonymous account gets credentials and keeps its uid; its earlier sessions end.
     private func upgrade(_ user: Caller.User, _ change: AccountChange) async throws -> Auth.Session {
-        let beginning = newBeginning()
+        let beginning = service.newBeginning()
         let granted = try await store.write { [environment] rows in
             let now = environment.now()
-            let before = try Self.ownAccount(user, in: rows)
+            let before = try AccountChecks.ownAccount(user, in: rows)
             guard before.isAnonymous else { throw AuthError.hasCredentials }
             var account = change.applied(to: before, now: now)
             account.lastLoginAt = now
@@ -77,9 +85,9 @@ extension AuthService {
             AccountRows.put(account, replacing: before, in: rows)
             for id in ended { SessionRows.delete(id, of: account.uid, in: rows) }
             SessionRows.put(record, in: rows)
-            return Granted(account: account, record: record, at: now)
+            return AuthService.Granted(account: account, record: record, at: now)
         }.outcome
-        return try session(granted, beginning.token)
+        return try service.session(granted, beginning.token)
     }
 
     private func upgradedUser(_ idToken: String) throws -> Caller.User {
@@ -89,22 +97,9 @@ extension AuthService {
                 reason: "credential_too_long")
         }
         do {
-            return try authenticator.verify(idToken).caller
+            return try service.authenticator.verify(idToken).caller
         } catch {
             throw error.rpcError
         }
-    }
-
-    /// 28 of A-Z, a-z, 0-9: 166 bits.
-    func newUID() -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-        var characters: [UInt8] = []
-        while characters.count < 28 {
-            // Bytes from 248 on would make some characters likelier.
-            for byte in environment.randomBytes(28) where byte < 248 && characters.count < 28 {
-                characters.append(alphabet[Int(byte) % alphabet.count])
-            }
-        }
-        return String(decoding: characters, as: UTF8.self)
     }
 }

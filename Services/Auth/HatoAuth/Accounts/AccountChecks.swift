@@ -1,0 +1,55 @@
+import HatoModel
+import HatoStorage
+
+/// What several methods check of an account and of what is to become of it.
+enum AccountChecks {
+    /// The account of a caller who may still use it (spec auth §4, order of checks).
+    static func ownAccount(_ user: Caller.User, in rows: some StoreReading) throws -> AccountRecord {
+        guard let account = try AccountRows.find(user.uid, in: rows) else { throw AuthError.userNotFound }
+        if let issuedAt = user.issuedAt, issuedAt < account.validSince { throw AuthError.sessionOver }
+        guard !account.disabled else { throw AuthError.userDisabled }
+        return account
+    }
+
+    /// What to delete; never what is given at the same time.
+    static func deletions(
+        _ attributes: [Auth.AccountAttribute]?, given: [Auth.AccountAttribute: String?]
+    ) throws -> Set<Auth.AccountAttribute> {
+        let deletions = Set(attributes ?? [])
+        for attribute in deletions {
+            if case .some(.some) = given[attribute] {
+                throw AuthError.invalidFields([
+                    FieldProblem(
+                        "deleteAttributes", "INVALID_REQ_TYPE", "\(attribute.rawValue) is to be set and deleted at once"
+                    )
+                ])
+            }
+        }
+        return deletions
+    }
+
+    /// Halves of a credential that lack the other: a password without e-mail and username opens nothing. What there
+    /// is of it is never taken away in silence.
+    static func missingName(
+        _ form: AccountForm, _ before: AccountRecord?, _ deletions: Set<Auth.AccountAttribute>
+    ) -> [FieldProblem] {
+        let hasEmail = form.email != nil || (before?.email != nil && !deletions.contains(.email))
+        let hasUsername = form.username != nil || (before?.username != nil && !deletions.contains(.username))
+        guard !hasEmail, !hasUsername else { return [] }
+        if form.password != nil {
+            return [FieldProblem("email", "MISSING_EMAIL", "An e-mail address or a username is missing")]
+        }
+        guard before?.passwordHash != nil, !deletions.contains(.password) else { return [] }
+        return [
+            FieldProblem(
+                "deleteAttributes", "MISSING_EMAIL",
+                "Without an e-mail address or a username nobody can sign in with the password: "
+                    + "delete the password too, or give the account another name")
+        ]
+    }
+
+    /// Throws when there is a problem.
+    static func refuse(_ problems: [FieldProblem]) throws(AuthError) {
+        if !problems.isEmpty { throw .invalidFields(problems) }
+    }
+}

@@ -1,0 +1,41 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+
+/// Methods of the service that belong together.
+protocol AuthMethods: Sendable {
+    var service: AuthService { get }
+
+    /// Adds the handlers of its methods.
+    func add(to router: inout RPCRouter)
+}
+
+extension AuthMethods {
+    var configuration: AuthConfiguration { service.configuration }
+    var environment: AuthEnvironment { service.environment }
+    var store: any Store { service.store }
+    var passwords: PasswordHasher { service.passwords }
+    var attempts: AttemptLedger { service.attempts }
+    var metrics: AuthMetrics { service.metrics }
+
+    /// A method; what the store says no with becomes an error of the wire.
+    func handle<Request: RPCRequest>(
+        _: Request.Type, in router: inout RPCRouter,
+        _ body: @escaping @Sendable (Self, Request, CallOrigin) async throws -> Request.Result
+    ) {
+        router.handle(Request.self) { [self] request, context in
+            do {
+                return try await body(self, request, CallOrigin(context))
+            } catch let error as StoreError {
+                environment.logger.error(
+                    "the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
+                switch error {
+                case .closed: throw RPCError.storeClosed
+                case .outcomeUnknown: throw RPCError.outcomeUnknown(isIdempotent: request.isIdempotent)
+                default: throw RPCError.internalError
+                }
+            }
+        }
+    }
+}
