@@ -15,7 +15,17 @@ struct WireBench: Sendable {
         struct Result: FieldObject {
             var value: JSONValue
             static let fields = Fields<Self>(blank: Self(value: .null), .required("value", \.value))
+
+            // By hand, as is `decode`: what is measured is the transport alone.
+            func write(into writer: inout JSONWriter) {
+                writer.beginObject()
+                writer.member("value")
+                writer.write(value)
+                writer.endObject()
+            }
         }
+
+        static func decode(_ params: JSONObject) -> Echo { Echo(value: params["value"] ?? .null) }
     }
 
     var settings: BenchSettings

@@ -93,7 +93,9 @@ extension FieldObject {
 
     public func write(into writer: inout JSONWriter) {
         writer.beginObject()
-        for field in Self.fields.list { field.write(self, &writer) }
+        let list = Self.fields.list
+        // By index: a copy of a field would retain its closures.
+        for index in list.indices { list[index].write(self, &writer) }
         writer.endObject()
     }
 
