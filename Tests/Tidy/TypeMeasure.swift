@@ -1,6 +1,6 @@
 /// The types of one target with all their extensions in it.
-struct TypeMeasure {
-    struct Measured {
+struct TypeMeasure: Sendable {
+    struct Measured: Sendable {
         /// An enum without cases, which only holds the names of others.
         var isNamespace = false
         /// The stored properties that other files may change, by the file that declares them.

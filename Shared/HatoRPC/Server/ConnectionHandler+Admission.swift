@@ -43,12 +43,12 @@ extension ConnectionHandler {
 
     /// Closes at once. The peer is told why if its socket takes one line more: nothing waits for it.
     func cutOff(_ error: RPCError) {
-        guard phase == .open || phase == .finishing, let context else { return }
+        guard machine.isTaking, let context else { return }
         if writesUnderWay == 0, output.isEmpty, context.channel.isWritable {
             let line = Response.bytes(id: "null", error: error) + [UInt8(ascii: "\n")]
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: line)), promise: nil)
         }
-        phase = .lingering
+        machine.refused()
         lines.removeAll()
         // TLS would wait for the peer's own end, and keep the socket for as long.
         if let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {

@@ -4,15 +4,13 @@ import NIOCore
 // Reads that have outgrown their small reservation (`LargeReads`, `ReadReservationQueue`).
 
 extension ConnectionHandler {
-    /// What the reads in flight have reserved: those that wait for a large reservation hold nothing.
-    var reservedReadBytes: Int { (readsInFlight - largeReads.count) * server.limits.unreservedReadBytesMax }
-
     /// `again` runs the read from its beginning, when the memory of a large one is reserved.
     func readOutgrew(_ ticket: RequestTicket, _ again: @escaping LargeReads.Again) {
-        guard phase != .closed, !isCutOff else { return }
+        guard machine.phase != .closed, !machine.isCutOff else { return }
         largeReads.outgrew(ticket, again)
+        machine.readOutgrew()
         // Small reads of others do not wait for what this one waits for.
-        if readsInFlight == largeReads.count { returnReadOverdraft() }
+        returnReadOverdraftIfDone()
     }
 
     /// Asks for the next large reservation when the peer has taken nearly all that came before.
@@ -22,8 +20,8 @@ extension ConnectionHandler {
         // Let go of at the end: others are granted then.
         let taken = largeReads.taken(sentBytes)
         defer { withExtendedLifetime(taken) {} }
-        guard outputBytes <= server.limits.unsentResponseBytesMax,
-            largeReads.ask(for: account, leavesNext: { responses.leavesNext($0) })
+        guard machine.outputBytes <= server.limits.unsentResponseBytesMax,
+            largeReads.ask(for: account, leavesNext: { machine.leavesNext($0) })
         else { return }
         let connection = connection
         server.budget.reserveRead(for: connection.id, of: account) { reservation in

@@ -13,7 +13,7 @@ extension ConnectionHandler {
     static let lineReadOnLoopBytesMax = 256 << 10
 
     func readElsewhere(_ line: ByteBuffer) {
-        lineElsewhereBytes = line.readableBytes
+        machine.lineLeftLoop(line.readableBytes)
         let (connection, limits) = (connection, server.limits)
         let charge = server.budget.charge(line.readableBytes, to: account)
         server.runElsewhere {
@@ -28,8 +28,8 @@ extension ConnectionHandler {
                 .run(connection) { handler in
                     // What was read of it is counted from here on.
                     defer { withExtendedLifetime(charge) {} }
-                    handler.lineElsewhereBytes = 0
-                    if handler.phase == .open || handler.phase == .finishing { handler.take(read) }
+                    handler.machine.lineCameBack()
+                    if handler.machine.isTaking { handler.take(read) }
                 })
         }
     }

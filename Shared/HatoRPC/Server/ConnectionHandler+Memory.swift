@@ -6,43 +6,43 @@ import NIOCore
 // Up to `waitingBytesMax` of a line it reads without asking: a small request is never held up by what others hold. From
 // there on it claims the buffer that the line will lie in after the next read, before that read.
 
+extension ConnectionStateMachine.Limits {
+    init(_ limits: RPCLimits) {
+        self.init(
+            requestsInFlightMax: limits.requestsInFlightMax, bytesInFlightMax: limits.connectionBytesInFlightMax,
+            readsInFlightMax: limits.readsInFlightMax, readBytes: limits.unreservedReadBytesMax,
+            unsentResponseBytesMax: limits.unsentResponseBytesMax, responseBytesMax: limits.responseBytesMax)
+    }
+}
+
 extension ConnectionHandler {
     /// One read brings at most so much: what the channel's buffers grow to, and `RPCServer` asks for one at a time.
     static let readBytesMax = 64 << 10
 
-    /// What this connection counts against the process; what its line has claimed, and what is read elsewhere, is
-    /// counted there.
-    private var heldBytes: Int {
-        max(0, charged(lines.capacity) - claimedBytes) + unansweredBytes - lineElsewhereBytes + reservedReadBytes
-    }
-
-    /// Requests that are not answered, and answers that are not taken: it becomes less by itself.
-    private var unansweredBytes: Int {
-        lineElsewhereBytes + (waiting?.byteCount ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes
-            + connection.unsentOwnBytes
-    }
+    /// Whether client and process may hold more.
+    var mayHoldMore: Bool { server.budget.mayHoldMore(account) }
 
     func countHeldBytes() {
-        let held = heldBytes
-        guard countedBytes != held, phase != .closed else { return }
-        server.budget.add(held - countedBytes, to: account)
-        countedBytes = held
+        let line = max(0, charged(lines.capacity) - claimedBytes)
+        let change = machine.memoryChanged(lineBytes: line, unsentBytes: connection.unsentOwnBytes)
+        if change != 0 { server.budget.add(change, to: account) }
     }
 
-    func returnHeldBytes() {
+    /// Gives back what is counted, at the end.
+    func leaveBudget(_ counted: Int) {
         endClaim()
-        returnReadOverdraft()
-        server.budget.add(-countedBytes, to: account)
-        countedBytes = 0
+        if let readOverdraft { server.budget.returnReadOverdraft(readOverdraft) }
+        readOverdraft = nil
+        server.budget.add(-counted, to: account)
         server.budget.leave(account)
     }
 
     /// Who answers for what it holds, from now on.
     func chargeToCaller() {
         let next = server.budget.enter(Self.clientName(identity, connection.clientAddress))
-        server.budget.add(countedBytes, to: next)
+        server.budget.add(machine.countedBytes, to: next)
         endClaim()
-        server.budget.add(-countedBytes, to: account)
+        server.budget.add(-machine.countedBytes, to: account)
         server.budget.leave(account)
         account = next
     }
@@ -55,13 +55,8 @@ extension ConnectionHandler {
 
     // MARK: Reading
 
-    /// Whether another read may be held; if not, this connection is looked at again when it may.
-    func hasRoomToReadOn() -> Bool {
-        if lines.count > Self.waitingBytesMax { return claimLine() }
-        return unansweredBytes <= Self.waitingBytesMax || server.budget.mayHoldMore(account)
-    }
-
-    private func claimLine() -> Bool {
+    /// Whether the line may grow by another read; if not, this connection is looked at again when it may.
+    func claimLine() -> Bool {
         let capacity = charged(LineBuffer.capacity(for: lines.count + Self.readBytesMax))
         guard capacity > claimedBytes else { return true }
         watchLine()
@@ -92,27 +87,27 @@ extension ConnectionHandler {
 
     // MARK: Requests that read
 
-    /// Whether the client and the process may hold the answer of another request that reads; if not, this connection is
-    /// called again.
-    func hasRoomForARead() -> Bool {
+    /// Whether this connection's read is the one that starts although too much is held; if not, this connection is
+    /// called again when a read may start.
+    func takeReadOverdraft() -> Bool {
         let budget = server.budget
-        guard !budget.mayStartRead(account) else { return true }
-        // With one of its own on the way, or not taken, the connection looks again when that is answered, or taken.
-        guard readsInFlight == 0, outputBytes == 0 else { return false }
-        if readOverdraft == nil { readOverdraft = budget.takeReadOverdraft(account) }
-        if readOverdraft != nil { return true }
-        guard !isWaitingToStartRead else { return false }
-        isWaitingToStartRead = true
+        if let overdraft = budget.takeReadOverdraft(account) {
+            readOverdraft = overdraft
+            machine.readOverdraftTaken()
+            return true
+        }
+        guard !machine.isWaitingToStartRead else { return false }
+        machine.readWaitBegan()
         let connection = connection
         budget.whenAReadMayStart(for: connection.id, of: account) {
-            connection.hub.post(.run(connection) { $0.isWaitingToStartRead = false })
+            connection.hub.post(.run(connection) { $0.machine.readWaitEnded() })
         }
         return false
     }
 
-    /// Called when the read is answered, and at the end.
-    func returnReadOverdraft() {
-        guard let overdraft = readOverdraft else { return }
+    /// Called when a read is answered, or waits for a large reservation.
+    func returnReadOverdraftIfDone() {
+        guard machine.returnsReadOverdraft(), let overdraft = readOverdraft else { return }
         readOverdraft = nil
         server.budget.returnReadOverdraft(overdraft)
     }
@@ -130,8 +125,8 @@ extension ConnectionHandler {
     /// Ends a line that hardly grew although it might, when others wait for what it holds.
     private func lookAtLine() {
         let expected = LineStall.growthMin(reserved: claimedBytes, server.limits)
-        let isStalled = !hasLineWaited && mayHandOn && lines.count - watchedCount < expected
-        if phase == .open, isStalled, server.budget.isAwaited(connection.id, of: account) {
+        let isStalled = !hasLineWaited && machine.mayHandOn(mayHoldMore) && lines.count - watchedCount < expected
+        if machine.phase == .open, isStalled, server.budget.isAwaited(connection.id, of: account) {
             refuseUnfinishedLine(RPCError.lineStalled)
         } else {
             lineWatch = nil

@@ -4,56 +4,27 @@ import NIOCore
 // What leaves: answers whose turn has come and notifications gather in one buffer; `flush` writes it once.
 
 extension ConnectionHandler {
-    /// Takes the answer of a request, or of an entry of a batch.
+    /// Takes the response of a request, or of an entry of a batch.
     func answered(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
-        requestsInFlight -= 1
-        bytesInFlight -= ticket.byteCount
-        if !ticket.isSlow { running -= 1 }
-        if ticket.isBarrier { isBarrierRunning = false }
-        if ticket.isRead {
-            readsInFlight -= 1
-            if readsInFlight == 0 { returnReadOverdraft() }
-        }
         if isError { hub.count { $0.errors += 1 } }
-        if let entry = ticket.entry {
-            gather(ticket.sequence, entry, response)
-        } else {
-            complete(ticket.sequence, response)
+        leave(ticket.sequence, machine.requestAnswered(ticket, response))
+        guard ticket.isRead else { return }
+        if largeReads.answered(ticket, end: output.appendedBytes) { machine.outgrownReadAnswered() }
+        returnReadOverdraftIfDone()
+    }
+
+    func leave(_ sequence: UInt64, _ completion: ConnectionStateMachine.Completion) {
+        switch completion {
+        case .gathered: return
+        case .leaves(let response): emit(sequence, response)
+        case .queued: while let (sequence, response) = machine.nextResponse() { emit(sequence, response) }
         }
-        guard ticket.isRead, !largeReads.isEmpty else { return }
-        largeReads.answered(ticket, end: output.appendedBytes)
-        // Those that are left wait for a reservation of their own.
-        if readsInFlight == largeReads.count { returnReadOverdraft() }
-    }
-
-    /// What is written and not yet taken by the socket; notifications that wait for the response before them are not.
-    var outputBytes: Int { output.appendedBytes - sentBytes }
-
-    /// Takes the answer of an entry of a batch.
-    func gather(_ sequence: UInt64, _ entry: Int, _ response: [UInt8]?) {
-        guard let batch = batches[sequence] else { return }
-        gatheredBytes -= batch.byteCount
-        batch.set(entry, response)
-        gatheredBytes += batch.byteCount
-        completeBatchIfDone(sequence)
-    }
-
-    func completeBatchIfDone(_ sequence: UInt64) {
-        guard let batch = batches[sequence], batch.isDone else { return }
-        batches[sequence] = nil
-        gatheredBytes -= batch.byteCount
-        complete(sequence, batch.bytes)
-    }
-
-    func complete(_ sequence: UInt64, _ response: [UInt8]?) {
-        if responses.answer(sequence, response) { emit(sequence, response) }
-        while let (sequence, response) = responses.next() { emit(sequence, response) }
-        responses.shrink()
     }
 
     private func emit(_ sequence: UInt64, _ response: [UInt8]?) {
         if let response {
             output.append(line: response)
+            machine.outputAppended(response.count + 1)
             connection.addUnsent(response.count + 1)
         }
         guard !opened.isEmpty else { return }
@@ -64,7 +35,7 @@ extension ConnectionHandler {
 
     /// Notifications to `subscription` wait until the answer of the request that opened it has left.
     func subscriptionOpened(_ subscription: String, by sequence: UInt64) {
-        if responses.isOpen(sequence) { opened.open(subscription, by: sequence) }
+        if machine.isUnanswered(sequence) { opened.open(subscription, by: sequence) }
     }
 
     func deliver(_ notification: OutgoingNotification) {
@@ -90,6 +61,7 @@ extension ConnectionHandler {
             written += shared.count
             written += output.append(about: 3) { $0.writeStaticString("}}\n") }
         }
+        machine.outputAppended(written)
         connection.addUnsent(written - notification.byteCount)
         hub.count { $0.notificationsSent += 1 }
     }
@@ -101,7 +73,7 @@ extension ConnectionHandler {
     func flush() {
         guard let context else { return }
         // A socket that has room takes a write at once.
-        while writesUnderWay == 0, phase != .closed, let write = output.next() { give(write, context) }
+        while writesUnderWay == 0, machine.phase != .closed, let write = output.next() { give(write, context) }
     }
 
     private func give(_ write: OutputQueue.Write, _ context: ChannelHandlerContext) {
@@ -119,6 +91,7 @@ extension ConnectionHandler {
     private func sent(_ write: OutputQueue.Write) {
         writesUnderWay -= 1
         sentBytes += write.count
+        machine.outputDrained(write.count)
         connection.subtractUnsent(write.releasedBytes, shared: write.releasedSharedBytes)
         settle()
     }

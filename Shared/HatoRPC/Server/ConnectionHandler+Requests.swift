@@ -13,7 +13,7 @@ struct CurrentRequest {
     var sequence: UInt64
     var entry: Int?
     /// The batch it is in may answer late, so it may.
-    var isSlow: Bool { method.isSlow }
+    var isSlow: Bool { method.kind.isSlow }
     var caller: Caller?
     var isCallCredential = false
     /// Whether an administrator speaks as the caller.
@@ -35,27 +35,12 @@ struct WaitingRequests {
 }
 
 extension ConnectionHandler {
-    /// Whether another request may be handed on now.
-    var mayHandOn: Bool {
-        !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
-            && requestsInFlight < server.limits.requestsInFlightMax
-            && bytesInFlight < server.limits.connectionBytesInFlightMax
-            && hasRoomForResponses
-    }
-
-    /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
-    private var hasRoomForResponses: Bool {
-        let waiting = outputBytes + responses.waitingBytes
-        guard waiting <= server.limits.unsentResponseBytesMax else { return false }
-        return waiting <= Self.waitingBytesMax || server.budget.mayHoldMore(account)
-    }
-
-    /// Whether a request of this method may start now: a cold one waits for all earlier ones, a read for its place.
+    /// Whether a request of this method may start now.
     func mayStart(_ method: RPCMethod) -> Bool {
-        switch method.start {
-        case .cold: running == 0
-        case .hot: !method.isRead || readsInFlight < server.limits.readsInFlightMax && hasRoomForARead()
-        case .authenticate, .endSession: true
+        switch machine.requestArrived(method.kind, server.budget.mayStartRead(account)) {
+        case .start: true
+        case .wait: false
+        case .askForReadOverdraft: takeReadOverdraft()
         }
     }
 
@@ -64,23 +49,21 @@ extension ConnectionHandler {
         guard !isReading else { return }
         isReading = true
         defer { isReading = false }
-        while isTaking, mayHandOn {
-            if waiting != nil {
-                guard continueWaiting() else { break }
-            } else if let line = lines.nextLine() {
+        handingOn: while true {
+            switch machine.next(mayHoldMore) {
+            case .wait: break handingOn
+            case .continueWaiting: guard continueWaiting() else { break handingOn }
+            case .takeLine:
+                guard let line = lines.nextLine() else {
+                    if machine.phase == .open { checkUnfinishedLine() }
+                    return machine.linesRanOut()
+                }
                 endClaim()
                 take(line)
-            } else {
-                if phase == .open { checkUnfinishedLine() }
-                isHeldUp = false
-                return
             }
         }
-        // What a connection that is refused still holds is never handed on: nothing waits for its turn.
-        isHeldUp = isTaking && (waiting != nil || !lines.isEmpty || lineElsewhereBytes > 0)
+        machine.handingOnStopped(hasLines: !lines.isEmpty)
     }
-
-    private var isTaking: Bool { phase == .open || phase == .finishing }
 
     // MARK: Lines
 
@@ -101,7 +84,7 @@ extension ConnectionHandler {
     private func refuseHTTP() {
         server.notices.notice(
             .http, "closed a connection that speaks HTTP", ["peer": "\(connection.remoteAddress)"])
-        phase = .lingering
+        machine.refused()
         lines.removeAll()
         closeNow()
     }
@@ -113,8 +96,7 @@ extension ConnectionHandler {
         refuse(error)
         lines.removeAll()
         endClaim()
-        mustLinger = true
-        phase = .finishing
+        machine.inputRefused()
     }
 
     private func take(_ line: ByteBuffer) {
@@ -143,23 +125,20 @@ extension ConnectionHandler {
 
     /// Answers a whole line with one error, in its turn.
     private func refuse(_ error: RPCError) {
-        hub.count { $0.errors += 1 }
-        complete(responses.open(isSlow: false), Response.bytes(id: "null", error: error))
+        answerNow(machine.lineArrived(isSlow: false), nil, Response.bytes(id: "null", error: error), isError: true)
     }
 
     private func takeSingle(_ envelope: ReadEnvelope) {
         let method = method(of: envelope)
-        let sequence = responses.open(isSlow: method?.isSlow ?? false)
+        let sequence = machine.lineArrived(isSlow: method?.kind.isSlow ?? false)
         guard let current = admit(envelope, method, sequence: sequence, entry: nil) else { return }
         if let rest = proceed(current) { waiting = WaitingRequests(current: rest, sequence: sequence) }
     }
 
     private func takeBatch(_ entries: [ReadEnvelope]) {
         guard !entries.isEmpty else { return refuse(RPCError.invalidRequest("A batch has at least one entry")) }
-        let sequence = responses.open(isSlow: entries.contains { method(of: $0)?.isSlow ?? false })
-        let batch = BatchResponse(count: entries.count, bytesMax: server.limits.responseBytesMax)
-        batches[sequence] = batch
-        gatheredBytes += batch.byteCount
+        let isSlow = entries.contains { method(of: $0)?.kind.isSlow ?? false }
+        let sequence = machine.batchArrived(count: entries.count, isSlow: isSlow)
         waiting = WaitingRequests(
             entries: entries, entryBytes: entries.reduce(0) { $0 + $1.byteCount }, sequence: sequence)
     }
@@ -231,8 +210,7 @@ extension ConnectionHandler {
 
     private func answerNow(_ sequence: UInt64, _ entry: Int?, _ response: [UInt8]?, isError: Bool) {
         if isError { hub.count { $0.errors += 1 } }
-        guard let entry else { return complete(sequence, response) }
-        gather(sequence, entry, response)
+        leave(sequence, machine.responseCame(sequence, entry, response))
     }
 
     func fail(_ request: CurrentRequest, _ error: RPCError) {
@@ -265,10 +243,10 @@ extension ConnectionHandler {
         }
         guard mayStart(request.method) else { return request }
         switch request.method.start {
-        case .hot(let start): start(request.params, context(request, caller), pending(request, isBarrier: false))
+        case .hot(let start): start(request.params, context(request, caller), pending(request))
         case .cold(let start):
             let context = context(request, caller)
-            let pending = pending(request, isBarrier: !request.isSlow)
+            let pending = pending(request)
             let params = request.params
             Task { await start(params, context, pending) }
         case .authenticate: authenticate(request, caller)
@@ -292,63 +270,9 @@ extension ConnectionHandler {
             sequence: request.sequence)
     }
 
-    private func pending(_ request: CurrentRequest, isBarrier: Bool) -> PendingReply {
-        requestsInFlight += 1
-        bytesInFlight += request.byteCount
-        if !request.isSlow { running += 1 }
-        if isBarrier { isBarrierRunning = true }
-        if request.method.isRead { readsInFlight += 1 }
-        let ticket = RequestTicket(
-            sequence: request.sequence, entry: request.entry, isSlow: request.isSlow, isBarrier: isBarrier,
-            isRead: request.method.isRead, byteCount: request.byteCount)
+    private func pending(_ request: CurrentRequest) -> PendingReply {
+        let ticket = machine.requestStarted(
+            request.method.kind, sequence: request.sequence, entry: request.entry, byteCount: request.byteCount)
         return PendingReply(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
-    }
-}
-
-/// The answers of a batch, gathered in the order of its entries.
-final class BatchResponse {
-    private var responses: [[UInt8]?]
-    private var missing: Int
-    /// Of the whole as it stands.
-    private(set) var byteCount = 2
-    private let bytesMax: Int
-
-    init(count: Int, bytesMax: Int) {
-        responses = Array(repeating: nil, count: count)
-        missing = count
-        self.bytesMax = bytesMax
-    }
-
-    var isDone: Bool { missing == 0 }
-
-    /// An answer that would make the whole too big is replaced by an error; its id is taken over from its own text.
-    func set(_ entry: Int, _ response: [UInt8]?) {
-        missing -= 1
-        guard let response else { return }
-        let fits = byteCount + response.count < bytesMax
-        let kept = fits ? response : Self.tooBig(bytesMax, insteadOf: response)
-        byteCount += kept.count + 1
-        responses[entry] = kept
-    }
-
-    /// Nil when nothing is to be answered: all entries were notifications.
-    var bytes: [UInt8]? {
-        guard responses.contains(where: { $0 != nil }) else { return nil }
-        var all: [UInt8] = []
-        all.reserveCapacity(byteCount)
-        all.append(UInt8(ascii: "["))
-        for response in responses {
-            guard let response else { continue }
-            if all.count > 1 { all.append(UInt8(ascii: ",")) }
-            all.append(contentsOf: response)
-        }
-        all.append(UInt8(ascii: "]"))
-        return all
-    }
-
-    private static func tooBig(_ limit: Int, insteadOf response: [UInt8]) -> [UInt8] {
-        var scanner = JSONScanner(at: Response.idOffset)
-        let id = (try? scanner.skip(response.span)).map { String(decoding: response[$0], as: UTF8.self) }
-        return Response.bytes(id: id ?? "null", error: RPCError.tooBig(limit))
     }
 }

@@ -76,7 +76,7 @@ extension ConnectionHandler {
 
     /// Verifies the credential of the request that waits; what is behind it waits too.
     func verify(_ credential: String, _ speaksAs: JSONValue?) {
-        isVerifying = true
+        machine.verificationBegan()
         let connection = connection
         let authenticator = server.authenticator
         let notices = server.notices
@@ -97,7 +97,7 @@ extension ConnectionHandler {
     }
 
     private func verified(_ outcome: Result<Caller, RPCError>, _ speaksAs: JSONValue?) {
-        isVerifying = false
+        machine.verificationEnded()
         guard let request = waiting?.current else { return }
         let identification: Identification
         switch outcome {
@@ -142,19 +142,19 @@ extension ConnectionHandler {
     private func become(_ caller: Caller, isEnd: Bool) {
         identity = caller
         chargeToCaller()
-        isChangingIdentity = connection.setCaller(caller, isEnd: isEnd)
+        machine.identityChanged(isTakenOver: !connection.setCaller(caller, isEnd: isEnd))
         scheduleExpiry()
     }
 
     /// What watched the identity has taken over the new one.
-    func identityWorkIsDone() { isChangingIdentity = false }
+    func identityWorkIsDone() { machine.identityChanged(isTakenOver: true) }
 
     /// Ends the listeners whose token has ended, and comes back when the next one does.
     func scheduleExpiry() {
         expiry?.cancel()
         expiry = nil
         let now = server.now()
-        guard phase != .closed, let next = connection.expireIdentities(now: now) else { return }
+        guard machine.phase != .closed, let next = connection.expireIdentities(now: now) else { return }
         // A clock that is set forward is noticed within a minute.
         let delay = min(max(next - now, 1), 60_000)
         expiry = hub.loop.assumeIsolated().scheduleTask(in: .milliseconds(delay)) { [weak self] in

@@ -12,7 +12,7 @@ extension ConnectionHandler {
             if stallWatch != nil { peerDrained() }
             return
         }
-        guard stallWatch == nil, phase != .closed else { return }
+        guard stallWatch == nil, machine.phase != .closed else { return }
         stall.filled(taken: takenBytes)
         let patience = TimeAmount.seconds(Int64(server.limits.stalledPeerSecondsMax))
         stallWatch = hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.lookAtPeer() }
@@ -54,10 +54,10 @@ extension ConnectionHandler {
         guard let context else { return }
         server.logger.debug("cut off a peer that takes nothing", metadata: ["peer": "\(connection.remoteAddress)"])
         hub.count { $0.stalledPeers += 1 }
-        isCutOff = true
+        machine.cutOff()
         let (channel, server, connection) = (context.channel, server, connection)
         channel.closeFuture.whenComplete { _ in server.admission.closed(connection) }
-        guard phase == .open || phase == .finishing else { return closeNow() }
+        guard machine.isTaking else { return closeNow() }
         var last = ByteBuffer(string: "\n")
         last.writeBytes(Response.bytes(id: "null", error: error))
         last.writeString("\n")

@@ -2,17 +2,8 @@ import HatoModel
 import Logging
 import NIOCore
 
-/// One connection of a server, on its event loop: reads, hands on requests in order, brings answers back in order,
-/// writes.
-///
-/// Order. Lines stay bytes until their turn comes. A hot request is handed on while earlier ones are still being worked
-/// on; a cold one waits until all earlier ones are answered, and everything behind it waits for it; a slow one waits
-/// like a cold one, but nothing waits for it. A request whose credential must be verified first holds up what is behind
-/// it. Answers leave in the order of the requests (`ResponseQueue`), slow ones when they come.
-///
-/// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of
-/// answers the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the
-/// peer. The same while a line would take more memory than its client may hold (`ProcessBudget`).
+/// One connection of a server, on its event loop: reads, calls methods, writes. `ConnectionStateMachine` decides in
+/// which order, and when it reads and closes.
 ///
 /// All state is touched on the event loop only.
 final class ConnectionHandler: ChannelDuplexHandler {
@@ -20,30 +11,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    enum Phase {
-        case open
-        /// Reads no more; closes when everything accepted is answered and sent.
-        case finishing
-        /// Has closed its own direction; throws away what still comes, so that the last answer is not lost to a reset.
-        case lingering
-        case closed
-    }
-
-    /// What is read ahead while a request waits for its turn.
-    static let waitingBytesMax = 64 << 10
-
     let connection: RPCConnection
     let server: ServerState
     let hub: LoopHub
     private let usesTLS: Bool
     private(set) var context: ChannelHandlerContext?
 
-    var phase = Phase.open
+    var machine: ConnectionStateMachine
     var lines = LineBuffer()
-    private var hasInputEnded = false
-    /// Set when bytes are on their way that nobody will read: closing at once could cost the peer its last answer.
-    var mustLinger = false
-    private var isReadHeld = false
     private var lastTraffic = NIODeadline.now()
     private var silence = PeerSilence()
     private var handshakeTimeout: Scheduled<Void>?
@@ -52,27 +27,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var isReading = false
     var isTouched = false
     private var isSettling = false
-    /// Whether lines or requests are there whose turn has not come.
-    var isHeldUp = false
-    var responses = ResponseQueue()
-    var batches: [UInt64: BatchResponse] = [:]
-    var waiting: WaitingRequests?
-    var requestsInFlight = 0
-    var bytesInFlight = 0
-    /// Requests handed on and not answered, without slow ones.
-    var running = 0
-    /// Those among the requests in flight that read.
-    var readsInFlight = 0
+    var waiting: WaitingRequests? {
+        didSet { machine.waitingChanged(waiting?.byteCount) }
+    }
     /// There when the read in flight is the one that may run although too much is held.
     var readOverdraft: ProcessBudget.ReadOverdraft?
-    var isWaitingToStartRead = false
-    /// Bytes of answers of entries whose batches are not done.
-    var gatheredBytes = 0
-    var isBarrierRunning = false
-    var isVerifying = false
-    var isChangingIdentity = false
-    /// Of the line that is being read elsewhere; 0: there is none.
-    var lineElsewhereBytes = 0
     var identity = Caller.nobody
     /// Whose credential was shown first.
     var shownCaller: Caller?
@@ -83,7 +42,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // Memory: see ConnectionHandler+Memory.swift.
     var account: ClientAccount
-    var countedBytes = 0
     var claimedBytes = 0
     /// There while the line has a claim, granted or not.
     var lineWatch: Scheduled<Void>?
@@ -105,8 +63,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var looksWithParkedReads = 0
     /// There while the socket has not taken everything.
     var stallWatch: Scheduled<Void>?
-    /// The peer gets one last line, and nothing more.
-    var isCutOff = false
     var opened = OpenedSubscriptions()
 
     init(connection: RPCConnection, hub: LoopHub, usesTLS: Bool) {
@@ -114,6 +70,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.hub = hub
         self.usesTLS = usesTLS
         server = hub.server
+        machine = ConnectionStateMachine(.init(hub.server.limits))
         account = server.budget.enter(Self.clientName(.nobody, connection.clientAddress))
     }
 
@@ -153,29 +110,27 @@ final class ConnectionHandler: ChannelDuplexHandler {
             handshakeTimeout = nil
         }
         guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
-        hasInputEnded = true
-        if phase == .lingering { closeNow() } else { settle() }
+        machine.inputClosed()
+        if machine.phase == .lingering { closeNow() } else { settle() }
     }
 
     func ended() {
-        guard phase != .closed else { return }
-        phase = .closed
+        guard machine.phase != .closed else { return }
+        let counted = machine.closed()
         // First: what is let go of below may hold requests, which must not be answered here any more.
         let closed = connection.markClosed()
         expiry?.cancel()
         peerDrained()
-        responses = ResponseQueue()
-        batches = [:]
         dropLargeReads()
         handshakeTimeout?.cancel()
         lines.removeAll()
         waiting = nil
         opened = OpenedSubscriptions()
         output = OutputQueue()
-        returnHeldBytes()
+        leaveBudget(counted)
         hub.remove(self)
         // One that is cut off counts until it has closed.
-        if !isCutOff { server.admission.closed(connection) }
+        if !machine.isCutOff { server.admission.closed(connection) }
         for callback in closed { callback() }
         context = nil
     }
@@ -186,14 +141,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Answers what was accepted, then closes.
     func finishAndClose() {
-        guard phase == .open else { return }
-        phase = .finishing
+        machine.stopping()
     }
 
     func closeIfIdle(since oldest: NIODeadline) {
-        guard lastTraffic < oldest, !connection.hasHolds, requestsInFlight == 0, waiting == nil,
-            lineElsewhereBytes == 0
-        else { return }
+        guard lastTraffic < oldest, !connection.hasHolds, machine.isIdle else { return }
         closeNow()
     }
 
@@ -210,7 +162,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     // MARK: Reading
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard phase == .open else { return }
+        guard machine.phase == .open else { return }
         let chunk = unwrapInboundIn(data)
         let count = chunk.readableBytes
         hub.count { $0.bytesRead += count }
@@ -226,36 +178,36 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The channel asks to read by itself; while requests must wait it is not passed on.
     func read(context: ChannelHandlerContext) {
-        if mayRead { context.read() } else { isReadHeld = true }
+        if mayRead() { context.read() } else { machine.readHeld() }
     }
 
-    private var mayRead: Bool {
-        if phase == .lingering { return true }
-        guard phase == .open else { return false }
-        if !mayHandOn || waiting != nil, lines.count >= Self.waitingBytesMax { return false }
-        return hasRoomToReadOn()
+    private func mayRead() -> Bool {
+        switch machine.readAsked(bufferedBytes: lines.count, unsentBytes: connection.unsentOwnBytes, mayHoldMore) {
+        case .read: true
+        case .pause: false
+        case .claimLine: claimLine()
+        }
     }
 
     /// Everything that must be looked at again after requests, answers or the socket moved on.
     func settle() {
         isTouched = false
-        guard phase != .closed, !isSettling else { return }
+        guard machine.phase != .closed, !isSettling else { return }
         isSettling = true
         defer { isSettling = false }
         repeat {
             handOn()
             flush()
-        } while isHeldUp && mayHandOn && waitingCanMove
+        } while machine.isHeldUp && machine.mayHandOn(mayHoldMore) && waitingCanMove
         lastTraffic = NIODeadline.now()
         countHeldBytes()
         moveLargeReads()
         watchPeer()
         for drained in connection.takeDrainWatches() { drained() }
-        finishIfDone()
-        if isReadHeld, mayRead {
-            isReadHeld = false
-            context?.read()
+        if let context, let closing = machine.settled(isOutputEmpty: output.isEmpty, usesTLS: usesTLS) {
+            close(closing, context)
         }
+        resumeReading()
     }
 
     /// What waits goes on when its turn has come, or when it has not been looked at yet.
@@ -266,26 +218,23 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // MARK: Closing
 
-    private func finishIfDone() {
-        if hasInputEnded, phase == .open, !isHeldUp { phase = .finishing }
-        guard phase == .finishing, responses.isEmpty, !isHeldUp, let context else { return }
-        flush()
-        guard output.isEmpty else { return }
-        phase = .lingering
+    private func resumeReading() {
+        guard machine.isReadHeld, mayRead() else { return }
+        machine.readResumed()
+        context?.read()
+    }
+
+    private func close(_ closing: ConnectionStateMachine.Closing, _ context: ChannelHandlerContext) {
         lines.removeAll()
         endClaim()
         countHeldBytes()
-        let channel = context.channel
-        if !mustLinger || hasInputEnded || usesTLS {
-            closeAfterWrites(context)
-        } else {
+        switch closing {
+        case .all: closeAfterWrites(context)
+        case .output:
+            let channel = context.channel
             closeAfterWrites(context, mode: .output)
             let patience = hub.loop.scheduleTask(in: .seconds(2)) { channel.close(promise: nil) }
             channel.closeFuture.whenComplete { _ in patience.cancel() }
-        }
-        if isReadHeld {
-            isReadHeld = false
-            context.read()
         }
     }
 

@@ -75,11 +75,12 @@ struct LargeReads {
         return asking?.again
     }
 
-    /// A read is answered; the output ends at `end` then.
-    mutating func answered(_ ticket: RequestTicket, end: Int) {
-        guard let answered = asking, answered.key == Key(ticket) else { return }
+    /// A read is answered; the output ends at `end` then. Returns whether it had outgrown its small reservation.
+    mutating func answered(_ ticket: RequestTicket, end: Int) -> Bool {
+        guard let answered = asking, answered.key == Key(ticket) else { return false }
         asking = nil
         if let reservation = answered.reservation { leaving.append(Leaving(end: end, reservation: reservation)) }
+        return true
     }
 
     /// What was answered is counted by the connection now.

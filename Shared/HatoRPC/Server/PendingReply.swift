@@ -3,7 +3,7 @@ import Logging
 import Synchronization
 
 /// What the order of a connection needs to know of a request that is being worked on.
-struct RequestTicket: Sendable {
+struct RequestTicket: Hashable, Sendable {
     /// Its slot in the order of answers; all entries of a batch share one.
     var sequence: UInt64
     /// Its place in its batch; nil outside one.

@@ -77,8 +77,7 @@ final class RPCMethod: Sendable {
 
     let name: String
     let access: Access
-    let isSlow: Bool
-    let isRead: Bool
+    let kind: RequestKind
     /// Whether it does nothing but answer: without an id, nothing.
     let isForItsAnswer: Bool
     let start: Start
@@ -91,8 +90,13 @@ final class RPCMethod: Sendable {
     ) {
         self.name = name
         self.access = access
-        self.isSlow = isSlow
-        self.isRead = isRead
+        let turn: RequestKind.Start =
+            switch start {
+            case .hot: .hot
+            case .cold: .cold
+            case .authenticate, .endSession: .session
+            }
+        kind = RequestKind(start: turn, isSlow: isSlow, isRead: isRead)
         self.isForItsAnswer = isForItsAnswer
         self.start = start
         self.ownParameters = ownParameters

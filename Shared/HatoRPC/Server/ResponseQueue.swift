@@ -4,8 +4,8 @@ import NIOCore
 ///
 /// Each request opens a slot; a slot's answer leaves when every earlier slot's answer has left. Slots of slow methods
 /// are passed over: their answers leave when they come.
-struct ResponseQueue {
-    enum Slot {
+struct ResponseQueue: Hashable, Sendable {
+    enum Slot: Hashable, Sendable {
         case waiting
         case passedOver
         case answered([UInt8]?)

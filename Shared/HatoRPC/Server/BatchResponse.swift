@@ -1,0 +1,52 @@
+import HatoModel
+
+/// The responses of a batch, gathered in the order of its entries.
+struct BatchResponse: Hashable, Sendable {
+    private var responses: [[UInt8]?]
+    private var missing: Int
+    /// Of the whole as it stands.
+    private(set) var byteCount = 2
+    private let bytesMax: Int
+
+    init(count: Int, bytesMax: Int) {
+        responses = Array(repeating: nil, count: count)
+        missing = count
+        self.bytesMax = bytesMax
+    }
+
+    var isDone: Bool { missing == 0 }
+
+    /// A response that would make the whole too big is replaced by an error; its id is taken over from its own text.
+    ///
+    /// - Returns: the bytes by which the whole grew.
+    mutating func set(_ entry: Int, _ response: [UInt8]?) -> Int {
+        missing -= 1
+        guard let response else { return 0 }
+        let fits = byteCount + response.count < bytesMax
+        let kept = fits ? response : Self.tooBig(bytesMax, insteadOf: response)
+        byteCount += kept.count + 1
+        responses[entry] = kept
+        return kept.count + 1
+    }
+
+    /// Nil when nothing is to be answered: all entries were notifications.
+    var bytes: [UInt8]? {
+        guard responses.contains(where: { $0 != nil }) else { return nil }
+        var all: [UInt8] = []
+        all.reserveCapacity(byteCount)
+        all.append(UInt8(ascii: "["))
+        for response in responses {
+            guard let response else { continue }
+            if all.count > 1 { all.append(UInt8(ascii: ",")) }
+            all.append(contentsOf: response)
+        }
+        all.append(UInt8(ascii: "]"))
+        return all
+    }
+
+    private static func tooBig(_ limit: Int, insteadOf response: [UInt8]) -> [UInt8] {
+        var scanner = JSONScanner(at: Response.idOffset)
+        let id = (try? scanner.skip(response.span)).map { String(decoding: response[$0], as: UTF8.self) }
+        return Response.bytes(id: id ?? "null", error: RPCError.tooBig(limit))
+    }
+}

@@ -1,0 +1,368 @@
+/// What the order of a connection depends on in a method.
+struct RequestKind: Hashable, Sendable {
+    enum Start: Hashable, Sendable {
+        /// Starts while earlier requests are not answered.
+        case hot
+        /// Starts when all earlier requests are answered, slow ones excepted.
+        case cold
+        /// Concerns the connection itself and is answered at once.
+        case session
+    }
+
+    var start: Start
+    /// Later requests overtake it, and its response leaves when it comes.
+    var isSlow = false
+    var isRead = false
+}
+
+/// Decides in which order the requests of one connection start and their responses leave, how many are in flight, what
+/// is read ahead of them, what the connection holds and when it closes: a value without a clock, a channel or a lock.
+/// `ConnectionHandler` calls the event that happened and does what it returns.
+///
+/// Order. Lines stay bytes until their turn comes. A hot request starts while earlier ones are in flight; a cold one
+/// waits until all earlier ones are answered, and everything behind it waits for it; a slow one waits like a cold one,
+/// but nothing waits for it. A request whose credential must be verified first holds up what is behind it, so does a
+/// change of the identity until it is taken over. Responses leave in the order of the requests (`ResponseQueue`), slow
+/// ones when they come.
+///
+/// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of
+/// responses the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the
+/// peer.
+///
+/// Memory. All bytes that the connection holds are counted here. Whether the client and the process may hold more is
+/// asked of `ProcessBudget` by the handler and passed in.
+struct ConnectionStateMachine: Hashable, Sendable {
+    struct Limits: Hashable, Sendable {
+        var requestsInFlightMax: Int
+        var bytesInFlightMax: Int
+        var readsInFlightMax: Int
+        /// What a read reserves when it starts.
+        var readBytes: Int
+        var unsentResponseBytesMax: Int
+        var responseBytesMax: Int
+        /// What is read ahead while a request waits for its turn.
+        var waitingBytesMax = 64 << 10
+    }
+
+    enum Phase: Hashable, Sendable {
+        case open
+        /// Reads no more; closes when everything accepted is answered and sent.
+        case finishing
+        /// Has closed its own direction; throws away what still comes, so that a reset does not lose the last response.
+        case lingering
+        case closed
+    }
+
+    /// What to hand on next.
+    enum Step: Hashable, Sendable {
+        case takeLine
+        /// The request or the entries of a batch that wait.
+        case continueWaiting
+        case wait
+    }
+
+    /// Whether a request starts.
+    enum Start: Hashable, Sendable {
+        case start
+        case wait
+        /// The client or the process holds too much: the read starts if it is the one that may all the same.
+        case askForReadOverdraft
+    }
+
+    /// What a request for more bytes of the peer comes to.
+    enum Reading: Hashable, Sendable {
+        case read
+        case pause
+        /// Read if the line is granted the buffer that it grows into.
+        case claimLine
+    }
+
+    /// Where a response goes.
+    enum Completion: Hashable, Sendable {
+        /// Other entries of its batch are missing.
+        case gathered
+        /// Leaves in its order, with `nextResponse`.
+        case queued
+        /// Leaves at once; nil: there is none to send.
+        case leaves([UInt8]?)
+    }
+
+    enum Closing: Hashable, Sendable {
+        case all
+        /// Only the direction to the peer, which may still be sending.
+        case output
+    }
+
+    private let limits: Limits
+
+    // Life.
+    private(set) var phase = Phase.open
+    private var hasInputEnded = false
+    /// Set when bytes are on their way that nobody will read: closing at once could cost the peer its last response.
+    private var mustLinger = false
+    private(set) var isCutOff = false
+
+    // Order.
+    private var responses = ResponseQueue()
+    private var batches: [UInt64: BatchResponse] = [:]
+    private var requestsInFlight = 0
+    /// Requests started and not answered, without slow ones.
+    private var running = 0
+    private var readsInFlight = 0
+    /// Those among the reads in flight that wait for a large reservation, or have one.
+    private var outgrownReads = 0
+    private var isBarrierRunning = false
+    private var isVerifying = false
+    private var isChangingIdentity = false
+    /// Whether lines or requests are there whose turn has not come.
+    private(set) var isHeldUp = false
+    private(set) var isReadHeld = false
+
+    // Memory.
+    private var bytesInFlight = 0
+    /// Of the line that is read on another thread; 0: there is none.
+    private var lineElsewhereBytes = 0
+    /// Of the requests that are read and not started; nil: there are none.
+    private var waitingBytes: Int?
+    /// Of responses of entries whose batches are not done.
+    private var gatheredBytes = 0
+    /// What is written and not yet taken by the socket; notifications that wait for the response before them are not.
+    private(set) var outputBytes = 0
+    /// What the process's budget counts for the connection, without claims of its line.
+    private(set) var countedBytes = 0
+    private(set) var holdsReadOverdraft = false
+    private(set) var isWaitingToStartRead = false
+
+    init(_ limits: Limits) { self.limits = limits }
+
+    /// Whether requests that were read are still accepted.
+    var isTaking: Bool { phase == .open || phase == .finishing }
+    /// Whether nothing is being worked on.
+    var isIdle: Bool { requestsInFlight == 0 && waitingBytes == nil && lineElsewhereBytes == 0 }
+
+    // MARK: Order
+
+    /// Whether another request may be handed on now.
+    ///
+    /// - Parameter mayHoldMore: whether client and process may hold more (`ProcessBudget`).
+    func mayHandOn(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
+        !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
+            && requestsInFlight < limits.requestsInFlightMax && bytesInFlight < limits.bytesInFlightMax
+            && mayRespond(mayHoldMore())
+    }
+
+    /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
+    private func mayRespond(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
+        let waiting = outputBytes + responses.waitingBytes
+        guard waiting <= limits.unsentResponseBytesMax else { return false }
+        return waiting <= limits.waitingBytesMax || mayHoldMore()
+    }
+
+    func next(_ mayHoldMore: @autoclosure () -> Bool) -> Step {
+        guard isTaking, mayHandOn(mayHoldMore()) else { return .wait }
+        return waitingBytes == nil ? .takeLine : .continueWaiting
+    }
+
+    /// No complete line is left.
+    mutating func linesRanOut() { isHeldUp = false }
+
+    /// Nothing more is handed on for now.
+    ///
+    /// - Parameter hasLines: whether bytes are left that were read.
+    mutating func handingOnStopped(hasLines: Bool) {
+        // What a connection that is refused still holds is never handed on: nothing waits for its turn.
+        isHeldUp = isTaking && (waitingBytes != nil || hasLines || lineElsewhereBytes > 0)
+    }
+
+    /// The turn of a line with one request has come. Returns its place in the order of responses.
+    mutating func lineArrived(isSlow: Bool) -> UInt64 { responses.open(isSlow: isSlow) }
+
+    /// The turn of a line with a batch has come; it is slow when one of its entries is.
+    mutating func batchArrived(count: Int, isSlow: Bool) -> UInt64 {
+        let sequence = responses.open(isSlow: isSlow)
+        let batch = BatchResponse(count: count, bytesMax: limits.responseBytesMax)
+        batches[sequence] = batch
+        gatheredBytes += batch.byteCount
+        return sequence
+    }
+
+    /// The line whose turn has come is read on another thread.
+    mutating func lineLeftLoop(_ count: Int) { lineElsewhereBytes = count }
+
+    mutating func lineCameBack() { lineElsewhereBytes = 0 }
+
+    /// The requests that were read and wait take so many bytes; nil: there are none.
+    mutating func waitingChanged(_ count: Int?) { waitingBytes = count }
+
+    mutating func verificationBegan() { isVerifying = true }
+
+    mutating func verificationEnded() { isVerifying = false }
+
+    /// - Parameter isTakenOver: whether nothing is left to do for what watches the identity.
+    mutating func identityChanged(isTakenOver: Bool) { isChangingIdentity = !isTakenOver }
+
+    /// The turn of an identified request has come.
+    ///
+    /// - Parameter mayStartRead: whether client and process may hold the result of another read.
+    func requestArrived(_ kind: RequestKind, _ mayStartRead: @autoclosure () -> Bool) -> Start {
+        switch kind.start {
+        case .session: return .start
+        case .cold: return running == 0 ? .start : .wait
+        case .hot where !kind.isRead: return .start
+        case .hot:
+            guard readsInFlight < limits.readsInFlightMax else { return .wait }
+            if mayStartRead() { return .start }
+            // With a read in flight, or a response not taken, that is looked at again when it is answered, or taken.
+            guard readsInFlight == 0, outputBytes == 0 else { return .wait }
+            return holdsReadOverdraft ? .start : .askForReadOverdraft
+        }
+    }
+
+    mutating func requestStarted(_ kind: RequestKind, sequence: UInt64, entry: Int?, byteCount: Int) -> RequestTicket {
+        let isBarrier = kind.start == .cold && !kind.isSlow
+        requestsInFlight += 1
+        bytesInFlight += byteCount
+        if !kind.isSlow { running += 1 }
+        if isBarrier { isBarrierRunning = true }
+        if kind.isRead { readsInFlight += 1 }
+        return RequestTicket(
+            sequence: sequence, entry: entry, isSlow: kind.isSlow, isBarrier: isBarrier, isRead: kind.isRead,
+            byteCount: byteCount)
+    }
+
+    mutating func requestAnswered(_ ticket: RequestTicket, _ response: [UInt8]?) -> Completion {
+        requestsInFlight -= 1
+        bytesInFlight -= ticket.byteCount
+        if !ticket.isSlow { running -= 1 }
+        if ticket.isBarrier { isBarrierRunning = false }
+        if ticket.isRead { readsInFlight -= 1 }
+        return responseCame(ticket.sequence, ticket.entry, response)
+    }
+
+    /// The response of a request, or of an entry of a batch, is there; nil: there is none to send.
+    mutating func responseCame(_ sequence: UInt64, _ entry: Int?, _ response: [UInt8]?) -> Completion {
+        guard let entry else { return complete(sequence, response) }
+        guard let added = batches[sequence]?.set(entry, response) else { return .gathered }
+        gatheredBytes += added
+        guard let batch = batches[sequence], batch.isDone else { return .gathered }
+        gatheredBytes -= batch.byteCount
+        batches[sequence] = nil
+        return complete(sequence, batch.bytes)
+    }
+
+    private mutating func complete(_ sequence: UInt64, _ response: [UInt8]?) -> Completion {
+        responses.answer(sequence, response) ? .leaves(response) : .queued
+    }
+
+    /// The next response whose turn has come.
+    mutating func nextResponse() -> (sequence: UInt64, response: [UInt8]?)? {
+        if let next = responses.next() { return next }
+        responses.shrink()
+        return nil
+    }
+
+    /// Whether the response of a request has not left yet.
+    func isUnanswered(_ sequence: UInt64) -> Bool { responses.isOpen(sequence) }
+
+    /// Whether the response of a request would leave as soon as it is complete.
+    func leavesNext(_ sequence: UInt64) -> Bool { responses.leavesNext(sequence) }
+
+    // MARK: Memory
+
+    mutating func outputAppended(_ count: Int) { outputBytes += count }
+
+    /// The socket has taken so many bytes.
+    mutating func outputDrained(_ count: Int) { outputBytes -= count }
+
+    mutating func readOutgrew() { outgrownReads += 1 }
+
+    mutating func outgrownReadAnswered() { outgrownReads -= 1 }
+
+    /// The budget lets this connection's read be the one that starts although too much is held.
+    mutating func readOverdraftTaken() { holdsReadOverdraft = true }
+
+    /// The budget calls when a read may start.
+    mutating func readWaitBegan() { isWaitingToStartRead = true }
+
+    mutating func readWaitEnded() { isWaitingToStartRead = false }
+
+    /// Whether the overdraft goes back, now that a read was answered or waits for a large reservation of its own.
+    mutating func returnsReadOverdraft() -> Bool {
+        guard holdsReadOverdraft, readsInFlight == outgrownReads else { return false }
+        holdsReadOverdraft = false
+        return true
+    }
+
+    /// What the connection holds has changed. Returns by how much the budget's count of it changes.
+    ///
+    /// - Parameters:
+    ///   - lineBytes: the memory of what was read, without what its line has claimed.
+    ///   - unsentBytes: what is on its way to the peer, without what connections share.
+    mutating func memoryChanged(lineBytes: Int, unsentBytes: Int) -> Int {
+        guard phase != .closed else { return 0 }
+        // What is read elsewhere is charged by itself.
+        let reserved = (readsInFlight - outgrownReads) * limits.readBytes
+        let held = lineBytes + unansweredBytes(unsentBytes) - lineElsewhereBytes + reserved
+        defer { countedBytes = held }
+        return held - countedBytes
+    }
+
+    /// Requests that are not answered, and responses that are not taken: it becomes less by itself.
+    private func unansweredBytes(_ unsentBytes: Int) -> Int {
+        lineElsewhereBytes + (waitingBytes ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes + unsentBytes
+    }
+
+    // MARK: Reading
+
+    /// The channel asks for more, or may be asked for what was held.
+    func readAsked(bufferedBytes: Int, unsentBytes: Int, _ mayHoldMore: @autoclosure () -> Bool) -> Reading {
+        if phase == .lingering { return .read }
+        guard phase == .open else { return .pause }
+        if bufferedBytes >= limits.waitingBytesMax, waitingBytes != nil || !mayHandOn(mayHoldMore()) { return .pause }
+        if bufferedBytes > limits.waitingBytesMax { return .claimLine }
+        return unansweredBytes(unsentBytes) <= limits.waitingBytesMax || mayHoldMore() ? .read : .pause
+    }
+
+    mutating func readHeld() { isReadHeld = true }
+
+    mutating func readResumed() { isReadHeld = false }
+
+    // MARK: Closing
+
+    /// The peer sends nothing more.
+    mutating func inputClosed() { hasInputEnded = true }
+
+    /// The server answers what was accepted, then closes.
+    mutating func stopping() { if phase == .open { phase = .finishing } }
+
+    /// The rest of what the peer sends is not read: it is closed when everything accepted is answered.
+    mutating func inputRefused() {
+        mustLinger = true
+        phase = .finishing
+    }
+
+    /// The connection closes without answering what it holds.
+    mutating func refused() { phase = .lingering }
+
+    /// The peer has stalled: it gets one last line, and nothing more.
+    mutating func cutOff() { isCutOff = true }
+
+    /// Everything that could move has moved. Returns what closes now that the last response is on its way.
+    mutating func settled(isOutputEmpty: Bool, usesTLS: Bool) -> Closing? {
+        if hasInputEnded, phase == .open, !isHeldUp { phase = .finishing }
+        guard phase == .finishing, responses.isEmpty, !isHeldUp, isOutputEmpty else { return nil }
+        phase = .lingering
+        return !mustLinger || hasInputEnded || usesTLS ? .all : .output
+    }
+
+    /// The channel has closed. Returns the bytes to give back.
+    mutating func closed() -> Int {
+        defer {
+            let wasCutOff = isCutOff
+            self = Self(limits)
+            isCutOff = wasCutOff
+            phase = .closed
+        }
+        return countedBytes
+    }
+}

@@ -1,0 +1,256 @@
+import Testing
+
+@testable import HatoRPC
+
+/// What `ConnectionStateMachine` decides, event by event, and in all sequences of events up to a depth.
+struct ConnectionStateMachineTests {
+    private static let hot = RequestKind(start: .hot)
+    private static let read = RequestKind(start: .hot, isRead: true)
+    private static let cold = RequestKind(start: .cold)
+    private static let slow = RequestKind(start: .cold, isSlow: true)
+
+    // MARK: All sequences
+
+    /// Which lines may come, and how many events happen in a row.
+    private static let explored: [(lines: [ConnectionWorld.Line], depth: Int)] = [
+        (
+            [
+                .request(hot), .request(read), .request(cold), .request(slow), .identityChange, .unverified(hot),
+                .batch([hot, cold]), .batch([slow, read]), .long(hot),
+            ], 4
+        ),
+        ([.request(hot), .request(read), .request(cold), .request(slow)], 6),
+        ([.request(read), .request(cold)], 8), ([.request(hot), .request(slow)], 8),
+        ([.batch([read, hot]), .unverified(cold)], 7), ([.identityChange, .long(read)], 8),
+    ]
+
+    @Test(arguments: explored.indices)
+    func clientSeesWhatItMaySeeInAllSequencesOfEvents(index: Int) {
+        let (lines, depth) = Self.explored[index]
+        var seen: Set<ConnectionWorld> = []
+        var layer: [(world: ConnectionWorld, history: [ConnectionWorld.Event])] = [(ConnectionWorld(), [])]
+        for _ in 0..<depth {
+            var next: [(world: ConnectionWorld, history: [ConnectionWorld.Event])] = []
+            for (world, history) in layer {
+                for event in world.events(lines) {
+                    var after = world
+                    after.happened(event)
+                    guard seen.insert(after).inserted else { continue }
+                    if let problem = after.problem ?? after.atTheEnd() {
+                        Issue.record("\(problem), after \(history + [event])")
+                        return
+                    }
+                    next.append((after, history + [event]))
+                }
+            }
+            layer = next
+        }
+        #expect(seen.count > 1_000)
+    }
+
+    // MARK: Event by event
+
+    private func machine(
+        _ change: (inout ConnectionStateMachine.Limits) -> Void = { _ in }
+    ) -> ConnectionStateMachine {
+        var limits = ConnectionWorld.limits
+        change(&limits)
+        return ConnectionStateMachine(limits)
+    }
+
+    /// A line with one request comes and starts.
+    private func start(_ kind: RequestKind, _ machine: inout ConnectionStateMachine) -> RequestTicket {
+        let sequence = machine.lineArrived(isSlow: kind.isSlow)
+        return machine.requestStarted(kind, sequence: sequence, entry: nil, byteCount: 1)
+    }
+
+    @Test func coldRequestWaitsForEarlierOnesAndIsWaitedFor() {
+        var machine = machine()
+        let first = start(Self.hot, &machine)
+        #expect(machine.requestArrived(Self.hot, true) == .start)
+        #expect(machine.requestArrived(Self.cold, true) == .wait)
+        #expect(machine.requestAnswered(first, [1]) == .queued)
+        #expect(machine.requestArrived(Self.cold, true) == .start)
+        let second = start(Self.cold, &machine)
+        #expect(machine.next(true) == .wait)
+        _ = machine.requestAnswered(second, [2])
+        #expect(machine.next(true) == .takeLine)
+    }
+
+    @Test func slowRequestIsOvertakenAndLeavesWhenItComes() {
+        var machine = machine()
+        let slow = start(Self.slow, &machine)
+        #expect(machine.next(true) == .takeLine)
+        #expect(machine.requestArrived(Self.cold, true) == .start)
+        let cold = start(Self.cold, &machine)
+        #expect(machine.requestAnswered(cold, [2]) == .queued)
+        #expect(machine.nextResponse()?.response == [2])
+        #expect(machine.requestAnswered(slow, [1]) == .leaves([1]))
+        #expect(machine.nextResponse() == nil)
+    }
+
+    @Test func responsesLeaveInTheOrderOfTheRequests() {
+        var machine = machine()
+        let (first, second) = (start(Self.hot, &machine), start(Self.hot, &machine))
+        #expect(machine.requestAnswered(second, [2]) == .queued)
+        #expect(machine.nextResponse() == nil)
+        #expect(machine.isUnanswered(second.sequence))
+        _ = machine.requestAnswered(first, nil)
+        #expect(machine.nextResponse()?.response == nil)
+        #expect(machine.nextResponse()?.response == [2])
+        #expect(!machine.isUnanswered(second.sequence))
+    }
+
+    @Test func batchIsGatheredAndLeavesAsOne() {
+        var machine = machine()
+        let sequence = machine.batchArrived(count: 3, isSlow: false)
+        machine.waitingChanged(3)
+        #expect(machine.next(true) == .continueWaiting)
+        let last = machine.requestStarted(Self.hot, sequence: sequence, entry: 2, byteCount: 1)
+        #expect(machine.responseCame(sequence, 0, [5]) == .gathered)
+        #expect(machine.requestAnswered(last, [7]) == .gathered)
+        #expect(machine.responseCame(sequence, 1, nil) == .queued)
+        #expect(machine.nextResponse()?.response == Array("[\u{5},\u{7}]".utf8))
+    }
+
+    @Test func nothingIsHandedOnBehindAVerificationAChangeOfIdentityOrALongLine() {
+        var machine = machine()
+        machine.verificationBegan()
+        #expect(machine.next(true) == .wait)
+        machine.verificationEnded()
+        machine.identityChanged(isTakenOver: false)
+        #expect(machine.next(true) == .wait)
+        machine.identityChanged(isTakenOver: true)
+        machine.lineLeftLoop(10)
+        #expect(machine.next(true) == .wait)
+        machine.lineCameBack()
+        #expect(machine.next(true) == .takeLine)
+    }
+
+    @Test func requestsAndReadsInFlightAreLimited() {
+        var machine = machine { $0.requestsInFlightMax = 3 }
+        let first = start(Self.read, &machine)
+        _ = start(Self.read, &machine)
+        #expect(machine.requestArrived(Self.read, true) == .wait)
+        #expect(machine.requestArrived(Self.hot, true) == .start)
+        _ = start(Self.hot, &machine)
+        #expect(machine.next(true) == .wait)
+        _ = machine.requestAnswered(first, [1])
+        #expect(machine.next(true) == .takeLine)
+        #expect(machine.requestArrived(Self.read, true) == .start)
+    }
+
+    @Test func oneReadStartsAlthoughTooMuchIsHeld() {
+        var machine = machine()
+        #expect(machine.requestArrived(Self.read, false) == .askForReadOverdraft)
+        machine.readOverdraftTaken()
+        #expect(machine.requestArrived(Self.read, false) == .start)
+        let read = start(Self.read, &machine)
+        #expect(machine.requestArrived(Self.read, false) == .wait)
+        #expect(machine.returnsReadOverdraft() == false)
+        machine.readOutgrew()
+        #expect(machine.returnsReadOverdraft() == true)
+        #expect(machine.returnsReadOverdraft() == false)
+        _ = machine.requestAnswered(read, [1])
+        machine.outgrownReadAnswered()
+        machine.outputAppended(2)
+        // Its response is not taken: it is looked at again when it is.
+        #expect(machine.requestArrived(Self.read, false) == .wait)
+        machine.outputDrained(2)
+        #expect(machine.requestArrived(Self.read, false) == .askForReadOverdraft)
+    }
+
+    @Test func peerThatTakesNothingGetsNoFurtherResponses() {
+        var machine = machine()
+        machine.outputAppended(4)
+        #expect(machine.next(true) == .takeLine)
+        #expect(machine.next(false) == .wait)
+        machine.outputAppended(1)
+        #expect(machine.next(true) == .wait)
+        machine.outputDrained(5)
+        #expect(machine.next(false) == .takeLine)
+    }
+
+    @Test func littleIsReadAheadOfWhatWaits() {
+        var machine = machine()
+        _ = start(Self.cold, &machine)
+        #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, true) == .read)
+        #expect(machine.readAsked(bufferedBytes: 3, unsentBytes: 0, true) == .pause)
+    }
+
+    @Test func longLineClaimsItsMemoryBeforeItIsRead() {
+        let machine = machine()
+        #expect(machine.readAsked(bufferedBytes: 3, unsentBytes: 0, false) == .read)
+        #expect(machine.readAsked(bufferedBytes: 4, unsentBytes: 0, false) == .claimLine)
+        #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 4, true) == .read)
+        #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 4, false) == .pause)
+    }
+
+    @Test func everythingHeldIsCountedAndGivenBack() {
+        var machine = machine()
+        let read = start(Self.read, &machine)
+        machine.waitingChanged(5)
+        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == 1 + 7 + 5 + 10 + 20)
+        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == 0)
+        machine.readOutgrew()
+        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == -7)
+        _ = machine.requestAnswered(read, [1, 2, 3])
+        machine.outgrownReadAnswered()
+        machine.waitingChanged(nil)
+        #expect(machine.memoryChanged(lineBytes: 0, unsentBytes: 0) == 3 - 36)
+        #expect(machine.closed() == 3)
+        #expect(machine.memoryChanged(lineBytes: 9, unsentBytes: 9) == 0)
+    }
+
+    @Test func connectionClosesWhenEverythingIsAnsweredAndSent() {
+        var machine = machine()
+        let request = start(Self.hot, &machine)
+        machine.stopping()
+        #expect(machine.isTaking)
+        #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 0, true) == .pause)
+        #expect(machine.settled(isOutputEmpty: true, usesTLS: false) == nil)
+        _ = machine.requestAnswered(request, [1])
+        _ = machine.nextResponse()
+        #expect(machine.settled(isOutputEmpty: false, usesTLS: false) == nil)
+        #expect(machine.settled(isOutputEmpty: true, usesTLS: false) == .all)
+        #expect(machine.phase == .lingering)
+        #expect(machine.settled(isOutputEmpty: true, usesTLS: false) == nil)
+    }
+
+    @Test func peerThatIsStillSendingKeepsItsDirection() {
+        var (plain, tls, ended) = (machine(), machine(), machine())
+        plain.inputRefused()
+        #expect(plain.settled(isOutputEmpty: true, usesTLS: false) == .output)
+        #expect(plain.readAsked(bufferedBytes: 0, unsentBytes: 0, true) == .read)
+        tls.inputRefused()
+        #expect(tls.settled(isOutputEmpty: true, usesTLS: true) == .all)
+        ended.inputRefused()
+        ended.inputClosed()
+        #expect(ended.settled(isOutputEmpty: true, usesTLS: false) == .all)
+    }
+
+    @Test func endOfInputWaitsForWhatWasRead() {
+        var machine = machine()
+        _ = start(Self.cold, &machine)
+        machine.inputClosed()
+        machine.handingOnStopped(hasLines: true)
+        #expect(machine.settled(isOutputEmpty: true, usesTLS: false) == nil)
+        #expect(machine.phase == .open)
+        machine.linesRanOut()
+        #expect(machine.settled(isOutputEmpty: true, usesTLS: false) == nil)
+        #expect(machine.phase == .finishing)
+    }
+
+    @Test func nothingIsTakenAfterARefusalOrTheEnd() {
+        var (refused, cutOff) = (machine(), machine())
+        refused.refused()
+        refused.handingOnStopped(hasLines: true)
+        #expect(refused.next(true) == .wait)
+        #expect(!refused.isHeldUp)
+        cutOff.cutOff()
+        _ = cutOff.closed()
+        #expect(cutOff.isCutOff)
+        #expect(cutOff.next(true) == .wait)
+        #expect(cutOff.readAsked(bufferedBytes: 0, unsentBytes: 0, true) == .pause)
+    }
+}
