@@ -7,7 +7,7 @@ import Testing
     /// Types beyond that, by target and name, with their lines of code. Nothing is added here, and numbers only fall.
     private static let long = [
         "HatoAuth.AuthService": 794, "HatoMessages.ListenerRegistry": 906, "HatoNotifier.NotifierService": 437,
-        "HatoRPC.ConnectionHandler": 825, "HatoRocksDB.RocksDBStore": 427, "HatoRocksDB.RocksDatabase": 480,
+        "HatoRPC.ConnectionHandler": 765, "HatoRocksDB.RocksDBStore": 427, "HatoRocksDB.RocksDatabase": 480,
         "HatoRules.RulesLowering": 521, "HatoTree.PlanDraft": 495,
     ]
 

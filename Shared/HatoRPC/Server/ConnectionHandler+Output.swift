@@ -44,23 +44,7 @@ extension ConnectionHandler {
 
     /// Its bytes were counted as unsent when it was posted: the difference to what is written is settled here.
     private func write(_ notification: OutgoingNotification) {
-        let members = notification.members
-        var written = output.append(about: notification.byteCount - (members.shared?.count ?? 0)) { buffer in
-            buffer.writeStaticString("{\"jsonrpc\":\"2.0\",\"method\":\"")
-            buffer.writeString(notification.method)
-            buffer.writeStaticString("\",\"params\":{\"subscription\":\"")
-            buffer.writeString(notification.subscription)
-            buffer.writeStaticString("\"")
-            if members.count > 0 { buffer.writeStaticString(",") }
-            guard members.shared == nil else { return }
-            buffer.writeBytes(members.bytes)
-            buffer.writeStaticString("}}\n")
-        }
-        if let shared = members.shared {
-            output.append(shared)
-            written += shared.count
-            written += output.append(about: 3) { $0.writeStaticString("}}\n") }
-        }
+        let written = output.append(notification)
         machine.outputAppended(written)
         connection.addUnsent(written - notification.byteCount)
         hub.count { $0.notificationsSent += 1 }

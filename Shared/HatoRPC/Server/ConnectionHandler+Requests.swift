@@ -18,6 +18,13 @@ struct CurrentRequest {
     var isCallCredential = false
     /// Whether an administrator speaks as the caller.
     var isByAdministrator = false
+
+    /// Takes a parameter out of the params that is not one of the method itself.
+    mutating func take(_ name: String) -> JSONValue? {
+        guard !method.ownParameters.contains(name), let value = params[name] else { return nil }
+        params[name] = nil
+        return value
+    }
 }
 
 /// What was read from a line and waits: for its turn, or for its credential to be verified.

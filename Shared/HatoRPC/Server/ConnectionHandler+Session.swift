@@ -2,76 +2,21 @@ import HatoModel
 import Logging
 import NIOCore
 
-// Who asks (protocol §2): `auth` and `as` of a call, else the identity of the connection.
-
-enum Identification {
-    case known(Caller)
-    case refused(RPCError)
-    /// Verifying takes time; `speaksAs` is the `as` of the call.
-    case unverified(credential: String, speaksAs: JSONValue?)
-}
+// Who asks (`Identification`), and changes of the identity of the connection.
 
 extension ConnectionHandler {
     /// Takes `auth` and `as` out of the params, unless the method has parameters of these names itself.
     func identify(_ request: inout CurrentRequest) -> Identification {
-        let auth = take("auth", from: &request)
-        let speaksAs = take("as", from: &request)
+        let auth = request.take("auth")
+        let speaksAs = request.take("as")
         request.isByAdministrator = speaksAs != nil
-        guard let auth else {
-            if case .authenticate = request.method.start {
-                return .refused(RPCError.invalidParams("auth", "session.authenticate needs auth, a credential"))
-            }
-            return identifyByConnection(request, speaksAs)
-        }
-        guard let credential = auth.string else {
-            return .refused(
-                RPCError.invalidParams(
-                    "auth",
-                    "auth must be a string, an ID token or the administrator key, e.g. \"eyJhbGciOiJFUzI1NiJ9.…\""))
-        }
-        guard credential.utf8.count <= server.limits.credentialBytesMax else {
-            return .refused(RPCError.credentialTooLong(server.limits.credentialBytesMax))
-        }
+        guard let auth else { return .byConnection(identity, now: server.now(), request.method, speaksAs) }
+        let identification = Identification.byCredential(auth, speaksAs, bytesMax: server.limits.credentialBytesMax)
+        guard case .unverified(let credential, _) = identification else { return identification }
         request.isCallCredential = true
-        guard let caller = server.authenticator.remembered(credential) else {
-            return .unverified(credential: credential, speaksAs: speaksAs)
-        }
+        guard let caller = server.authenticator.remembered(credential) else { return identification }
         showed(caller)
-        return speaker(for: caller, speaksAs)
-    }
-
-    private func take(_ name: String, from request: inout CurrentRequest) -> JSONValue? {
-        guard !request.method.ownParameters.contains(name), let value = request.params[name] else { return nil }
-        request.params[name] = nil
-        return value
-    }
-
-    private func identifyByConnection(_ request: CurrentRequest, _ speaksAs: JSONValue?) -> Identification {
-        if let end = identity.expiresAt, end <= server.now() {
-            // Somebody whose token has ended must still be able to get a new one.
-            return request.method.access == .anyone ? .known(.nobody) : .refused(RPCError.tokenExpired)
-        }
-        return speaker(for: identity, speaksAs)
-    }
-
-    private func speaker(for caller: Caller, _ speaksAs: JSONValue?) -> Identification {
-        guard let speaksAs else { return .known(caller) }
-        guard caller.isAdministrator else { return .refused(RPCError.onlyAdministratorsMayUseAs) }
-        switch speaksAs {
-        case .null: return .known(.nobody)
-        case .object(let object):
-            let unknown = object.members.first { $0.name != "uid" && $0.name != "token" }
-            guard let uid = object["uid"]?.string, unknown == nil else { break }
-            switch object["token"] {
-            case nil: return .known(.user(Caller.User(uid: uid)))
-            case .object(let claims)?: return .known(.user(Caller.User(uid: uid, claims: claims)))
-            default: break
-            }
-        default: break
-        }
-        return .refused(
-            RPCError.invalidParams(
-                "as", "as must be null or a user, e.g. {\"uid\": \"alice\", \"token\": {\"email\": \"…\"}}"))
+        return .speaker(for: caller, speaksAs)
     }
 
     /// Verifies the credential of the request that waits; what is behind it waits too.
@@ -103,7 +48,7 @@ extension ConnectionHandler {
         switch outcome {
         case .success(let caller):
             showed(caller)
-            identification = speaker(for: caller, speaksAs)
+            identification = .speaker(for: caller, speaksAs)
         case .failure(let error): identification = .refused(error)
         }
         switch identification {

@@ -85,6 +85,28 @@ struct OutputQueue {
         appendedBytes += shared.count
     }
 
+    /// Returns how many bytes it took.
+    mutating func append(_ notification: OutgoingNotification) -> Int {
+        let members = notification.members
+        var written = append(about: notification.byteCount - (members.shared?.count ?? 0)) { buffer in
+            buffer.writeStaticString("{\"jsonrpc\":\"2.0\",\"method\":\"")
+            buffer.writeString(notification.method)
+            buffer.writeStaticString("\",\"params\":{\"subscription\":\"")
+            buffer.writeString(notification.subscription)
+            buffer.writeStaticString("\"")
+            if members.count > 0 { buffer.writeStaticString(",") }
+            guard members.shared == nil else { return }
+            buffer.writeBytes(members.bytes)
+            buffer.writeStaticString("}}\n")
+        }
+        if let shared = members.shared {
+            append(shared)
+            written += shared.count
+            written += append(about: 3) { $0.writeStaticString("}}\n") }
+        }
+        return written
+    }
+
     /// Behind a shared text there is usually only the end of its line.
     private var leastFurtherBytes: Int { if case .shared = full.last { 256 } else { 4_096 } }
 

@@ -1,0 +1,60 @@
+import HatoModel
+
+/// Who asks (protocol §2): `auth` and `as` of a call, else the identity of the connection. Pure.
+enum Identification {
+    case known(Caller)
+    case refused(RPCError)
+    /// Verifying takes time; `speaksAs` is the `as` of the call.
+    case unverified(credential: String, speaksAs: JSONValue?)
+
+    /// - Parameters:
+    ///   - auth: the credential of the call.
+    ///   - bytesMax: of the credential.
+    static func byCredential(_ auth: JSONValue, _ speaksAs: JSONValue?, bytesMax: Int) -> Identification {
+        guard let credential = auth.string else {
+            return .refused(
+                RPCError.invalidParams(
+                    "auth",
+                    "auth must be a string, an ID token or the administrator key, e.g. \"eyJhbGciOiJFUzI1NiJ9.…\""))
+        }
+        guard credential.utf8.count <= bytesMax else { return .refused(RPCError.credentialTooLong(bytesMax)) }
+        return .unverified(credential: credential, speaksAs: speaksAs)
+    }
+
+    /// - Parameter identity: of the connection: the call shows no credential.
+    static func byConnection(
+        _ identity: Caller, now: @autoclosure () -> Int64, _ method: RPCMethod, _ speaksAs: JSONValue?
+    ) -> Identification {
+        if case .authenticate = method.start {
+            return .refused(RPCError.invalidParams("auth", "session.authenticate needs auth, a credential"))
+        }
+        if let end = identity.expiresAt, end <= now() {
+            // Somebody whose token has ended must still be able to get a new one.
+            return method.access == .anyone ? .known(.nobody) : .refused(RPCError.tokenExpired)
+        }
+        return .speaker(for: identity, speaksAs)
+    }
+
+    /// The caller that an administrator speaks as, or `caller` itself.
+    ///
+    /// - Parameter speaksAs: `as` of the call.
+    static func speaker(for caller: Caller, _ speaksAs: JSONValue?) -> Identification {
+        guard let speaksAs else { return .known(caller) }
+        guard caller.isAdministrator else { return .refused(RPCError.onlyAdministratorsMayUseAs) }
+        switch speaksAs {
+        case .null: return .known(.nobody)
+        case .object(let object):
+            let unknown = object.members.first { $0.name != "uid" && $0.name != "token" }
+            guard let uid = object["uid"]?.string, unknown == nil else { break }
+            switch object["token"] {
+            case nil: return .known(.user(Caller.User(uid: uid)))
+            case .object(let claims)?: return .known(.user(Caller.User(uid: uid, claims: claims)))
+            default: break
+            }
+        default: break
+        }
+        return .refused(
+            RPCError.invalidParams(
+                "as", "as must be null or a user, e.g. {\"uid\": \"alice\", \"token\": {\"email\": \"…\"}}"))
+    }
+}
