@@ -6,14 +6,13 @@ import Testing
 
     /// Types beyond that, by target and name, with their lines of code. Nothing is added here, and numbers only fall.
     private static let long = [
-        "HatoAuth.AuthService": 794, "HatoMessages.ListenerRegistry": 906, "HatoNotifier.NotifierService": 437,
         "HatoRPC.ConnectionHandler": 765, "HatoRocksDB.RocksDBStore": 427, "HatoRocksDB.RocksDatabase": 480,
         "HatoRules.RulesLowering": 521, "HatoTree.PlanDraft": 495,
     ]
 
     /// How many stored properties of a type its extensions in other files change. Nothing is added, numbers only fall.
     private static let shared = [
-        "HatoMessages.ListenerRegistry": 16, "HatoModel.JSONScanner": 1, "HatoModel.TreeQuery": 3,
+        "HatoModel.JSONScanner": 1, "HatoModel.TreeQuery": 3,
         "HatoNotifier.DeviceRecord": 3, "HatoNotifier.FeedChange": 9, "HatoRPC.ConnectionHandler": 19,
         "HatoStorage.MemoryHistory": 2,
     ]

@@ -4,8 +4,8 @@ import HatoStorage
 import HatoTree
 
 /// Brings listeners that are behind up to date, by one kind of job: authorise again, wait until the topic is ready,
-/// then read on a reader's thread. Listeners of a topic that lack the same share one reading. Lives on the
-/// publisher's thread.
+/// then read on a reader's thread. Listeners of a topic that lack the same share one reading. Lives on the publisher's
+/// thread.
 final class CatchUpReader {
     typealias Loaded = Result<EncodedJSON?, any Error>
 

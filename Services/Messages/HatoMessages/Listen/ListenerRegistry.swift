@@ -8,7 +8,7 @@ import Logging
 /// publisher's thread.
 ///
 /// What a listener is sent is decided by its `ListenerStateMachine`; this carries out what that returns. The parts:
-/// `TopicNotifier` tells live listeners, `CatchUpReader` reads for those that are behind, `ListenerRights` knows who
+/// `TopicNotifier` tells live listeners, `CatchUpReader` reads for those that are behind, `ListenerRights` judges who
 /// may read, `FollowerRegistry` has the followers.
 ///
 /// **Of one group.** First the rights are judged that its commits touch, in the state after it: a listener that has

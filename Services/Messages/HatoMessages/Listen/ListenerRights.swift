@@ -5,13 +5,13 @@ import HatoStorage
 import HatoTree
 
 /// The rights to read of all listeners: judged when a listener begins, when its identity changes, and when what the
-/// verdict rests on has changed, once for all listeners of the same caller to the same topic. Lives on the
-/// publisher's thread.
+/// verdict rests on has changed, once for all listeners of the same caller to the same topic. Lives on the publisher's
+/// thread.
 ///
 /// Rights that commits have put in doubt are judged at once as long as that is short, else in later turns of the
-/// thread, so that one commit that many rights rest on does not hold up everybody's events and answers. Until then
-/// their listeners are sent nothing (`ListenerStateMachine`); whatever comes after a verdict is of a later group,
-/// which finds the right again, with what it rests on now.
+/// thread, so that one commit that many rights rest on does not hold up all events and answers. Until then their
+/// listeners are sent nothing (`ListenerStateMachine`); whatever comes after a verdict is of a later group, which finds
+/// the right again, with what it rests on now.
 final class ListenerRights {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts

@@ -4,8 +4,8 @@ import HatoStorage
 import HatoTree
 
 /// Tells the live listeners of topics what commits have changed: an event is written once, and its bytes are shared.
-/// What takes long is worked out on a reader's thread, from the same snapshot, and told when it is ready; answers to
-/// a connection that listens there wait for it. Lives on the publisher's thread.
+/// What takes long is worked out on a reader's thread, from the same snapshot, and told when it is ready; answers to a
+/// connection that listens there wait for it. Lives on the publisher's thread.
 final class TopicNotifier {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts

@@ -30,6 +30,8 @@ struct ExploredListening: Hashable {
         var hasCompany = false
         /// Whether readings are as old as they may be.
         var shares = false
+        /// Whether it was sent its first value.
+        var isOpen = false
     }
 
     struct State: Hashable {
@@ -41,38 +43,6 @@ struct ExploredListening: Hashable {
         var written: Int?
 
         var etag: String { "\(children)" }
-    }
-
-    private enum Event {
-        case whole(UInt64)
-        case places(UInt64, [Int])
-        case commits([UInt64])
-
-        init(_ json: EncodedJSON) {
-            let parts = json.text.split(separator: " ")
-            let numbers = parts.dropFirst().compactMap { UInt64($0) }
-            switch parts.first {
-            case "whole": self = .whole(numbers[0])
-            case "places": self = .places(numbers[0], numbers.dropFirst().map { Int($0) })
-            default: self = .commits(numbers)
-            }
-        }
-
-        var json: EncodedJSON {
-            switch self {
-            case .whole(let version): EncodedJSON("whole \(version)")
-            case .places(let version, let children):
-                EncodedJSON("places \(version) " + children.map { "\($0)" }.joined(separator: " "))
-            case .commits(let versions): EncodedJSON("commits " + versions.map { "\($0)" }.joined(separator: " "))
-            }
-        }
-
-        var version: UInt64 {
-            switch self {
-            case .whole(let version), .places(let version, _): version
-            case .commits(let versions): versions.last ?? 0
-            }
-        }
     }
 
     private struct Work: Hashable {
@@ -117,12 +87,9 @@ struct ExploredListening: Hashable {
     private var dueAnswers: [UInt64] = []
     private var held: [Int: UInt64] = [:]
     private var heldAnswers: [UInt64] = []
-    // What the client has.
-    private var children: [UInt64]?
-    private var version: UInt64 = 0
-    private var lastEvent: UInt64 = 0
+    private var client = ExploredClient()
     private var isOpen = false
-    private var hasEnded = false
+    private(set) var hasEnded = false
     /// Whether something was refused since it was up to date.
     private var hasRefused = false
 
@@ -133,12 +100,13 @@ struct ExploredListening: Hashable {
         let etag = setting.etag == "same" ? states[2].etag : setting.etag
         machine = ListenerStateMachine(of: Self.key, gathers: setting.gathers, etag: etag)
         if setting.since {
-            children = [1, 1]
-            version = 1
+            client.children = [1, 1]
+            client.version = 1
         } else if setting.etag == "same" {
-            children = states[2].children
+            client.children = states[2].children
         }
         try carryOut(machine.subscribed(since: setting.since ? 1 : nil, searches: setting.since))
+        if setting.isOpen { try read() }
     }
 
     private var newest: UInt64 { UInt64(states.count - 1) }
@@ -151,10 +119,8 @@ struct ExploredListening: Hashable {
     func steps(newestMax: UInt64) -> [Step] {
         var steps: [Step] = []
         if newest < newestMax, !hasEnded {
-            for own in [false, true] {
-                for isLong in [false, true] { steps.append(.write(own: own, isLong: isLong)) }
-            }
-            steps += [.doubt(stands: true), .doubt(stands: false)]
+            steps += [.write(own: true, isLong: false), .write(own: true, isLong: true)]
+            steps += [.write(own: false, isLong: true), .doubt(stands: true), .doubt(stands: false)]
         }
         if !dueAnswers.isEmpty { steps.append(.answer) }
         if doubtedThrough != nil { steps.append(.verdict) }
@@ -270,7 +236,7 @@ struct ExploredListening: Hashable {
 
     private mutating func deliver(_ done: Work) throws {
         recent.told(through: done.snapshot)
-        let event = Event.commits(done.versions).json
+        let event = ExploredEvent.commits(done.versions).json
         recent.keep(RecentEvents.Sent(after: done.told, version: done.snapshot, members: event))
         guard isLive, try !send(event) else { return }
         try carryOut(machine.eventWasRefused(after: done.told, (done.versions + pending).map(change)))
@@ -335,17 +301,17 @@ struct ExploredListening: Hashable {
 
     private func event(_ reading: Reading) -> EncodedJSON? {
         switch reading.wanted {
-        case .whole: return Event.whole(reading.version).json
+        case .whole: return ExploredEvent.whole(reading.version).json
         case .unlessEtag(let etag):
-            return states[Int(reading.version)].etag == etag ? nil : Event.whole(reading.version).json
+            return states[Int(reading.version)].etag == etag ? nil : ExploredEvent.whole(reading.version).json
         case .missed(let missed):
             let places = [0, 1].filter { child in
-                guard let version = (1...newest).first(where: { states[Int($0)].written == child }) else { return false }
+                let version = (1...newest).first { states[Int($0)].written == child }
                 var more = missed
-                more.add(change(version))
-                return more == missed
+                if let version { more.add(change(version)) }
+                return version != nil && more == missed
             }
-            return Event.places(reading.version, places).json
+            return ExploredEvent.places(reading.version, places).json
         }
     }
 
@@ -400,48 +366,24 @@ struct ExploredListening: Hashable {
 
     // MARK: The client
 
-    private mutating func send(_ json: EncodedJSON) throws -> Bool {
+    private mutating func send(_ event: EncodedJSON) throws -> Bool {
         guard hasRoom else {
             hasRefused = true
             return false
         }
-        let event = Event(json)
-        if hasEnded { throw HistoryFailure("\(json.text) was sent after the end") }
-        guard event.version > lastEvent else { throw HistoryFailure("\(json.text) was sent at version \(lastEvent)") }
-        // What was read just before it came is shared when nothing of it has changed since.
-        guard states[Int(max(event.version, Self.opened))].mayRead else {
-            throw HistoryFailure("\(json.text) may not be read")
-        }
-        switch event {
-        case .whole(let version): children = states[Int(version)].children
-        case .places(let version, let places):
-            for place in places { children?[place] = states[Int(version)].children[place] }
-        case .commits(let versions):
-            guard let first = versions.first, first > version else { throw HistoryFailure("\(json.text) came twice") }
-            for version in versions {
-                if let child = states[Int(version)].written { children?[child] = version }
-            }
-        }
-        version = event.version
-        lastEvent = event.version
-        try check("after \(json.text)", at: version)
+        if hasEnded { throw HistoryFailure("\(event.text) was sent after the end") }
+        try client.hear(event, states, from: Self.opened)
         return true
-    }
-
-    private func check(_ when: String, at version: UInt64) throws {
-        let expected = states[Int(version)].children
-        guard children == expected else {
-            throw HistoryFailure("sees \(children ?? []) instead of \(expected) \(when)")
-        }
     }
 
     private mutating func open(_ version: UInt64, _ isUnchanged: Bool) throws {
         if isOpen || hasEnded { throw HistoryFailure("was answered twice") }
         isOpen = true
         if hasRefused { return }
-        self.version = max(self.version, version)
-        if isUnchanged, lastEvent > 0 { throw HistoryFailure("was sent something and is called unchanged") }
-        try check("when it is open", at: version)
+        // Its connection lets the events leave behind this answer.
+        if isUnchanged == client.wasRead { throw HistoryFailure("is called unchanged: \(isUnchanged)") }
+        client.version = max(client.version, version)
+        try client.check("when it is open", states[Int(client.version)])
     }
 
     private mutating func end(isAnswer: Bool) throws {
@@ -451,10 +393,10 @@ struct ExploredListening: Hashable {
 
     /// The answer to an own write leaves.
     private func hear(_ answered: UInt64) throws {
-        guard isOpen, !hasRefused, !hasEnded, machine.state != .ended, version < answered else { return }
+        guard isOpen, !hasRefused, !hasEnded, machine.state != .ended, client.version < answered else { return }
         let since = states[Int(answered)...].map(\.children)
-        guard let children, since.contains(children) else {
-            throw HistoryFailure("at \(version) was answered \(answered) before its event")
+        guard let children = client.children, since.contains(children) else {
+            throw HistoryFailure("at \(client.version) was answered \(answered) before its event")
         }
     }
 
@@ -480,6 +422,6 @@ struct ExploredListening: Hashable {
         guard !world.hasEnded else { return }
         guard world.isUpToDate, world.isOpen else { throw HistoryFailure("stays \(world.machine.state)") }
         guard world.states[world.states.count - 1].mayRead else { throw HistoryFailure("goes on without a right") }
-        try world.check("at the end", at: world.newest)
+        try world.client.check("at the end", world.states[world.states.count - 1])
     }
 }
