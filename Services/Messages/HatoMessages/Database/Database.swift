@@ -27,8 +27,10 @@ final class Database: Sendable {
         codec = TreeKeyCodec(prefix: StoreKeys.tree(of: record.id))
         indexCodec = IndexKeyCodec(prefix: StoreKeys.indexRows(of: record.id))
         // A new object has a new memory: what was written between two of them is not known.
+        let start = ContinuousClock.now
         planner = WritePlanner(
-            codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec), memory: ParentMemory())
+            codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec), memory: ParentMemory(),
+            uptime: { ContinuousClock.now - start })
     }
 
     /// The same with its indexes built further, in the turn of the write that builds them. Nothing of the tree was

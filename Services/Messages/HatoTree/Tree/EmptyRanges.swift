@@ -38,11 +38,17 @@ final class EmptyRanges: Sendable {
     }
 
     private let slowLook: Duration
+    /// The time since some fixed moment.
+    fileprivate let uptime: @Sendable () -> Duration
     private let countMax: Int
     private let state = Mutex(State())
 
-    init(slowLook: Duration = EmptyRanges.slowLook, countMax: Int = EmptyRanges.countMax) {
+    init(
+        slowLook: Duration = EmptyRanges.slowLook, countMax: Int = EmptyRanges.countMax,
+        uptime: @escaping @Sendable () -> Duration
+    ) {
         self.slowLook = slowLook
+        self.uptime = uptime
         self.countMax = countMax
     }
 
@@ -235,11 +241,11 @@ final class EmptyRangesReader: TreeReader {
     ) throws -> TreeScanStep {
         var first: [UInt8]?
         var step = TreeScanStep.next
-        let began = ContinuousClock.now
+        let began = ranges.uptime()
         var duration = Duration.zero
         try stored.scan(lower: lower, upper: upper, reverse: reverse) { row, value in
             if first == nil {
-                duration = ContinuousClock.now - began
+                duration = ranges.uptime() - began
                 first = row.withUnsafeBufferPointer { Array($0) }
             }
             step = try visit(row, value)
@@ -249,7 +255,7 @@ final class EmptyRangesReader: TreeReader {
             let (from, to) = reverse ? (first + [0], upper) : (lower, first)
             ranges.note(from: from, to: to, after: duration)
         } else {
-            ranges.note(from: lower, to: upper, after: ContinuousClock.now - began)
+            ranges.note(from: lower, to: upper, after: ranges.uptime() - began)
         }
         return step
     }

@@ -21,16 +21,21 @@ public struct WritePlanner: Sendable {
     private let memory: ParentMemory?
     private let etags = EtagMemory()
     private let data = DataMemory()
-    /// Nil as the memory is.
+    /// Nil without a memory or an uptime.
     var emptyRanges: EmptyRanges?
 
     /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the
     ///   reader alone.
-    public init(codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), memory: ParentMemory? = nil) {
+    /// - Parameter uptime: The time since some fixed moment, which tells slow looks past empty ranges of rows. nil:
+    ///   empty ranges are not remembered. It decides what is remembered, never what is planned.
+    public init(
+        codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), memory: ParentMemory? = nil,
+        uptime: (@Sendable () -> Duration)? = nil
+    ) {
         self.codec = codec
         self.indexes = indexes
         self.memory = memory
-        emptyRanges = memory == nil ? nil : EmptyRanges()
+        emptyRanges = memory == nil ? nil : uptime.map { EmptyRanges(uptime: $0) }
     }
 
     /// The same, with what it remembers, for who takes its place in the turn of a write that changes indexes and

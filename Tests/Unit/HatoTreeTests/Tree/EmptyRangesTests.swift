@@ -1,5 +1,6 @@
 import HatoModel
 import HatoTesting
+import Synchronization
 import Testing
 
 @testable import HatoTree
@@ -10,7 +11,7 @@ struct EmptyRangesTests {
         let rows = RowsWithTraces()
         let codec = TreeKeyCodec(prefix: [7, 7])
         var planner = WritePlanner(codec: codec, memory: ParentMemory())
-        planner.emptyRanges = remembers ? EmptyRanges(slowLook: .zero) : nil
+        planner.emptyRanges = remembers ? EmptyRanges(slowLook: .zero, uptime: { .zero }) : nil
         func apply(_ mutation: Mutation) throws {
             try planner.plan(mutation, reading: rows, at: 1).rows.apply(to: rows)
         }
@@ -26,10 +27,19 @@ struct EmptyRangesTests {
         if remembers { #expect(rows.steps < 20_000) } else { #expect(rows.steps > 200_000) }
     }
 
+    @Test func onlySlowLooksAreRemembered() throws {
+        let time = Mutex(Duration.zero)
+        for (cost, isRemembered) in [(Duration.microseconds(1), false), (.milliseconds(1), true)] {
+            let ranges = EmptyRanges(uptime: { time.withLock { time in time += cost; return time } })
+            try EmptyRangesReader(MemoryRows(), ranges).scan(lower: [1], upper: [2], reverse: true) { _, _ in .next }
+            #expect(ranges.isEmpty == !isRemembered)
+        }
+    }
+
     @Test func plansAheadMakeItForgetWhatTheyFill() throws {
         let tree = MemoryTree()
         var planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
-        planner.emptyRanges = EmptyRanges(slowLook: .zero)
+        planner.emptyRanges = EmptyRanges(slowLook: .zero, uptime: { .zero })
         func apply(_ mutation: Mutation) throws -> WritePlan {
             let plan = try planner.plan(mutation, reading: tree.rows, at: 1)
             plan.rows.apply(to: tree.rows)
@@ -49,7 +59,7 @@ struct EmptyRangesTests {
     @Test func readsAsTheRowsThemselves() throws {
         var random = SeededRandom(seed: 20_261_122)
         for countMax in [1, 3, 1_024] {
-            let (rows, ranges) = (MemoryRows(), EmptyRanges(slowLook: .zero, countMax: countMax))
+            let (rows, ranges) = (MemoryRows(), EmptyRanges(slowLook: .zero, countMax: countMax, uptime: { .zero }))
             let reader = EmptyRangesReader(rows, ranges)
             for _ in 0..<6_000 {
                 let key = Self.key(&random)
@@ -81,7 +91,7 @@ struct EmptyRangesTests {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         let tree = MemoryTree()
-        let ranges = EmptyRanges(slowLook: .zero, countMax: countMax)
+        let ranges = EmptyRanges(slowLook: .zero, countMax: countMax, uptime: { .zero })
         var planner = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 6, childrenMax: 4))
         planner.emptyRanges = ranges
         var waiting: [(ahead: AheadPlan, isTouched: Bool)] = []
@@ -141,7 +151,7 @@ struct EmptyRangesTests {
         let rows = RowsWithTraces()
         let codec = TreeKeyCodec(prefix: [7, 7])
         var planner = WritePlanner(codec: codec, memory: ParentMemory())
-        planner.emptyRanges = EmptyRanges(slowLook: .zero)
+        planner.emptyRanges = EmptyRanges(slowLook: .zero, uptime: { .zero })
         func apply(_ mutation: Mutation) throws {
             try planner.plan(mutation, reading: rows, at: 1).rows.apply(to: rows)
         }

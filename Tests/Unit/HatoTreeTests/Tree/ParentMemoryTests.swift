@@ -142,7 +142,8 @@ struct ParentMemoryTests {
         let memory = ParentMemory(
             parentsMax: parentsMax, childrenMax: childrenMax, allChildrenMax: allChildrenMax)
         var remembering = WritePlanner(codec: tree.codec, memory: memory)
-        remembering.emptyRanges = EmptyRanges(slowLook: .zero, countMax: max(2, parentsMax))
+        remembering.emptyRanges = EmptyRanges(
+            slowLook: .zero, countMax: max(2, parentsMax), uptime: { .zero })
         var removals: [Mutation] = []
         var freeCount = 0
         for time: Int64 in 1...4000 {
