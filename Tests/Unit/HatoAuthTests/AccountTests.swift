@@ -289,8 +289,10 @@ struct UsersTests {
         ] {
             #expect(try await bench.service.users.user(request).uid == session.uid)
         }
-        #expect(await wireError { try await bench.service.users.user(Auth.Users.Get(uid: "nobody")) }?.code == .notFound)
-        #expect(await wireError { try await bench.service.users.user(Auth.Users.Get()) }?.reason == "MISSING_IDENTIFIER")
+        #expect(
+            await wireError { try await bench.service.users.user(Auth.Users.Get(uid: "nobody")) }?.code == .notFound)
+        #expect(
+            await wireError { try await bench.service.users.user(Auth.Users.Get()) }?.reason == "MISSING_IDENTIFIER")
     }
 
     @Test func pagesShowEveryUserOnce() async throws {
@@ -314,7 +316,8 @@ struct UsersTests {
         }
         for limit in [0, -1, 1001] {
             #expect(
-                await wireError { try await bench.service.users.users(Auth.Users.List(limit: limit)) }?.data["parameter"]
+                await wireError { try await bench.service.users.users(Auth.Users.List(limit: limit)) }?.data[
+                    "parameter"]
                     == "limit")
         }
     }
@@ -352,7 +355,8 @@ struct UsersTests {
         ] {
             create.uid = uid
             #expect(
-                await wireError { try await bench.service.users.createUser(create) }?.reason == "INVALID_LOCAL_ID", "\(uid)")
+                await wireError { try await bench.service.users.createUser(create) }?.reason == "INVALID_LOCAL_ID",
+                "\(uid)")
         }
         create.uid = String(repeating: "鳩", count: 128)
         #expect(try await bench.service.users.createUser(create).uid == create.uid)

@@ -50,7 +50,8 @@ struct UsersMethods: AuthMethods {
         let form = AccountForm(
             email: request.email, username: request.username, password: request.password,
             displayName: request.displayName, photoUrl: request.photoUrl, customAttributes: request.customAttributes)
-        let missing = AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(Self.problem(with:)).map { [$0] } ?? [])
+        let missing =
+            AccountChecks.missingName(form, nil, []) + (request.uid.flatMap(Self.problem(with:)).map { [$0] } ?? [])
         let checked = try AccountFormPolicy(configuration).check(form, missing: missing)
         var change = AccountChange(checked, passwordHash: try await hash(checked.password))
         change.emailVerified = request.emailVerified

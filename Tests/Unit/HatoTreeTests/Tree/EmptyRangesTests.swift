@@ -30,7 +30,11 @@ struct EmptyRangesTests {
     @Test func onlySlowLooksAreRemembered() throws {
         let time = Mutex(Duration.zero)
         for (cost, isRemembered) in [(Duration.microseconds(1), false), (.milliseconds(1), true)] {
-            let ranges = EmptyRanges(uptime: { time.withLock { time in time += cost; return time } })
+            let ranges = EmptyRanges(uptime: {
+                time.withLock { time in
+                    time += cost; return time
+                }
+            })
             try EmptyRangesReader(MemoryRows(), ranges).scan(lower: [1], upper: [2], reverse: true) { _, _ in .next }
             #expect(ranges.isEmpty == !isRemembered)
         }
