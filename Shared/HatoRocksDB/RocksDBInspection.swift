@@ -87,7 +87,7 @@ public final class RocksDBInspection: StoreInspection {
 
     public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] {
         try database.whileOpen { () throws(StoreError) in
-            try database.damagedTables { rows throws(StoreError) in step(rows) }
+            try TableCheck(database: database).damage { rows throws(StoreError) in step(rows) }
         }
     }
 

@@ -11,7 +11,7 @@ extension RocksDBStore {
         defer { Files.removeFolder(draft) }
         do throws(StoreError) {
             try database.whileOpen { () throws(StoreError) in try linkTables(to: draft) }
-            let damage = try RocksDatabase.damagedTables(ofCopy: draft) { rows throws(StoreError) in
+            let damage = try TableCheck.damage(ofCopy: draft) { rows throws(StoreError) in
                 // Nobody who closes the store waits until all of it is read.
                 try database.whileOpen { () throws(StoreError) in }
                 step(rows)

@@ -324,7 +324,7 @@ public final class RocksDBStore: Store {
             try StoreFolder.writeBackup(to: folder) { path throws(StoreError) in
                 try Failpoint.backupBeforeCopy.passOrFail()
                 try copyDatabase(to: path)
-                let version = try settleSound(path)
+                let version = try BackupSettling(store: self).settleSound(path)
                 try Failpoint.backupAfterCopy.passOrFail()
                 if version < durable { throw .lostCommits(answered: durable, found: version) }
                 return version
@@ -350,8 +350,7 @@ public final class RocksDBStore: Store {
         var figures = writer.statistics
         figures["store.waiting_reads"] = Double(readers.count)
         figures.merge(keptCommits.statistics(newest: version), uniquingKeysWith: { $1 })
-        let native = try? database.whileOpen { () throws(StoreError) in database.statistics }
-        return figures.merging(native ?? [:], uniquingKeysWith: { $1 })
+        return figures.merging(RocksFigures.ofOpen(database), uniquingKeysWith: { $1 })
     }
 
     public func close() {

@@ -189,7 +189,16 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         try folder.noteAnswered(version)
     }
 
-    func checkHealth() throws(StoreError) { try database.checkBackground() }
+    /// Throws when a flush or compaction has failed since the database was opened. After some failures, e.g. of a
+    /// compaction on a full disk, RocksDB only stops compacting and takes writes until it stalls, and no call returns
+    /// an error.
+    func checkHealth() throws(StoreError) {
+        let count = database.backgroundErrors
+        guard count == 0 else {
+            throw .io(
+                "background work of the database in \(database.folder) has failed (\(count) times); its file LOG says why")
+        }
+    }
 
     var loggedVersion: UInt64 { logged.load(ordering: .relaxed) }
 

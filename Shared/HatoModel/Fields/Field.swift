@@ -4,7 +4,7 @@
 /// it directly.
 public struct Field<Root: Sendable>: Sendable {
     /// The key path of a stored property.
-    public typealias Property<Value> = WritableKeyPath<Root, Value> & Sendable
+    public typealias Property<Value> = any WritableKeyPath<Root, Value> & Sendable
 
     /// The name of the member.
     public let name: String
@@ -90,7 +90,7 @@ public struct Field<Root: Sendable>: Sendable {
     }
 
     /// The same field of an object that the root holds at `path`.
-    func inlined<Outer>(at path: WritableKeyPath<Outer, Root> & Sendable) -> Field<Outer> {
+    func inlined<Outer>(at path: any WritableKeyPath<Outer, Root> & Sendable) -> Field<Outer> {
         let (set, get, write) = (set, get, write)
         return Field<Outer>(
             name: name, meaning: meaning, example: example, isRequired: isRequired, schema: schema,

@@ -35,7 +35,7 @@ public struct Fields<Root: Sendable>: Sendable {
     public var names: Set<String> { Set(list.map(\.name)) }
 
     /// These fields and, beside them in the same object, those of the object at `path`.
-    public func inlining<Inner: FieldObject>(_ path: WritableKeyPath<Root, Inner> & Sendable) -> Fields {
+    public func inlining<Inner: FieldObject>(_ path: any WritableKeyPath<Root, Inner> & Sendable) -> Fields {
         Fields(blank: blank, list: list + Inner.fields.list.map { $0.inlined(at: path) })
     }
 

@@ -81,7 +81,7 @@ extension RocksDBStore {
     }
 
     private static func checkTables(_ draft: String, of backup: String) throws(StoreError) {
-        let damage = try RocksDatabase.damagedTables(ofCopy: draft + "/rocksdb") { _ in }
+        let damage = try TableCheck.damage(ofCopy: draft + "/rocksdb") { _ in }
         guard case .corrupted(let text)? = damage.first?.naming(backup, insteadOf: draft) else { return }
         throw .corrupted("\(text); it was damaged already when it was backed up: restore an older backup")
     }

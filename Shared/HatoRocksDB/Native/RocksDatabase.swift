@@ -42,7 +42,7 @@ final class RocksDatabase: @unchecked Sendable {
     /// - Parameter memtableShare: the part of the memory's memtables that is this database's.
     init(
         folder: String, memory: RocksDBMemory, memtableShare: Double = 1,
-        for purpose: Purpose = .writing(preparedLogBytes: 0)
+        for purpose: DatabasePurpose = .writing(preparedLogBytes: 0)
     ) throws(StoreError) {
         let bytes = Int(Double(memory.memtableBytes) * memtableShare)
         let database = NativeOptions()

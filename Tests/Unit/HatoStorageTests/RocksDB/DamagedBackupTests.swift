@@ -100,12 +100,12 @@ struct DamagedBackupTests {
             try FileManager.default.copyItem(atPath: folder.path("live/copying/other"), toPath: folder.path("copy"))
             let table = try largest(in: folder.path("copy"))
             try table.flipBit(at: table.filter.lowerBound / 2)
-            let error = #expect(throws: StoreError.self) { try store.settleSound(folder.path("copy")) }
+            let error = #expect(throws: StoreError.self) { try BackupSettling(store: store).settleSound(folder.path("copy")) }
             guard case .io(let text)? = error else { throw Unexpected(error) }
             #expect(text.contains(folder.path("copy/") + table.name), "\(text)")
             #expect(text.contains("the store is not") && text.contains("check the disk"), "\(text)")
             try table.mend(at: table.filter.lowerBound / 2)
-            #expect(try store.settleSound(folder.path("copy")) == 2)
+            #expect(try BackupSettling(store: store).settleSound(folder.path("copy")) == 2)
         }
     }
 }

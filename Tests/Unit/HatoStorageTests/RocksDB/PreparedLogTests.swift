@@ -19,7 +19,7 @@ struct PreparedLogTests {
         try await CrashedLog.with { crash, _ in
             let path = try crash.store("zeros", log: crash.after)
             #expect(try crash.log(of: path).last == 0)
-            for purpose in [RocksDatabase.Purpose.reading(), .writing(preparedLogBytes: 0)] {
+            for purpose in [DatabasePurpose.reading(), .writing(preparedLogBytes: 0)] {
                 let database = try RocksDatabase(
                     folder: path + "/rocksdb", memory: RocksDBOptions.small.memory, for: purpose)
                 defer { database.close() }

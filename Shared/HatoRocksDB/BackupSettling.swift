@@ -2,14 +2,16 @@ import HatoStorage
 
 /// What becomes of the copy of a database before it is a backup. All of it goes on beside the store, which is not
 /// held up.
-extension RocksDBStore {
+struct BackupSettling {
+    let store: RocksDBStore
+
     /// Makes one state of the copy in `folder`, compares all of it with its checksums, and tells its version.
     func settleSound(_ folder: String) throws(StoreError) -> UInt64 {
         do throws(StoreError) {
             return try settle(folder)
         } catch .corrupted(let text) {
             // It is the store's damage, or that of the disk it was copied to: what is to be done differs.
-            if case .corrupted(let own)? = try findDamage({ _ in }).first {
+            if case .corrupted(let own)? = try store.findDamage({ _ in }).first {
                 throw .corrupted(
                     "the store itself is damaged: \(own); nothing of it is backed up: restore a backup, or move what can "
                         + "still be read to a new store")
@@ -26,9 +28,9 @@ extension RocksDBStore {
         let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 32 << 20)
         let copy = try RocksDatabase(folder: folder, memory: memory, for: .settling)
         defer { copy.close() }
-        let damage = try copy.damagedTables { _ throws(StoreError) in
+        let damage = try TableCheck(database: copy).damage { _ throws(StoreError) in
             // Nobody who closes the store waits until all of it is read.
-            try database.whileOpen { () throws(StoreError) in }
+            try store.database.whileOpen { () throws(StoreError) in }
         }
         if let first = damage.first { throw first }
         return try copy.newestCommit() ?? 0

@@ -2,7 +2,10 @@ import CRocksDB
 import CRocksDBTables
 import HatoStorage
 
-extension RocksDatabase {
+/// Compares the tables of a database with their checksums.
+struct TableCheck {
+    let database: RocksDatabase
+
     /// Reads every table to its end and returns what is not as it was written; the text names the file.
     ///
     /// RocksDB keeps a checksum with every block of a table and compares it when it reads one. No read comes to all
@@ -14,14 +17,14 @@ extension RocksDatabase {
     ///
     /// - Parameter step: is called after every table, with what it holds: its rows, tombstones included. What it
     ///   throws ends the check.
-    func damagedTables(_ step: (_ rows: Int) throws(StoreError) -> Void) throws(StoreError) -> [StoreError] {
+    func damage(_ step: (_ rows: Int) throws(StoreError) -> Void) throws(StoreError) -> [StoreError] {
         var damage: [StoreError] = []
         for path in tables() { try step(try Self.check(path, &damage)) }
         return damage
     }
 
-    /// As `damagedTables`, of a copy that nobody has open and nobody writes to.
-    static func damagedTables(
+    /// As `damage`, of a copy that nobody has open and nobody writes to.
+    static func damage(
         ofCopy folder: String, _ step: (_ rows: Int) throws(StoreError) -> Void
     ) throws(StoreError) -> [StoreError] {
         let copy: RocksDatabase
@@ -37,7 +40,7 @@ extension RocksDatabase {
             return damage.isEmpty ? [.corrupted(text)] : damage
         }
         defer { copy.close() }
-        return try copy.damagedTables(step)
+        return try TableCheck(database: copy).damage(step)
     }
 
     private static func check(_ path: String, _ damage: inout [StoreError]) throws(StoreError) -> Int {
@@ -52,11 +55,11 @@ extension RocksDatabase {
 
     /// The files of the tables that it consists of.
     private func tables() -> [String] {
-        guard let files = rocksdb_livefiles(handle) else { return [] }
+        guard let files = rocksdb_livefiles(database.handle) else { return [] }
         defer { rocksdb_livefiles_destroy(files) }
         // Their names begin with a slash.
         return (0..<rocksdb_livefiles_count(files)).compactMap { index in
-            rocksdb_livefiles_name(files, index).map { folder + String(cString: $0) }
+            rocksdb_livefiles_name(files, index).map { database.folder + String(cString: $0) }
         }
     }
 }
