@@ -186,13 +186,13 @@ extension RulesLowering {
     ) -> RulesReading? {
         switch method {
         case .val:
-            let locating = locating(object)
+            let locating = places.locating(object)
             return { evaluation throws(RulesFailure) in
                 let place = try locating(&evaluation)
                 return try evaluation.value(place, span)
             }
         case .getPriority:
-            let locating = locating(object)
+            let locating = places.locating(object)
             return { evaluation throws(RulesFailure) in
                 let place = try locating(&evaluation)
                 return RulesValue(try evaluation.priority(place, span)?.leaf)

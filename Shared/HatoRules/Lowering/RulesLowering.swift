@@ -10,6 +10,8 @@ struct RulesLowering {
     /// The regular expressions, by the offset of each.
     let programs: [Int: RegexProgram]
 
+    var places: RulesPlaceLowering { RulesPlaceLowering(values: self) }
+
     /// An expression whose type is boolean. When it is false, the evaluation knows which part of it was.
     func test(_ expression: RulesExpression) -> RulesTest {
         let span = expression.span
@@ -122,8 +124,8 @@ struct RulesLowering {
         _ method: RulesSnapshotMethod, on object: RulesExpression, _ arguments: [RulesExpression], _ span: RulesSpan
     ) -> RulesTest? {
         switch method {
-        case .exists: return existence(of: locating(object), span)
-        case .hasChild: return existence(of: locating(object, child: arguments[0]), span)
+        case .exists: return existence(of: places.locating(object), span)
+        case .hasChild: return existence(of: places.locating(object, child: arguments[0]), span)
         case .hasChildren: return children(of: object, arguments, span)
         case .isNumber: return kind(of: object, span) { if case .number? = $0 { true } else { false } }
         case .isString: return kind(of: object, span) { if case .string? = $0 { true } else { false } }
@@ -142,7 +144,7 @@ struct RulesLowering {
     private func kind(
         of object: RulesExpression, _ span: RulesSpan, _ fits: @escaping @Sendable (TreeLeaf?) -> Bool
     ) -> RulesTest {
-        let locating = locating(object)
+        let locating = places.locating(object)
         return { evaluation throws(RulesFailure) in
             let place = try locating(&evaluation)
             return fits(try evaluation.leaf(place, span)) ? true : evaluation.fail(span)
@@ -152,14 +154,14 @@ struct RulesLowering {
     private func children(
         of object: RulesExpression, _ arguments: [RulesExpression], _ span: RulesSpan
     ) -> RulesTest {
-        let locating = locating(object)
+        let locating = places.locating(object)
         guard case .array(let names)? = arguments.first?.kind else {
             return { evaluation throws(RulesFailure) in
                 let place = try locating(&evaluation)
                 return try evaluation.hasChildren(place, span) ? true : evaluation.fail(span)
             }
         }
-        let descents = names.map { descent($0) }
+        let descents = names.map { places.descent($0) }
         if names.allSatisfy(\.isString) {
             return { evaluation throws(RulesFailure) in
                 let place = try locating(&evaluation)

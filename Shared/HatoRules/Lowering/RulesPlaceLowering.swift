@@ -3,8 +3,11 @@ import HatoModel
 /// Goes from a place to one below or above it.
 typealias RulesDescent = @Sendable (inout RulesPlace, inout RulesEvaluation) throws(RulesFailure) -> Void
 
-/// Expressions as snapshots.
-extension RulesLowering {
+/// Turns expressions that are snapshots into closures that find their place in the tree.
+struct RulesPlaceLowering {
+    /// Lowers the parts that are no snapshots.
+    let values: RulesLowering
+
     func locating(_ expression: RulesExpression) -> RulesLocating {
         locating(expression, onlyGoesDown: !expression.asksForParents)
     }
@@ -78,7 +81,7 @@ extension RulesLowering {
         case .variable("data"):
             return { evaluation throws(RulesFailure) in try evaluation.here(isAfter: false, above: ascents) }
         case .conditional(let condition, let first, let second):
-            let condition = test(condition)
+            let condition = values.test(condition)
             let branches = [first, second].map { branch in
                 // A branch must be a place in the tree if the whole goes up from it.
                 locating(branch, onlyGoesDown: onlyGoesDown && !branch.asksForParents)
@@ -118,11 +121,11 @@ extension RulesLowering {
                 for part in path.keys { place.descend(part.key, isLegal: part.isLegal) }
             }
         case .variable(let name):
-            guard let index = wildcards[name] else { break }
+            guard let index = values.wildcards[name] else { break }
             return { place, evaluation in place.descend(evaluation.keys[index]) }
         default: break
         }
-        let text = text(argument, .argumentIsNoString)
+        let text = values.text(argument, .argumentIsNoString)
         return { place, evaluation throws(RulesFailure) in
             guard place.descend(along: try text(&evaluation)) else {
                 throw RulesFailure(reason: .relativePath, span: span)
