@@ -9,7 +9,7 @@ public struct NotifierLimits: Sendable, Hashable {
     public var deliveriesPerNotificationMax = 10_000
     /// Triggers of the service.
     public var triggersMax = 1_000
-    /// UTF-8 of a title and a body; `send` is refused above, what a trigger makes is cut.
+    /// UTF-8 of a title; `send` is rejected above, the title of a trigger is cut.
     public var titleBytesMax = 1_024
     /// UTF-8 of a body; `send` is rejected above, the body of a trigger is cut.
     public var bodyBytesMax = 4_096

@@ -149,10 +149,12 @@ extension Auth.Account {
             blank: Self(),
             .optional(
                 "email", \.email,
-                "The new e-mail address, at most 254 bytes; needs a recent sign-in and ends the other sessions"),
+                "The new e-mail address, at most 254 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions"
+            ),
             .optional(
                 "password", \.password,
-                "The new password, at most 4,096 bytes; needs a recent sign-in and ends the other sessions"),
+                "The new password, at most 4,096 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions"
+            ),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
             .optional(
                 "displayName", \.displayName,

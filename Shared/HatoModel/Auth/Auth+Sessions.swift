@@ -27,7 +27,9 @@ extension Auth {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
-            .optional("password", \.password, "The password, at most 4,096 bytes"),
+            .optional(
+                "password", \.password,
+                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
             .optional(
                 "displayName", \.displayName,
@@ -69,7 +71,9 @@ extension Auth {
             blank: Self(password: ""),
             .optional("email", \.email, "The e-mail address; exactly one of `email` and `username`"),
             .optional("username", \.username, "The username; exactly one of `email` and `username`"),
-            .required("password", \.password, "The password, at most 4,096 bytes"))
+            .required(
+                "password", \.password,
+                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"))
 
         public init(email: String? = nil, username: String? = nil, password: String) {
             self.email = email
@@ -103,7 +107,10 @@ extension Auth {
 
         public static let fields = Fields<Self>(
             blank: Self(refreshToken: ""),
-            .required("refreshToken", \.refreshToken, "The refresh token; good once"))
+            .required(
+                "refreshToken", \.refreshToken,
+                "The refresh token; shown again within 30 seconds it brings the same successor, later it ends the session"
+            ))
 
         public init(refreshToken: String) { self.refreshToken = refreshToken }
 

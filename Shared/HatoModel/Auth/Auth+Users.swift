@@ -37,7 +37,9 @@ extension Auth.Users {
                     + "absent"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
-            .optional("password", \.password, "The password, at most 4,096 bytes"),
+            .optional(
+                "password", \.password,
+                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
             .optional(
                 "displayName", \.displayName,
@@ -146,7 +148,9 @@ extension Auth.Users {
             .required("uid", \.uid, "The id of the user"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
             .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
-            .optional("password", \.password, "The password, at most 4,096 bytes"),
+            .optional(
+                "password", \.password,
+                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
             .optional(
                 "displayName", \.displayName,

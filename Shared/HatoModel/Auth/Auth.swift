@@ -26,9 +26,13 @@ extension Auth {
             blank: Self(uid: "", idToken: "", refreshToken: "", expiresIn: 0, isNewUser: false),
             .required("uid", \.uid, "The id of the user"),
             .required("idToken", \.idToken, "A JWT (ES256); goes into `auth` of calls to every service"),
-            .required("refreshToken", \.refreshToken, "Good once: `auth.refresh` answers with its successor"),
+            .required(
+                "refreshToken", \.refreshToken,
+                "Good once: `auth.refresh` exchanges it. Shown again within 30 seconds it brings the same successor, "
+                    + "later it ends the session; unused for 30 days it ends"
+            ),
             .required("expiresIn", \.expiresIn, "Seconds until `idToken` ends"),
-            .required("isNewUser", \.isNewUser, "Whether this call made the account"))
+            .required("isNewUser", \.isNewUser, "Whether this call made the account: only `auth.signUp` does"))
 
         public init(uid: String, idToken: String, refreshToken: String, expiresIn: Int, isNewUser: Bool) {
             self.uid = uid

@@ -17,7 +17,7 @@ extension Messages {
             .database(\.database),
             .optional(
                 "after", \.after,
-                "The last version already handled; absent: from now on; 0: from the oldest kept",
+                "The last version already handled; absent: from now on; 0: from the oldest kept (7 days or 10 GiB, whichever is less)",
                 example: 17),
             .optional(
                 "epoch", \.epoch,

@@ -76,7 +76,7 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .required(
                 "values", \.values,
-                "New values by path relative to `path` (`\"a/b\"`); none may lie above another"))
+                "New values by path relative to `path` (`\"a/b\"`); at most 10,000, none above another; null removes"))
 
         public init(database: DatabaseName? = nil, path: TreePath, values: JSONObject) {
             self.database = database
@@ -117,7 +117,7 @@ extension Messages {
             blank: Self(path: .root, value: .null),
             .database(\.database),
             .required("path", \.path, "The path of the node to append to"),
-            .required("value", \.value, "The value to append"),
+            .required("value", \.value, "The value to append, with server values as in `messages.set`"),
             .optional(
                 "key", \.key,
                 "A push id made by the client: the call is safe to repeat. If the key exists with the same "

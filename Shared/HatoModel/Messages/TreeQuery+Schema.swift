@@ -6,11 +6,13 @@ extension TreeQuery {
             "orderBy": [
                 "type": "string",
                 "description":
-                    "The order: `$key`, `$value`, `$priority` or a child path such as `date` or `author/name`",
+                    "The order: `$key`, `$value`, `$priority` or a child path such as `date`; required with any other member",
             ],
-            "startAt": bound("The first value, included"), "startAfter": bound("The first value, left out"),
-            "endAt": bound("The last value, included"), "endBefore": bound("The last value, left out"),
-            "equalTo": bound("The only value"),
+            "startAt": bound("The first value, included; not beside `startAfter`"),
+            "startAfter": bound("The first value, left out"),
+            "endAt": bound("The last value, included; not beside `endBefore`"),
+            "endBefore": bound("The last value, left out"),
+            "equalTo": bound("The only value; not beside the other bounds"),
             "limitToFirst": limit("first"), "limitToLast": limit("last"),
         ],
         "additionalProperties": false,
@@ -23,7 +25,7 @@ extension TreeQuery {
     private static func limit(_ end: String) -> JSONValue {
         [
             "type": "integer", "minimum": 1, "maximum": .number(Double(TreeLimits.queryLimitMax)),
-            "description": .string("At most so many children, the \(end) ones: 1 to 1,000,000"),
+            "description": .string("At most so many children, the \(end) ones: 1 to 1,000,000; one of the two limits"),
         ]
     }
 }

@@ -31,7 +31,7 @@ extension Notifier {
                 .required("subscription", \.subscription, "Names the subscription on its connection"),
                 .required(
                     "epoch", \.epoch,
-                    "The history the version belongs to; another one after a backup is restored"))
+                    "The history positions belong to; another one after a backup is restored"))
 
             public init(subscription: String, epoch: String) {
                 self.subscription = subscription

@@ -257,7 +257,9 @@ extension Notifier {
 
             public static let fields = Fields<Self>(
                 blank: Self(pending: 0, leased: 0, dead: 0, delivered: 0, dropped: 0, cursors: []),
-                .required("pending", \.pending, "Deliveries that wait or are being attempted"),
+                .required(
+                    "pending", \.pending,
+                    "Deliveries that are not finished: those that wait, and those that are being attempted"),
                 .required("leased", \.leased, "Deliveries that are being attempted"),
                 .required("dead", \.dead, "Deliveries that were given up and are kept for replay"),
                 .required("delivered", \.delivered, "Deliveries since the process started"),

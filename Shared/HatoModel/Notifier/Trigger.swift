@@ -6,8 +6,14 @@ extension Notifier {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("title", \.title, "The title, at most 1,024 bytes of UTF-8; of a trigger a template"),
-            .optional("body", \.body, "The text, at most 4,096 bytes of UTF-8; of a trigger a template"))
+            .optional(
+                "title", \.title,
+                "The title, at most 1,024 bytes of UTF-8; a template where a trigger is set, whose longer texts are cut"
+            ),
+            .optional(
+                "body", \.body,
+                "The text, at most 4,096 bytes of UTF-8; a template where a trigger is set, whose longer texts are cut")
+        )
 
         public init(title: String? = nil, body: String? = nil) {
             self.title = title
@@ -55,7 +61,8 @@ extension Notifier {
             .optional("uids", \.uids, "These users, at most 1,000; exactly one of the members is given"),
             .optional(
                 "uidsAt", \.uidsAt,
-                "A path whose child keys are uids; `{chat}` stands for what the pattern matched"),
+                "A path whose child keys are uids, of which 100,000 are read; `{chat}` stands for what the pattern matched"
+            ),
             .optional("uidField", \.uidField, "A field of the change that holds a uid, e.g. `after.to`"),
             .optional(
                 "tokenField", \.tokenField,

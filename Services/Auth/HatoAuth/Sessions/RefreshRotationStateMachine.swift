@@ -1,4 +1,3 @@
-/// How long refresh tokens last.
 import HatoIdentity
 
 /// When a refresh token is accepted again, and when a session ends.

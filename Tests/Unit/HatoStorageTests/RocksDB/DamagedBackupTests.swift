@@ -100,7 +100,9 @@ struct DamagedBackupTests {
             try FileManager.default.copyItem(atPath: folder.path("live/copying/other"), toPath: folder.path("copy"))
             let table = try largest(in: folder.path("copy"))
             try table.flipBit(at: table.filter.lowerBound / 2)
-            let error = #expect(throws: StoreError.self) { try BackupSettling(store: store).settleSound(folder.path("copy")) }
+            let error = #expect(throws: StoreError.self) {
+                try BackupSettling(store: store).settleSound(folder.path("copy"))
+            }
             guard case .io(let text)? = error else { throw Unexpected(error) }
             #expect(text.contains(folder.path("copy/") + table.name), "\(text)")
             #expect(text.contains("the store is not") && text.contains("check the disk"), "\(text)")
