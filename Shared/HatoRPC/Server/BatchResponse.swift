@@ -1,12 +1,16 @@
 import HatoModel
 
-/// The responses of a batch, gathered in the order of its entries.
+/// The responses of a batch, gathered in the order of its entries. Pure.
 struct BatchResponse: Hashable, Sendable {
     private var responses: [[UInt8]?]
     private var missing: Int
     /// Of the whole as it stands.
     private(set) var byteCount = 2
     private let bytesMax: Int
+    /// Whether the process has reserved the memory of the largest response for it.
+    var isReserved = false
+    /// Whether a response did not fit. What is asked for nothing but its response need not be done from then on.
+    private(set) var isFull = false
 
     init(count: Int, bytesMax: Int) {
         responses = Array(repeating: nil, count: count)
@@ -23,6 +27,7 @@ struct BatchResponse: Hashable, Sendable {
         missing -= 1
         guard let response else { return 0 }
         let fits = byteCount + response.count < bytesMax
+        if !fits { isFull = true }
         let kept = fits ? response : Self.tooBig(bytesMax, insteadOf: response)
         byteCount += kept.count + 1
         responses[entry] = kept

@@ -5,27 +5,52 @@ import NIOCore
 
 extension ConnectionHandler {
     /// `again` runs the read from its beginning, when the memory of a large one is reserved.
-    func readOutgrew(_ ticket: RequestTicket, _ again: @escaping LargeReads.Again) {
+    func readOutgrew(_ reply: PendingReply, _ again: @escaping LargeReads.Again) {
         guard machine.phase != .closed, !machine.isCutOff else { return }
-        largeReads.outgrew(ticket, again)
+        largeReads.outgrew(reply, again)
         machine.readOutgrew()
         // Small reads of others do not wait for what this one waits for.
         returnReadOverdraftIfDone()
     }
 
-    /// Asks for the next large reservation when the peer has taken nearly all that came before.
+    /// Asks for what the next large read, or a large batch, needs.
     func moveLargeReads() {
-        guard !largeReads.isEmpty else { return }
+        guard !largeReads.isEmpty || machine.unreservedBatch != nil else { return }
         largeReads.counted()
         // Let go of at the end: others are granted then.
         let taken = largeReads.taken(sentBytes)
         defer { withExtendedLifetime(taken) {} }
-        guard machine.outputBytes <= server.limits.unsentResponseBytesMax,
-            largeReads.ask(for: account, leavesNext: { machine.leavesNext($0) })
-        else { return }
+        refuseReadsWithoutRoom()
+        let need = largeReads.need(
+            for: account, batch: machine.unreservedBatch,
+            mayReserve: machine.outputBytes <= server.limits.unsentResponseBytesMax,
+            leavesNext: { machine.leavesNext($0) })
+        guard let need else { return }
         let connection = connection
-        server.budget.reserveRead(for: connection.id, of: account) { reservation in
-            connection.hub.post(.run(connection) { $0.largeReads.granted(reservation)?(reservation) })
+        let granted = { @Sendable (reservation: ReadReservation) in
+            connection.hub.post(.run(connection) { $0.largeReadGranted(reservation) })
+        }
+        switch need {
+        case .reservation: server.budget.reserveRead(for: connection.id, of: account, granted: granted)
+        case .turn(let reservation): server.budget.runRead(in: reservation, for: connection.id, granted: granted)
+        }
+    }
+
+    private func largeReadGranted(_ reservation: ReadReservation) {
+        let granted = largeReads.granted(reservation)
+        if let granted { machine.batchReserved(granted.sequence) }
+        guard let again = granted?.again else { return reservation.readEnded() }
+        again(reservation)
+    }
+
+    /// Answers the large reads of batches that are full: they would be read in vain.
+    private func refuseReadsWithoutRoom() {
+        guard largeReads.hasParked else { return }
+        for sequence in largeReads.parkedSequences where machine.isBatchFull(sequence) {
+            for reply in largeReads.takeParked(of: sequence) {
+                machine.outgrownReadAnswered()
+                reply.fail(RPCError.tooBig(server.limits.responseBytesMax))
+            }
         }
     }
 

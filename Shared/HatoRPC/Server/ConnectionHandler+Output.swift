@@ -7,9 +7,10 @@ extension ConnectionHandler {
     /// Takes the response of a request, or of an entry of a batch.
     func answered(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
         if isError { hub.count { $0.errors += 1 } }
+        let wasLarge = ticket.isRead && largeReads.answered(ticket)
         leave(ticket.sequence, machine.requestAnswered(ticket, response))
         guard ticket.isRead else { return }
-        if largeReads.answered(ticket, end: output.appendedBytes) { machine.outgrownReadAnswered() }
+        if wasLarge { machine.outgrownReadAnswered() }
         returnReadOverdraftIfDone()
     }
 
@@ -27,6 +28,7 @@ extension ConnectionHandler {
             machine.outputAppended(response.count + 1)
             connection.addUnsent(response.count + 1)
         }
+        largeReads.left(sequence, end: output.appendedBytes)
         guard !opened.isEmpty else { return }
         for notification in opened.answered(sequence) { write(notification) }
     }

@@ -160,11 +160,7 @@ extension ConnectionHandler {
     private func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
         var current = rest.current
-        if current == nil {
-            guard rest.next < rest.entries.count else {
-                waiting = nil
-                return true
-            }
+        if current == nil, rest.next < rest.entries.count {
             let entry = rest.next
             rest.next += 1
             rest.entryBytes -= rest.entries[entry].byteCount
@@ -173,10 +169,12 @@ extension ConnectionHandler {
         }
         rest.current = nil
         waiting = rest
-        guard let current else { return true }
-        guard let held = proceed(current) else { return true }
-        waiting?.current = held
-        return false
+        if let current, let held = proceed(current) {
+            waiting?.current = held
+            return false
+        }
+        if rest.next == rest.entries.count { waiting = nil }
+        return true
     }
 
     // MARK: Requests
@@ -198,6 +196,9 @@ extension ConnectionHandler {
             if request.id == nil, method.isForItsAnswer {
                 answerNow(sequence, entry, nil, isError: false)
                 return nil
+            }
+            if entry != nil, method.isForItsAnswer, machine.isBatchFull(sequence) {
+                return failNow(RPCError.tooBig(server.limits.responseBytesMax), request.id, sequence, entry)
             }
             guard case .object(let params) = request.params else {
                 return failNow(RPCError.positionalParams, request.id, sequence, entry)

@@ -105,6 +105,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
     // Order.
     private var responses = ResponseQueue()
     private var batches: [UInt64: BatchResponse] = [:]
+    /// The batch whose entries are handed on.
+    private var currentBatch: UInt64?
     private var requestsInFlight = 0
     /// Requests started and not answered, without slow ones.
     private var running = 0
@@ -124,7 +126,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     private var lineElsewhereBytes = 0
     /// Of the requests that are read and not started; nil: there are none.
     private var waitingBytes: Int?
-    /// Of responses of entries whose batches are not done.
+    /// Of responses of entries whose batches are not done, without those of batches with a reservation.
     private var gatheredBytes = 0
     /// What is written and not yet taken by the socket; notifications that wait for the response before them are not.
     private(set) var outputBytes = 0
@@ -148,7 +150,13 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func mayHandOn(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
         !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
             && requestsInFlight < limits.requestsInFlightMax && bytesInFlight < limits.bytesInFlightMax
-            && mayRespond(mayHoldMore())
+            && unreservedBatch == nil && mayRespond(mayHoldMore())
+    }
+
+    /// The batch that goes on when it has a large reservation: its responses have outgrown what a read may take without.
+    var unreservedBatch: UInt64? {
+        guard let currentBatch, let batch = batches[currentBatch] else { return nil }
+        return !batch.isReserved && batch.byteCount > limits.readBytes ? currentBatch : nil
     }
 
     /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
@@ -182,6 +190,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         let sequence = responses.open(isSlow: isSlow)
         let batch = BatchResponse(count: count, bytesMax: limits.responseBytesMax)
         batches[sequence] = batch
+        currentBatch = sequence
         gatheredBytes += batch.byteCount
         return sequence
     }
@@ -192,7 +201,10 @@ struct ConnectionStateMachine: Hashable, Sendable {
     mutating func lineCameBack() { lineElsewhereBytes = 0 }
 
     /// The requests that were read and wait take so many bytes; nil: there are none.
-    mutating func waitingChanged(_ count: Int?) { waitingBytes = count }
+    mutating func waitingChanged(_ count: Int?) {
+        waitingBytes = count
+        if count == nil { currentBatch = nil }
+    }
 
     mutating func verificationBegan() { isVerifying = true }
 
@@ -207,9 +219,9 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func requestArrived(_ kind: RequestKind, _ mayStartRead: @autoclosure () -> Bool) -> Start {
         switch kind.start {
         case .session: return .start
-        case .cold: return running == 0 ? .start : .wait
-        case .hot where !kind.isRead: return .start
-        case .hot:
+        case .cold where running > 0: return .wait
+        case .cold where !kind.isRead, .hot where !kind.isRead: return .start
+        case .cold, .hot:
             guard readsInFlight < limits.readsInFlightMax else { return .wait }
             if mayStartRead() { return .start }
             // With a read in flight, or a response not taken, that is looked at again when it is answered, or taken.
@@ -242,16 +254,28 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The response of a request, or of an entry of a batch, is there; nil: there is none to send.
     mutating func responseCame(_ sequence: UInt64, _ entry: Int?, _ response: [UInt8]?) -> Completion {
         guard let entry else { return complete(sequence, response) }
-        guard let added = batches[sequence]?.set(entry, response) else { return .gathered }
-        gatheredBytes += added
-        guard let batch = batches[sequence], batch.isDone else { return .gathered }
-        gatheredBytes -= batch.byteCount
+        guard let added = batches[sequence]?.set(entry, response), let batch = batches[sequence] else {
+            return .gathered
+        }
+        if !batch.isReserved { gatheredBytes += added }
+        guard batch.isDone else { return .gathered }
+        if !batch.isReserved { gatheredBytes -= batch.byteCount }
         batches[sequence] = nil
         return complete(sequence, batch.bytes)
     }
 
     private mutating func complete(_ sequence: UInt64, _ response: [UInt8]?) -> Completion {
         responses.answer(sequence, response) ? .leaves(response) : .queued
+    }
+
+    /// Whether a batch has no room for the response of another entry; false when there is no such batch.
+    func isBatchFull(_ sequence: UInt64) -> Bool { batches[sequence]?.isFull ?? false }
+
+    /// The memory of the largest response is reserved for this request.
+    mutating func batchReserved(_ sequence: UInt64) {
+        guard let batch = batches[sequence], !batch.isReserved else { return }
+        gatheredBytes -= batch.byteCount
+        batches[sequence]?.isReserved = true
     }
 
     /// The next response whose turn has come.

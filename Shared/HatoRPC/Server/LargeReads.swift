@@ -1,7 +1,8 @@
 /// The reads of one connection that have outgrown their small reservation, in the order of their requests. Pure.
 ///
-/// One at a time asks for a large reservation, and only when every earlier response has left: so its result can leave
-/// at once, and no large result ever waits for another read of its connection.
+/// One request at a time has a large reservation, and only when every earlier response has left: so its response can
+/// leave at once, and no large response ever waits for another read of its connection. A batch has one reservation for
+/// all its entries; its large reads run in it one after another.
 struct LargeReads {
     /// A request, and the entry of it in a batch.
     struct Key: Hashable, Comparable {
@@ -20,70 +21,124 @@ struct LargeReads {
 
     typealias Again = @Sendable (ReadReservation) -> Void
 
-    private struct Parked {
-        var key: Key
-        var again: Again
+    /// What to ask the budget for.
+    enum Need {
+        case reservation
+        /// A turn to run in the reservation that the batch has.
+        case turn(ReadReservation)
     }
 
-    private struct Asking {
-        var key: Key
-        var account: ClientAccount
+    private struct Parked {
+        var reply: PendingReply
         var again: Again
+
+        var key: Key { Key(reply.ticket) }
+    }
+
+    /// The request that has the large reservation, or waits for it.
+    private struct Holder {
+        var sequence: UInt64
+        var account: ClientAccount
         var reservation: ReadReservation?
+        var running: Key?
+        var isWaiting = true
+        /// Its response has left before the reservation came.
+        var hasLeft = false
     }
 
     private struct Leaving {
-        /// Of the output, behind the result.
+        /// Of the output, behind the response.
         var end: Int
         var reservation: ReadReservation
         var isCounted = false
     }
 
     private var parked: [Parked] = []
-    private var asking: Asking?
+    private var holder: Holder?
     private var leaving: [Leaving] = []
 
-    /// Reads that are not answered; they take no memory of their own.
-    var count: Int { parked.count + (asking == nil ? 0 : 1) }
-    var isEmpty: Bool { parked.isEmpty && asking == nil && leaving.isEmpty }
-    /// Whether a read waits that has not asked for its reservation yet.
+    var isEmpty: Bool { parked.isEmpty && holder == nil && leaving.isEmpty }
+    /// Whether a read waits that does not run yet.
     var hasParked: Bool { !parked.isEmpty }
     /// The client that a reservation was asked for.
-    var account: ClientAccount? { asking?.account }
+    var account: ClientAccount? { holder?.account }
 
-    mutating func outgrew(_ ticket: RequestTicket, _ again: @escaping Again) {
-        let read = Parked(key: Key(ticket), again: again)
+    mutating func outgrew(_ reply: PendingReply, _ again: @escaping Again) {
+        let read = Parked(reply: reply, again: again)
         let index = parked.firstIndex { read.key < $0.key } ?? parked.endIndex
         parked.insert(read, at: index)
     }
 
-    /// Whether a reservation is to be asked for now, for `account`.
+    /// What is to be asked for now, for `account`.
     ///
-    /// - Parameter leavesNext: whether the response of a request would leave as soon as it is complete.
-    mutating func ask(for account: ClientAccount, leavesNext: (UInt64) -> Bool) -> Bool {
-        guard asking == nil, let index = parked.firstIndex(where: { leavesNext($0.key.sequence) }) else {
-            return false
+    /// - Parameters:
+    ///   - batch: the batch that has gathered more than it may without a reservation.
+    ///   - mayReserve: whether the peer has taken nearly all that came before.
+    ///   - leavesNext: whether the response of a request would leave as soon as it is complete.
+    mutating func need(
+        for account: ClientAccount, batch: UInt64?, mayReserve: Bool, leavesNext: (UInt64) -> Bool
+    ) -> Need? {
+        if let holder {
+            guard let reservation = holder.reservation, holder.running == nil, !holder.isWaiting,
+                parked.contains(where: { $0.key.sequence == holder.sequence })
+            else { return nil }
+            self.holder?.isWaiting = true
+            return .turn(reservation)
+        }
+        guard mayReserve else { return nil }
+        let waiting = parked.lazy.map(\.key.sequence) + (batch.map { [$0] } ?? [])
+        guard let sequence = waiting.first(where: leavesNext) else { return nil }
+        holder = Holder(sequence: sequence, account: account)
+        return .reservation
+    }
+
+    /// The reservation, or the turn to run in it, has come. Returns the request that has it, and its read that begins
+    /// again, if one waits.
+    mutating func granted(_ reservation: ReadReservation) -> (sequence: UInt64, again: Again?)? {
+        guard var holder else { return nil }
+        if holder.hasLeft {
+            self.holder = nil
+            return nil
+        }
+        holder.reservation = reservation
+        holder.isWaiting = false
+        defer { self.holder = holder }
+        guard let index = parked.firstIndex(where: { $0.key.sequence == holder.sequence }) else {
+            return (holder.sequence, nil)
         }
         let read = parked.remove(at: index)
-        asking = Asking(key: read.key, account: account, again: read.again)
+        holder.running = read.key
+        return (holder.sequence, read.again)
+    }
+
+    /// The reads of a batch that has no room for their results. They never run again.
+    mutating func takeParked(of batch: UInt64) -> [PendingReply] {
+        defer { parked.removeAll { $0.key.sequence == batch } }
+        return parked.filter { $0.key.sequence == batch }.map(\.reply)
+    }
+
+    /// The batches whose reads wait.
+    var parkedSequences: Set<UInt64> { Set(parked.map(\.key.sequence)) }
+
+    /// A read is answered. Returns whether it had outgrown its small reservation.
+    mutating func answered(_ ticket: RequestTicket) -> Bool {
+        guard holder?.running == Key(ticket) else { return false }
+        holder?.running = nil
         return true
     }
 
-    /// The reservation has come: the read begins again.
-    mutating func granted(_ reservation: ReadReservation) -> Again? {
-        asking?.reservation = reservation
-        return asking?.again
+    /// The response of a request has left; the output ends at `end` then.
+    mutating func left(_ sequence: UInt64, end: Int) {
+        guard let left = holder, left.sequence == sequence else { return }
+        guard let reservation = left.reservation else {
+            holder?.hasLeft = true
+            return
+        }
+        holder = nil
+        leaving.append(Leaving(end: end, reservation: reservation))
     }
 
-    /// A read is answered; the output ends at `end` then. Returns whether it had outgrown its small reservation.
-    mutating func answered(_ ticket: RequestTicket, end: Int) -> Bool {
-        guard let answered = asking, answered.key == Key(ticket) else { return false }
-        asking = nil
-        if let reservation = answered.reservation { leaving.append(Leaving(end: end, reservation: reservation)) }
-        return true
-    }
-
-    /// What was answered is counted by the connection now.
+    /// What has left is counted by the connection now.
     mutating func counted() {
         for index in leaving.indices where !leaving[index].isCounted {
             leaving[index].isCounted = true

@@ -61,7 +61,7 @@ final class PendingReply: Sendable {
 
     /// Runs `again` when the memory of a large read is reserved; never when the connection closes first.
     func readAgain(_ again: @escaping @Sendable (ReadReservation) -> Void) {
-        connection.hub.post(.run(connection) { [ticket] in $0.readOutgrew(ticket, again) })
+        connection.hub.post(.run(connection) { $0.readOutgrew(self, again) })
     }
 
     func fail(_ error: any Error) {

@@ -5,9 +5,9 @@ import Synchronization
 ///
 /// Whoever reads keeps it until the result is complete, and the connection until its peer has taken the result.
 public final class ReadReservation: Sendable {
-    private let id: UInt64
+    fileprivate let id: UInt64
     private let bytes: Atomic<Int>
-    private let account: ClientAccount
+    fileprivate let account: ClientAccount
     private let budget: ProcessBudget
 
     fileprivate init(_ id: UInt64, bytes: Int, of account: ClientAccount, in budget: ProcessBudget) {
@@ -36,6 +36,8 @@ public final class ReadReservation: Sendable {
 struct LargeReadState {
     struct Waiting {
         var account: ClientAccount
+        /// The reservation of its batch, in which the read runs; nil: it needs one.
+        var reservation: ReadReservation?
         var granted: @Sendable (ReadReservation) -> Void
     }
 
@@ -61,6 +63,21 @@ extension ProcessBudget {
         grantReads()
     }
 
+    /// Calls `granted` once, from any thread, when another large read may run in a reservation that is there already;
+    /// never when `dropReads(of:account:)` comes first.
+    func runRead(
+        in reservation: ReadReservation, for connection: UInt64,
+        granted: @escaping @Sendable (ReadReservation) -> Void
+    ) {
+        let account = reservation.account
+        largeReads.withLock { state in
+            state.waiting[reservation.id] = .init(account: account, reservation: reservation, granted: granted)
+            state.queue.runsAgain(.init(id: reservation.id, connection: connection, client: account.name))
+            largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
+        }
+        grantReads()
+    }
+
     /// The connection has closed, or its client is another one from now on.
     func dropReads(of connection: UInt64, account: ClientAccount) {
         let dropped = largeReads.withLock { state in
@@ -69,7 +86,7 @@ extension ProcessBudget {
                 state.waiting.removeValue(forKey: $0)
             }
         }
-        for read in dropped { leave(read.account) }
+        for read in dropped where read.reservation == nil { leave(read.account) }
     }
 
     /// Grants what can be granted now.
@@ -83,6 +100,7 @@ extension ProcessBudget {
             guard let request = state.queue.next(memory), let read = state.waiting.removeValue(forKey: request.id)
             else { return nil }
             largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
+            if let reservation = read.reservation { return (read, reservation) }
             let bytes = state.queue.bytes
             add(bytes, to: read.account)
             return (read, ReadReservation(request.id, bytes: bytes, of: read.account, in: self))

@@ -6,7 +6,7 @@ extension RPCRouter {
         _ configuration: RPCServerConfiguration, counts: @escaping @Sendable () async -> LoopCounts
     ) {
         let start = configuration.now()
-        handle(Service.Health.self) { _, context in
+        handle(Service.Health.self, isSmall: true) { _, context in
             let health = await configuration.health()
             var result = Service.Health.Result(
                 service: configuration.service, version: configuration.version, status: health.status)
@@ -27,7 +27,8 @@ extension RPCRouter {
             title: "Hato \(configuration.service)", version: configuration.version,
             methods: configuration.methods + Service.builtIn.filter { !names.contains($0.method) },
             notifications: configuration.notifications)
-        handle(RPC.Discover.self) { _, _ in .object(document) }
+        let encoded = EncodedJSON(.object(document))
+        handleInOrder(RPC.Discover.self) { _, _, reply in reply.succeed(encoded: encoded) }
         add(RPCMethod(name: Session.Authenticate.method, access: .anyone, isSlow: false, start: .authenticate))
         add(RPCMethod(name: Session.End.method, access: .anyone, isSlow: false, start: .endSession))
     }

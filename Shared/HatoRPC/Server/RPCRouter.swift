@@ -8,8 +8,11 @@ public struct RPCRouter: Sendable {
 
     /// A cold method: starts when every earlier request of its connection is answered (slow ones excepted); later
     /// requests of its connection start after it, unless it is slow itself.
+    ///
+    /// - Parameter isSmall: whether its result is always small, so that it needs no room to start.
     public mutating func handle<Request: RPCRequest>(
-        _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext) async throws -> Request.Result
+        _: Request.Type, isSmall: Bool = false,
+        _ body: @escaping @Sendable (Request, RPCContext) async throws -> Request.Result
     ) {
         let start: RPCMethod.Cold = { params, context, pending in
             do {
@@ -19,7 +22,7 @@ public struct RPCRouter: Sendable {
                 pending.fail(Request.showingWhatIsRight(error))
             }
         }
-        add(Request.self, .cold(start))
+        add(Request.self, isRead: Request.effect == .read && !isSmall, .cold(start))
     }
 
     /// A hot method: called on the event loop in order of arrival, also while earlier ones are not answered yet. Never
@@ -34,7 +37,7 @@ public struct RPCRouter: Sendable {
                 pending.fail(Request.showingWhatIsRight(error))
             }
         }
-        add(Request.self, .hot(start))
+        add(Request.self, isRead: Request.effect == .read, .hot(start))
     }
 
     /// Throws when a declared method has no handler, naming it.
@@ -43,11 +46,11 @@ public struct RPCRouter: Sendable {
         guard missing.isEmpty else { throw .methodsWithoutHandler(missing.sorted()) }
     }
 
-    private mutating func add<Request: RPCRequest>(_: Request.Type, _ start: RPCMethod.Start) {
+    private mutating func add<Request: RPCRequest>(_: Request.Type, isRead: Bool, _ start: RPCMethod.Start) {
         precondition(methods[Request.method] == nil, "\(Request.method) has two handlers")
         methods[Request.method] = RPCMethod(
             name: Request.method, access: Request.access, isSlow: Request.isSlow,
-            isRead: Request.effect == .read, isForItsAnswer: Request.effect == .read && !Request.hasSideEffect,
+            isRead: isRead, isForItsAnswer: Request.effect == .read && !Request.hasSideEffect,
             start: start,
             ownParameters: Self.ownParameters(of: Request.self))
     }

@@ -10,6 +10,8 @@
 /// - The first reservation of a client needs room for itself. Each further one also leaves as much free as the client
 ///   then holds, and keeps the client within `clientMax`.
 /// - Where nothing fits, one client without an open reservation gets one beyond the limit: reads always make progress.
+/// - A batch has one reservation for all its entries. A further large read of it waits for its turn to run, not for
+///   memory.
 struct ReadReservationQueue {
     /// A read that has outgrown its small reservation.
     struct Request: Sendable, Hashable {
@@ -73,6 +75,16 @@ struct ReadReservationQueue {
         waitingCount += 1
     }
 
+    /// Another read runs in the reservation of a request that is open; before what waits for a new one.
+    mutating func runsAgain(_ request: Request) {
+        guard open[request.id] != nil else { return }
+        var client = clients[request.client] ?? Client()
+        if client.waiting.isEmpty { turns.append(request.client) }
+        client.waiting.insert(request, at: 0)
+        clients[request.client] = client
+        waitingCount += 1
+    }
+
     /// The result of this read is complete, or it has failed.
     mutating func readEnded(_ id: UInt64) {
         guard open[id]?.isRunning == true else { return }
@@ -108,7 +120,8 @@ struct ReadReservationQueue {
 
     // MARK: Decisions
 
-    /// The next read that goes on; the caller counts `bytes` for it before it asks again. Nil: all must wait.
+    /// The next read that goes on; the caller counts `bytes` for a new reservation before it asks again. Nil: all must
+    /// wait.
     mutating func next(_ memory: Memory) -> Request? {
         guard runningCount < runningMax else { return nil }
         if let index = turns.firstIndex(where: { fits($0, memory) }) { return grant(index) }
@@ -119,6 +132,7 @@ struct ReadReservationQueue {
     }
 
     private func fits(_ name: String, _ memory: Memory) -> Bool {
+        if let first = clients[name]?.waiting.first, let opened = open[first.id] { return !opened.isRunning }
         let after = memory.used + bytes
         guard after <= largeMax else { return false }
         if clients[name]?.open == 0 { return true }
@@ -130,7 +144,7 @@ struct ReadReservationQueue {
         let name = turns.remove(at: index)
         guard var client = clients[name], !client.waiting.isEmpty else { return nil }
         let request = client.waiting.removeFirst()
-        client.open += 1
+        if open[request.id] == nil { client.open += 1 }
         clients[name] = client
         if !client.waiting.isEmpty { turns.append(name) }
         open[request.id] = Open(client: name, isRunning: true)
@@ -143,9 +157,11 @@ struct ReadReservationQueue {
     /// together leave no room for.
     func isAwaited(_ connection: UInt64, of client: String, used: Int) -> Bool {
         guard waitingCount > 0 else { return false }
-        if used + bytes > largeMax {
-            return clients.values.contains { $0.waiting.contains { $0.connection != connection } }
-        }
-        return clients[client]?.waiting.contains { $0.connection != connection } ?? false
+        if used + bytes > largeMax { return clients.values.contains { waitsForMemory($0, butBy: connection) } }
+        return clients[client].map { waitsForMemory($0, butBy: connection) } ?? false
+    }
+
+    private func waitsForMemory(_ client: Client, butBy connection: UInt64) -> Bool {
+        client.waiting.contains { $0.connection != connection && open[$0.id] == nil }
     }
 }

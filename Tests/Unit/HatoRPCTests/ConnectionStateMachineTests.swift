@@ -8,6 +8,7 @@ struct ConnectionStateMachineTests {
     private static let read = RequestKind(start: .hot, isRead: true)
     private static let cold = RequestKind(start: .cold)
     private static let slow = RequestKind(start: .cold, isSlow: true)
+    private static let coldRead = RequestKind(start: .cold, isRead: true)
 
     // MARK: All sequences
 
@@ -22,6 +23,7 @@ struct ConnectionStateMachineTests {
         ([.request(hot), .request(read), .request(cold), .request(slow)], 6),
         ([.request(read), .request(cold)], 8), ([.request(hot), .request(slow)], 8),
         ([.batch([read, hot]), .unverified(cold)], 7), ([.identityChange, .long(read)], 8),
+        ([.batch([hot, coldRead, slow]), .request(coldRead)], 8),
     ]
 
     @Test(arguments: explored.indices)
@@ -113,6 +115,27 @@ struct ConnectionStateMachineTests {
         #expect(machine.nextResponse()?.response == Array("[\u{5},\u{7}]".utf8))
     }
 
+    @Test func batchGoesOnWithAReservationWhenItHasGatheredMuch() {
+        var machine = machine()
+        let sequence = machine.batchArrived(count: 4, isSlow: false)
+        machine.waitingChanged(4)
+        #expect(machine.responseCame(sequence, 0, [5, 5]) == .gathered)
+        #expect(machine.unreservedBatch == sequence)
+        #expect(machine.next(true) == .wait)
+        #expect(machine.memoryChanged(lineBytes: 0, unsentBytes: 0) == 4 + 5)
+        machine.batchReserved(sequence)
+        #expect(machine.next(true) == .continueWaiting)
+        #expect(machine.memoryChanged(lineBytes: 0, unsentBytes: 0) == -5, "the reservation counts")
+        #expect(machine.responseCame(sequence, 1, Array(repeating: 6, count: 90)) == .gathered)
+        #expect(!machine.isBatchFull(sequence))
+        #expect(machine.responseCame(sequence, 2, [7, 7, 7, 7, 7]) == .gathered)
+        #expect(machine.isBatchFull(sequence))
+        machine.waitingChanged(nil)
+        #expect(machine.responseCame(sequence, 3, nil) == .queued)
+        let count = machine.nextResponse()?.response?.count ?? 0
+        #expect(machine.memoryChanged(lineBytes: 0, unsentBytes: count) == count - 4)
+    }
+
     @Test func nothingIsHandedOnBehindAVerificationAChangeOfIdentityOrALongLine() {
         var machine = machine()
         machine.verificationBegan()
@@ -190,10 +213,10 @@ struct ConnectionStateMachineTests {
         var machine = machine()
         let read = start(Self.read, &machine)
         machine.waitingChanged(5)
-        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == 1 + 7 + 5 + 10 + 20)
+        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == 1 + 3 + 5 + 10 + 20)
         #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == 0)
         machine.readOutgrew()
-        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == -7)
+        #expect(machine.memoryChanged(lineBytes: 10, unsentBytes: 20) == -3)
         _ = machine.requestAnswered(read, [1, 2, 3])
         machine.outgrownReadAnswered()
         machine.waitingChanged(nil)

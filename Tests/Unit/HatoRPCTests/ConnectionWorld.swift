@@ -20,6 +20,7 @@ struct ConnectionWorld: Hashable {
         case readOutgrew
         case verified(Bool)
         case longLineRead
+        case batchReserved
         case identityTakenOver
         case budgetFilled, budgetFreed
         case outputDrained
@@ -49,7 +50,7 @@ struct ConnectionWorld: Hashable {
     }
 
     static let limits = ConnectionStateMachine.Limits(
-        requestsInFlightMax: 3, bytesInFlightMax: 100, readsInFlightMax: 2, readBytes: 7, unsentResponseBytesMax: 4,
+        requestsInFlightMax: 3, bytesInFlightMax: 100, readsInFlightMax: 2, readBytes: 3, unsentResponseBytesMax: 4,
         responseBytesMax: 100, waitingBytesMax: 3)
     /// What the socket takes before the peer does.
     private static let socketBytes = 2
@@ -65,6 +66,8 @@ struct ConnectionWorld: Hashable {
     private var budgetBytes = 0
     private var hasEnded = false
     private var closing: ConnectionStateMachine.Closing?
+    /// Lines with batches whose memory is reserved.
+    private var reservedLines: Set<Int> = []
 
     private struct Numbered: Hashable {
         var line: Line
@@ -92,6 +95,7 @@ extension ConnectionWorld {
         if isVerifying { events += [.verified(true), .verified(false)] }
         if lineElsewhere != nil { events.append(.longLineRead) }
         if isChangingIdentity { events.append(.identityTakenOver) }
+        if mayReserve { events.append(.batchReserved) }
         if machine.outputBytes > 0 { events.append(.outputDrained) }
         if machine.phase == .open { events.append(.stopping) }
         return events
@@ -102,6 +106,9 @@ extension ConnectionWorld {
     private var reading: ConnectionStateMachine.Reading {
         machine.readAsked(bufferedBytes: lines.count, unsentBytes: machine.outputBytes, !isBudgetFull)
     }
+
+    /// Whether the budget would be asked for the memory of a batch.
+    private var mayReserve: Bool { machine.unreservedBatch.map(machine.leavesNext) ?? false }
 
     private func isSmallRead(_ request: InFlight) -> Bool {
         request.ticket.isRead && !requests[request.request].isOutgrown
@@ -124,6 +131,10 @@ extension ConnectionWorld {
         case .identityTakenOver:
             isChangingIdentity = false
             machine.identityChanged(isTakenOver: true)
+        case .batchReserved:
+            guard let rest = waiting else { break }
+            reservedLines.insert(requests[rest.requests[0]].line)
+            machine.batchReserved(rest.sequence)
         case .budgetFilled: isBudgetFull = true
         case .budgetFreed:
             isBudgetFull = false
@@ -216,13 +227,9 @@ extension ConnectionWorld {
 
     private mutating func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
-        guard rest.next < rest.requests.count else {
-            waiting = nil
-            return true
-        }
         guard proceed(rest) else { return false }
         rest.next += 1
-        waiting = rest.next < rest.requests.count || rest.isBatch ? rest : nil
+        waiting = rest.next < rest.requests.count ? rest : nil
         return true
     }
 
@@ -324,7 +331,7 @@ extension ConnectionWorld {
             problem = "\(id) starts although it must wait for the connection"
         }
         if inFlight.count >= Self.limits.requestsInFlightMax { problem = "too many requests are in flight" }
-        guard kind.start == .hot, kind.isRead else { return }
+        guard kind.start != .session, kind.isRead else { return }
         if reads.count >= Self.limits.readsInFlightMax { problem = "too many reads are in flight" }
         if isBudgetFull, !reads.isEmpty { problem = "a second read starts although too much is held" }
     }
@@ -364,7 +371,7 @@ extension ConnectionWorld {
 
     /// Whether there is a reason for requests to wait; slow ones in flight are none.
     private var isWaitedFor: Bool {
-        isVerifying || isChangingIdentity || isBudgetFull || lineElsewhere != nil || machine.outputBytes > 0
+        isVerifying || isChangingIdentity || isBudgetFull || mayReserve || lineElsewhere != nil || machine.outputBytes > 0
             || inFlight.count >= Self.limits.requestsInFlightMax || inFlight.contains { !$0.ticket.isSlow }
     }
 
@@ -390,7 +397,7 @@ extension ConnectionWorld {
                 bytes += answered
             } else if answered == own.count {
                 bytes += 2 * answered + 1
-            } else {
+            } else if !reservedLines.contains(number) {
                 bytes += 2 + 2 * answered
             }
         }
@@ -406,6 +413,8 @@ extension ConnectionWorld {
                 world.happened(.budgetFreed)
             } else if world.isVerifying {
                 world.happened(.verified(true))
+            } else if world.mayReserve {
+                world.happened(.batchReserved)
             } else if world.lineElsewhere != nil {
                 world.happened(.longLineRead)
             } else if world.isChangingIdentity {

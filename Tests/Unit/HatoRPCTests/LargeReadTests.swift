@@ -10,7 +10,7 @@ import Testing
 /// Reads that outgrow what they may take without a reservation, and peers that do not take their results.
 struct LargeReadTests {
     /// Connections of one server, on a loop whose clock the test turns; `check.read` outgrows its small reservation.
-    private final class World {
+    final class World {
         let loop = EmbeddedEventLoop()
         let started = Shared<[String]>([])
         let state: ServerState
@@ -31,6 +31,10 @@ struct LargeReadTests {
                     reservation.readEnded()
                 }
             }
+            router.handleInOrder(Check.Small.self) { request, _, reply in
+                started.change { $0.append(request.gate) }
+                reply.succeed(.init(gate: String(repeating: "y", count: 9_000)))
+            }
             router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
             state = ServerState(
                 configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
@@ -46,7 +50,7 @@ struct LargeReadTests {
     }
 
     /// A peer that takes what is sent when the test says so.
-    private final class Peer {
+    final class Peer {
         let socket = FullSocket()
         let channel: EmbeddedChannel
         let connection: RPCConnection

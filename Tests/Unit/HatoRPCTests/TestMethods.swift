@@ -50,6 +50,21 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
+    /// Hot, and reads; answers at once with a result of which many make a large response.
+    struct Small: RPCRequest {
+        static let method = "check.small"
+        static let summary = "Answers at once"
+        static let access = Access.anyone
+        static let effect = Effect.read
+        static var example: RPCExample<Small> { .init(Small(gate: "a"), Result(gate: "a")) }
+        var gate: String
+        struct Result: FieldObject {
+            var gate: String
+            static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
+        }
+        static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
+    }
+
     /// Cold; answered when the test opens its gate.
     struct Cold: RPCRequest {
         static let method = "check.cold"
