@@ -16,6 +16,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case duplicateMember = "the same member name twice in one object"
         case tooLong = "a string or number is too long to be read"
         case tooDeep = "arrays and objects are nested too deeply"
+        case tooManyValues = "the values take more memory than one text may"
     }
 
     /// What is wrong.

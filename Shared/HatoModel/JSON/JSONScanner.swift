@@ -21,6 +21,9 @@ public struct JSONScanner: Sendable {
     public internal(set) var position: Int
     let depthMax: Int
     var depth = 0
+    let memoryMax: Int
+    /// About how many bytes the values take that were read so far. An array of small arrays takes 30 times its text.
+    public private(set) var memory = 0
 
     /// What the next value is, told by its first byte.
     public enum Kind: Sendable, Hashable {
@@ -34,9 +37,14 @@ public struct JSONScanner: Sendable {
     }
 
     /// A scanner that begins at `position`.
-    public init(at position: Int = 0, depth: Int = JSONParser.depthDefault) {
+    ///
+    /// - Parameters:
+    ///   - depth: how many arrays and objects may be inside each other.
+    ///   - memoryMax: bytes that the values may take (`memory`).
+    public init(at position: Int = 0, depth: Int = JSONParser.depthDefault, memoryMax: Int = .max) {
         self.position = position
         depthMax = depth
+        self.memoryMax = memoryMax
     }
 
     // MARK: One value
@@ -57,7 +65,10 @@ public struct JSONScanner: Sendable {
     /// The next value, whole.
     public mutating func value(_ bytes: Span<UInt8>) throws(JSONError) -> JSONValue {
         switch nextByte(bytes) {
-        case UInt8(ascii: "\""): return .string(try readString(bytes))
+        case UInt8(ascii: "\""):
+            let text = try readString(bytes)
+            try take(text)
+            return .string(text)
         case UInt8(ascii: "{"): return .object(try object(bytes))
         case UInt8(ascii: "["): return .array(try array(bytes))
         case UInt8(ascii: "t"):
@@ -104,11 +115,13 @@ public struct JSONScanner: Sendable {
             guard names.insert(name, among: members) else { throw JSONError(.duplicateMember, at: start) }
             guard nextByte(bytes) == UInt8(ascii: ":") else { throw unexpected(bytes) }
             position += 1
+            try take(name)
             members.append(JSONObject.Member(name, try value(bytes)))
             switch nextByte(bytes) {
             case UInt8(ascii: ","): position += 1
             case UInt8(ascii: "}"):
                 ascend()
+                try take(Self.blockBytes + members.capacity * MemoryLayout<JSONObject.Member>.stride)
                 return JSONObject(uniqueMembers: members)
             default: throw unexpected(bytes)
             }
@@ -125,11 +138,14 @@ public struct JSONScanner: Sendable {
             return elements
         }
         while true {
+            // The array doubles when it grows.
+            if elements.count == elements.capacity { try take(max(elements.count, 2) * MemoryLayout<JSONValue>.stride) }
             elements.append(try value(bytes))
             switch nextByte(bytes) {
             case UInt8(ascii: ","): position += 1
             case UInt8(ascii: "]"):
                 ascend()
+                try take(Self.blockBytes)
                 return elements
             default: throw unexpected(bytes)
             }
@@ -228,6 +244,23 @@ public struct JSONScanner: Sendable {
     private mutating func ascend() {
         depth -= 1
         position += 1
+    }
+
+    /// The header of an array's memory, and what the allocator keeps beside it.
+    private static let blockBytes = 48
+    /// Longer strings have memory of their own.
+    private static let inlineStringBytesMax = 15
+
+    @inline(__always)
+    private mutating func take(_ text: String) throws(JSONError) {
+        let count = text.utf8.count
+        if count > Self.inlineStringBytesMax { try take(Self.blockBytes + count) }
+    }
+
+    @inline(__always)
+    private mutating func take(_ bytes: Int) throws(JSONError) {
+        memory += bytes
+        guard memory <= memoryMax else { throw JSONError(.tooManyValues, at: position) }
     }
 
     private mutating func literal(_ word: StaticString, _ bytes: Span<UInt8>) throws(JSONError) {

@@ -9,8 +9,6 @@ extension ConnectionHandler {
         guard machine.phase != .closed, !machine.isCutOff else { return }
         largeReads.outgrew(reply, again)
         machine.readOutgrew()
-        // Small reads of others do not wait for what this one waits for.
-        returnReadOverdraftIfDone()
     }
 
     /// Asks for what the next large read, or a large batch, needs.
@@ -60,7 +58,7 @@ extension ConnectionHandler {
         let dropped = largeReads
         largeReads = LargeReads()
         if let account = dropped.account { server.budget.dropReads(of: connection.id, account: account) }
-        server.budget.forgetRead(of: connection.id)
+        server.budget.forgetRequest(of: connection.id)
         withExtendedLifetime(dropped) {}
     }
 }

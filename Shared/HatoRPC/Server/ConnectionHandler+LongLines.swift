@@ -11,18 +11,22 @@ import NIOCore
 extension ConnectionHandler {
     /// A line of so many bytes takes its loop a few milliseconds.
     static let lineReadOnLoopBytesMax = 256 << 10
+    /// A line of so many bytes is read also when client or process hold too much.
+    static let smallLineBytesMax = 2 << 10
+    /// What a line that is read elsewhere is charged for each of its bytes until it is known what its values take.
+    private static let chargedPerByte = 8
 
     func readElsewhere(_ line: ByteBuffer) {
         machine.lineLeftLoop(line.readableBytes)
         let (connection, limits) = (connection, server.limits)
-        let charge = server.budget.charge(line.readableBytes, to: account)
+        let charged = min(line.readableBytes * Self.chargedPerByte, limits.requestMemoryBytesMax)
+        let charge = server.budget.charge(max(charged, line.readableBytes), to: account)
         server.runElsewhere {
             defer { withExtendedLifetime(charge) {} }
             // Nobody would hear the answer.
             guard !connection.isClosed else { return }
             let read = Result { () throws(JSONError) in
-                try EnvelopeReader.read(
-                    line.readableBytesUInt8Span, nestingMax: limits.nestingMax, batchEntriesMax: limits.batchEntriesMax)
+                try EnvelopeReader.read(line.readableBytesUInt8Span, limits)
             }
             connection.hub.post(
                 .run(connection) { handler in

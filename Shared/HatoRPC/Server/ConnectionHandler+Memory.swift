@@ -31,8 +31,8 @@ extension ConnectionHandler {
     /// Gives back what is counted, at the end.
     func leaveBudget(_ counted: Int) {
         endClaim()
-        if let readOverdraft { server.budget.returnReadOverdraft(readOverdraft) }
-        readOverdraft = nil
+        if let requestOverdraft { server.budget.returnRequestOverdraft(requestOverdraft) }
+        requestOverdraft = nil
         server.budget.add(-counted, to: account)
         server.budget.leave(account)
     }
@@ -87,29 +87,29 @@ extension ConnectionHandler {
 
     // MARK: Requests that read
 
-    /// Whether this connection's read is the one that starts although too much is held; if not, this connection is
-    /// called again when a read may start.
-    func takeReadOverdraft() -> Bool {
+    /// Whether this connection's request is the one that starts although too much is held; if not, this connection is
+    /// called again when one may start.
+    func takeRequestOverdraft(for use: ConnectionStateMachine.OverdraftUse) -> Bool {
         let budget = server.budget
-        if let overdraft = budget.takeReadOverdraft(account) {
-            readOverdraft = overdraft
-            machine.readOverdraftTaken()
+        if let overdraft = budget.takeRequestOverdraft(account) {
+            requestOverdraft = overdraft
+            machine.requestOverdraftTaken(for: use)
             return true
         }
-        guard !machine.isWaitingToStartRead else { return false }
-        machine.readWaitBegan()
+        guard !machine.isWaitingToStart else { return false }
+        machine.startWaitBegan()
         let connection = connection
-        budget.whenAReadMayStart(for: connection.id, of: account) {
-            connection.hub.post(.run(connection) { $0.machine.readWaitEnded() })
+        budget.whenARequestMayStart(for: connection.id, of: account) {
+            connection.hub.post(.run(connection) { $0.machine.startWaitEnded() })
         }
         return false
     }
 
-    /// Called when a read is answered, or waits for a large reservation.
-    func returnReadOverdraftIfDone() {
-        guard machine.returnsReadOverdraft(), let overdraft = readOverdraft else { return }
-        readOverdraft = nil
-        server.budget.returnReadOverdraft(overdraft)
+    /// Called when something was answered, or waits for a large reservation.
+    func returnRequestOverdraftIfDone() {
+        guard machine.returnsRequestOverdraft(), let overdraft = requestOverdraft else { return }
+        requestOverdraft = nil
+        server.budget.returnRequestOverdraft(overdraft)
     }
 
     // MARK: Lines that do not come
@@ -125,7 +125,9 @@ extension ConnectionHandler {
     /// Ends a line that hardly grew although it might, when others wait for what it holds.
     private func lookAtLine() {
         let expected = LineStall.growthMin(reserved: claimedBytes, server.limits)
-        let isStalled = !hasLineWaited && machine.mayHandOn(mayHoldMore) && lines.count - watchedCount < expected
+        // Behind a line that waits for memory it cannot be refused: the refusal would be sent before its response.
+        let mayGrow = !hasLineWaited && waiting?.line == nil && machine.mayHandOn(mayHoldMore)
+        let isStalled = mayGrow && lines.count - watchedCount < expected
         if machine.phase == .open, isStalled, server.budget.isAwaited(connection.id, of: account) {
             refuseUnfinishedLine(RPCError.lineStalled)
         } else {

@@ -9,9 +9,7 @@ extension ConnectionHandler {
         if isError { hub.count { $0.errors += 1 } }
         let wasLarge = ticket.isRead && largeReads.answered(ticket)
         leave(ticket.sequence, machine.requestAnswered(ticket, response))
-        guard ticket.isRead else { return }
         if wasLarge { machine.outgrownReadAnswered() }
-        returnReadOverdraftIfDone()
     }
 
     func leave(_ sequence: UInt64, _ completion: ConnectionStateMachine.Completion) {

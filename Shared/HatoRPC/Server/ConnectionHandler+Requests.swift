@@ -10,6 +10,7 @@ struct CurrentRequest {
     var method: RPCMethod
     var params: JSONObject
     var byteCount: Int
+    var memory: Int
     var sequence: UInt64
     var entry: Int?
     /// The batch it is in may answer late, so it may.
@@ -27,28 +28,40 @@ struct CurrentRequest {
     }
 }
 
-/// What was read from a line and waits: for its turn, or for its credential to be verified.
+/// What came in a line and waits: for its turn, for memory, or for its credential to be verified.
 struct WaitingRequests {
+    /// The line itself, when there is no memory for what is in it; then there is nothing else.
+    var line: ByteBuffer?
     /// The request whose turn is next, when it has been looked at already.
     var current: CurrentRequest?
     /// The entries of its batch that follow.
     var entries: [ReadEnvelope] = []
     var next = 0
-    /// What the entries that follow took of their line.
-    var entryBytes = 0
-    var sequence: UInt64
+    /// What the entries that follow take.
+    var entryMemory = 0
+    var sequence: UInt64 = 0
 
-    var byteCount: Int { entryBytes + (current?.byteCount ?? 0) }
+    var memory: Int { (line?.readableBytes ?? 0) + entryMemory + (current?.memory ?? 0) }
 }
 
 extension ConnectionHandler {
     /// Whether a request of this method may start now.
     func mayStart(_ method: RPCMethod) -> Bool {
-        switch machine.requestArrived(method.kind, server.budget.mayStartRead(account)) {
+        mayStart(machine.requestArrived(method.kind, server.budget.mayStartRequest(account)), .read)
+    }
+
+    private func mayStart(_ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.OverdraftUse) -> Bool {
+        switch start {
         case .start: true
         case .wait: false
-        case .askForReadOverdraft: takeReadOverdraft()
+        case .askForRequestOverdraft: takeRequestOverdraft(for: use)
         }
+    }
+
+    /// Whether a line may be read now: what is in it takes many times its own bytes.
+    func mayTake(_ line: ByteBuffer) -> Bool {
+        if line.readableBytes <= Self.smallLineBytesMax { return true }
+        return mayStart(machine.largeLineArrived(server.budget.mayStartRequest(account)), .line)
     }
 
     /// Hands on what may be handed on: first what waits, then line by line.
@@ -110,16 +123,14 @@ extension ConnectionHandler {
         guard line.readableBytes <= lineBytesMax else { return refuseLongLine() }
         let span = line.readableBytesUInt8Span
         guard !HTTPGuard.isHTTP(span) else { return refuseHTTP() }
+        guard mayTake(line) else { return waiting = WaitingRequests(line: line) }
         guard line.readableBytes <= Self.lineReadOnLoopBytesMax else { return readElsewhere(line) }
-        take(
-            Result { () throws(JSONError) in
-                try EnvelopeReader.read(
-                    span, nestingMax: server.limits.nestingMax, batchEntriesMax: server.limits.batchEntriesMax)
-            })
+        take(Result { () throws(JSONError) in try EnvelopeReader.read(span, server.limits) })
     }
 
     func take(_ line: Result<ReadLine, JSONError>) {
         switch line {
+        case .failure(let error) where error.reason == .tooManyValues: refuse(RPCError.tooManyValues)
         case .failure(let error): refuse(RPCError.parseError(error))
         case .success(.single(let envelope)): takeSingle(envelope)
         case .success(.batch(let entries)): takeBatch(entries)
@@ -147,7 +158,7 @@ extension ConnectionHandler {
         let isSlow = entries.contains { method(of: $0)?.kind.isSlow ?? false }
         let sequence = machine.batchArrived(count: entries.count, isSlow: isSlow)
         waiting = WaitingRequests(
-            entries: entries, entryBytes: entries.reduce(0) { $0 + $1.byteCount }, sequence: sequence)
+            entries: entries, entryMemory: entries.reduce(0) { $0 + $1.memory }, sequence: sequence)
     }
 
     /// Nil when there is none of that name.
@@ -159,11 +170,17 @@ extension ConnectionHandler {
     /// Goes on with what waits; false when it must wait longer.
     private func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
+        if let line = rest.line {
+            guard mayTake(line) else { return false }
+            waiting = nil
+            take(line)
+            return true
+        }
         var current = rest.current
         if current == nil, rest.next < rest.entries.count {
             let entry = rest.next
             rest.next += 1
-            rest.entryBytes -= rest.entries[entry].byteCount
+            rest.entryMemory -= rest.entries[entry].memory
             let envelope = rest.entries[entry]
             current = admit(envelope, method(of: envelope), sequence: rest.sequence, entry: entry)
         }
@@ -204,8 +221,8 @@ extension ConnectionHandler {
                 return failNow(RPCError.positionalParams, request.id, sequence, entry)
             }
             return CurrentRequest(
-                id: request.id, method: method, params: params, byteCount: request.byteCount, sequence: sequence,
-                entry: entry)
+                id: request.id, method: method, params: params, byteCount: request.byteCount, memory: request.memory,
+                sequence: sequence, entry: entry)
         }
     }
 
@@ -280,7 +297,7 @@ extension ConnectionHandler {
 
     private func pending(_ request: CurrentRequest) -> PendingReply {
         let ticket = machine.requestStarted(
-            request.method.kind, sequence: request.sequence, entry: request.entry, byteCount: request.byteCount)
+            request.method.kind, sequence: request.sequence, entry: request.entry, byteCount: request.memory)
         return PendingReply(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
     }
 }

@@ -28,10 +28,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var isTouched = false
     private var isSettling = false
     var waiting: WaitingRequests? {
-        didSet { machine.waitingChanged(waiting?.byteCount) }
+        didSet { machine.waitingChanged(waiting?.memory) }
     }
     /// There when the read in flight is the one that may run although too much is held.
-    var readOverdraft: ProcessBudget.ReadOverdraft?
+    var requestOverdraft: ProcessBudget.RequestOverdraft?
     var identity = Caller.nobody
     /// Whose credential was shown first.
     var shownCaller: Caller?
@@ -198,6 +198,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         repeat {
             handOn()
             flush()
+            returnRequestOverdraftIfDone()
         } while machine.isHeldUp && machine.mayHandOn(mayHoldMore) && waitingCanMove
         lastTraffic = NIODeadline.now()
         countHeldBytes()
@@ -212,6 +213,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// What waits goes on when its turn has come, or when it has not been looked at yet.
     private var waitingCanMove: Bool {
+        if let line = waiting?.line { return mayTake(line) }
         guard let current = waiting?.current, current.caller != nil else { return true }
         return mayStart(current.method)
     }

@@ -66,7 +66,15 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case start
         case wait
         /// The client or the process holds too much: the read starts if it is the one that may all the same.
-        case askForReadOverdraft
+        case askForRequestOverdraft
+    }
+
+    /// What runs although client or process hold too much.
+    enum OverdraftUse: Hashable, Sendable {
+        /// The reads in flight.
+        case read
+        /// A line, with everything in it: no other line is taken meanwhile.
+        case line
     }
 
     /// What a request for more bytes of the peer comes to.
@@ -132,8 +140,9 @@ struct ConnectionStateMachine: Hashable, Sendable {
     private(set) var outputBytes = 0
     /// What the process's budget counts for the connection, without claims of its line.
     private(set) var countedBytes = 0
-    private(set) var holdsReadOverdraft = false
-    private(set) var isWaitingToStartRead = false
+    /// What the connection does although too much is held; nil: nothing.
+    private(set) var requestOverdraft: OverdraftUse?
+    private(set) var isWaitingToStart = false
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -150,7 +159,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func mayHandOn(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
         !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
             && requestsInFlight < limits.requestsInFlightMax && bytesInFlight < limits.bytesInFlightMax
-            && unreservedBatch == nil && mayRespond(mayHoldMore())
+            && unreservedBatch == nil && (requestOverdraft != .line || waitingBytes != nil)
+            && mayRespond(mayHoldMore())
     }
 
     /// The batch that goes on when it has a large reservation: its responses have outgrown what a read may take without.
@@ -215,19 +225,30 @@ struct ConnectionStateMachine: Hashable, Sendable {
 
     /// The turn of an identified request has come.
     ///
-    /// - Parameter mayStartRead: whether client and process may hold the result of another read.
-    func requestArrived(_ kind: RequestKind, _ mayStartRead: @autoclosure () -> Bool) -> Start {
+    /// - Parameter mayStartRequest: whether client and process may hold the result of another read.
+    func requestArrived(_ kind: RequestKind, _ mayStartRequest: @autoclosure () -> Bool) -> Start {
         switch kind.start {
         case .session: return .start
         case .cold where running > 0: return .wait
         case .cold where !kind.isRead, .hot where !kind.isRead: return .start
         case .cold, .hot:
             guard readsInFlight < limits.readsInFlightMax else { return .wait }
-            if mayStartRead() { return .start }
+            if mayStartRequest() { return .start }
             // With a read in flight, or a response not taken, that is looked at again when it is answered, or taken.
             guard readsInFlight == 0, outputBytes == 0 else { return .wait }
-            return holdsReadOverdraft ? .start : .askForReadOverdraft
+            return requestOverdraft == nil ? .askForRequestOverdraft : .start
         }
+    }
+
+    /// The turn of a line has come that is not small.
+    ///
+    /// - Parameter mayStart: whether client and process may hold what is in another line.
+    func largeLineArrived(_ mayStart: @autoclosure () -> Bool) -> Start {
+        // No other line is taken while the connection has the overdraft of one: it is for this one.
+        if requestOverdraft == .line || mayStart() { return .start }
+        // With a request in flight, or a response not taken, that is looked at again when it is answered, or taken.
+        guard requestsInFlight == 0, outputBytes == 0, requestOverdraft == nil else { return .wait }
+        return .askForRequestOverdraft
     }
 
     mutating func requestStarted(_ kind: RequestKind, sequence: UInt64, entry: Int?, byteCount: Int) -> RequestTicket {
@@ -302,18 +323,23 @@ struct ConnectionStateMachine: Hashable, Sendable {
 
     mutating func outgrownReadAnswered() { outgrownReads -= 1 }
 
-    /// The budget lets this connection's read be the one that starts although too much is held.
-    mutating func readOverdraftTaken() { holdsReadOverdraft = true }
+    /// The budget lets this connection's request be the one that starts although too much is held.
+    mutating func requestOverdraftTaken(for use: OverdraftUse) { requestOverdraft = use }
 
-    /// The budget calls when a read may start.
-    mutating func readWaitBegan() { isWaitingToStartRead = true }
+    /// The budget calls when a request may start.
+    mutating func startWaitBegan() { isWaitingToStart = true }
 
-    mutating func readWaitEnded() { isWaitingToStartRead = false }
+    mutating func startWaitEnded() { isWaitingToStart = false }
 
-    /// Whether the overdraft goes back, now that a read was answered or waits for a large reservation of its own.
-    mutating func returnsReadOverdraft() -> Bool {
-        guard holdsReadOverdraft, readsInFlight == outgrownReads else { return false }
-        holdsReadOverdraft = false
+    /// Whether the overdraft goes back, now that what it is for was answered or waits for a large reservation.
+    mutating func returnsRequestOverdraft() -> Bool {
+        switch requestOverdraft {
+        case nil: return false
+        case .read: guard readsInFlight == outgrownReads else { return false }
+        case .line:
+            guard waitingBytes == nil, lineElsewhereBytes == 0, running <= outgrownReads else { return false }
+        }
+        requestOverdraft = nil
         return true
     }
 

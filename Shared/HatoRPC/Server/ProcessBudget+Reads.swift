@@ -122,7 +122,7 @@ extension ProcessBudget {
     func isAwaitedByReads(_ connection: UInt64, of client: ClientAccount) -> Bool {
         let used = usedBytes
         return largeReads.withLock { $0.queue.isAwaited(connection, of: client.name, used: used) }
-            || areSmallReadsWaiting(but: connection, of: client)
+            || areRequestsWaiting(but: connection, of: client)
     }
 
     /// Reads that wait, and reservations that are not given back; for tests.

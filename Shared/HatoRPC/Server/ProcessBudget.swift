@@ -21,7 +21,7 @@ import Synchronization
 ///
 /// Nobody knows how large the result of a read will be. It starts with a small reservation, and while a client holds
 /// more than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
-/// (`mayStartRead`). One that outgrows its reservation begins again with a large one, which it may have to wait for
+/// (`mayStartRequest`). One that outgrows its reservation begins again with a large one, which it may have to wait for
 /// (`ReadReservationQueue`).
 final class ProcessBudget: Sendable {
     /// Memory for the line of one connection.
@@ -41,7 +41,7 @@ final class ProcessBudget: Sendable {
         var charges = 0
     }
 
-    private struct WaitingRead {
+    private struct WaitingRequest {
         var client: ClientAccount
         var resume: @Sendable () -> Void
     }
@@ -63,9 +63,9 @@ final class ProcessBudget: Sendable {
     private let linesMax: Int
     private let clientMax: Int
     private let used = Atomic(0)
-    private let isReadOverdrawn = Atomic(false)
+    private let isRequestOverdrawn = Atomic(false)
     /// Connections whose next request, a read, waits for room.
-    private let waitingReads = Mutex<[UInt64: WaitingRead]>([:])
+    private let waitingRequests = Mutex<[UInt64: WaitingRequest]>([:])
     /// See ProcessBudget+Reads.swift.
     let largeReads: Mutex<LargeReadState>
     /// Large reads that wait for their reservations.
@@ -152,7 +152,7 @@ final class ProcessBudget: Sendable {
     /// Counts what belongs to no client alone.
     func addShared(_ change: Int) {
         let all = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
-        if all.oldValue > limit && all.newValue <= limit { resumeReads() }
+        if all.oldValue > limit && all.newValue <= limit { resumeRequests() }
         if change < 0, waitingCount.load(ordering: .sequentiallyConsistent) > 0 { offer() }
         if change < 0, largeReadsWaiting.load(ordering: .sequentiallyConsistent) > 0 { grantReads() }
     }
@@ -162,7 +162,7 @@ final class ProcessBudget: Sendable {
         let all = used.wrappingAdd(change, ordering: .sequentiallyConsistent)
         let own = account.used.wrappingAdd(change, ordering: .sequentiallyConsistent)
         let hasRoomAgain = all.oldValue > limit && all.newValue <= limit
-        if hasRoomAgain || own.oldValue > clientMax && own.newValue <= clientMax { resumeReads() }
+        if hasRoomAgain || own.oldValue > clientMax && own.newValue <= clientMax { resumeRequests() }
         if change < 0, largeReadsWaiting.load(ordering: .sequentiallyConsistent) > 0 { grantReads() }
     }
 
@@ -279,39 +279,39 @@ final class ProcessBudget: Sendable {
     // MARK: Requests that read
 
     /// The one request that reads although too much is held, of all or of a client.
-    enum ReadOverdraft {
+    enum RequestOverdraft {
         case process
         case client(ClientAccount)
     }
 
-    func mayStartRead(_ account: ClientAccount) -> Bool { usedBytes <= limit && account.usedBytes <= clientMax }
+    func mayStartRequest(_ account: ClientAccount) -> Bool { usedBytes <= limit && account.usedBytes <= clientMax }
 
     /// Whoever gets one returns it when the request is answered.
-    func takeReadOverdraft(_ account: ClientAccount) -> ReadOverdraft? {
+    func takeRequestOverdraft(_ account: ClientAccount) -> RequestOverdraft? {
         // A client waits for what it holds itself before it takes what is left for all.
-        if account.usedBytes > clientMax { return Self.take(account.isReadOverdrawn) ? .client(account) : nil }
-        return Self.take(isReadOverdrawn) ? .process : nil
+        if account.usedBytes > clientMax { return Self.take(account.isRequestOverdrawn) ? .client(account) : nil }
+        return Self.take(isRequestOverdrawn) ? .process : nil
     }
 
-    func returnReadOverdraft(_ overdraft: ReadOverdraft) {
+    func returnRequestOverdraft(_ overdraft: RequestOverdraft) {
         switch overdraft {
-        case .process: isReadOverdrawn.store(false, ordering: .sequentiallyConsistent)
-        case .client(let account): account.isReadOverdrawn.store(false, ordering: .sequentiallyConsistent)
+        case .process: isRequestOverdrawn.store(false, ordering: .sequentiallyConsistent)
+        case .client(let account): account.isRequestOverdrawn.store(false, ordering: .sequentiallyConsistent)
         }
-        resumeReads()
+        resumeRequests()
     }
 
-    /// Calls once, when a read may start or an overdraft is free again; not after `forgetRead`.
-    func whenAReadMayStart(
+    /// Calls once, when a read may start or an overdraft is free again; not after `forgetRequest`.
+    func whenARequestMayStart(
         for connection: UInt64, of account: ClientAccount, _ resume: @escaping @Sendable () -> Void
     ) {
-        waitingReads.withLock { $0[connection] = WaitingRead(client: account, resume: resume) }
+        waitingRequests.withLock { $0[connection] = WaitingRequest(client: account, resume: resume) }
         // Room may have come between the caller's look and the append.
         let isOverdrawn =
             account.usedBytes > clientMax
-            ? account.isReadOverdrawn.load(ordering: .sequentiallyConsistent)
-            : isReadOverdrawn.load(ordering: .sequentiallyConsistent)
-        if mayStartRead(account) || !isOverdrawn { resumeReads() }
+            ? account.isRequestOverdrawn.load(ordering: .sequentiallyConsistent)
+            : isRequestOverdrawn.load(ordering: .sequentiallyConsistent)
+        if mayStartRequest(account) || !isOverdrawn { resumeRequests() }
     }
 
     private static func take(_ overdrawn: borrowing Atomic<Bool>) -> Bool {
@@ -319,19 +319,19 @@ final class ProcessBudget: Sendable {
     }
 
     /// The connection has closed.
-    func forgetRead(of connection: UInt64) {
-        waitingReads.withLock { _ = $0.removeValue(forKey: connection) }
+    func forgetRequest(of connection: UInt64) {
+        waitingRequests.withLock { _ = $0.removeValue(forKey: connection) }
     }
 
-    func areSmallReadsWaiting(but connection: UInt64, of client: ClientAccount) -> Bool {
+    func areRequestsWaiting(but connection: UInt64, of client: ClientAccount) -> Bool {
         let isFull = usedBytes > limit
-        return waitingReads.withLock { waiting in
+        return waitingRequests.withLock { waiting in
             waiting.contains { $0.key != connection && (isFull || $0.value.client === client) }
         }
     }
 
-    private func resumeReads() {
-        let resumed = waitingReads.withLock { waiting in
+    private func resumeRequests() {
+        let resumed = waitingRequests.withLock { waiting in
             defer { waiting = [:] }
             return waiting
         }
@@ -358,7 +358,7 @@ final class BudgetCharge: Sendable {
 final class ClientAccount: Sendable {
     let name: String
     fileprivate let used = Atomic(0)
-    fileprivate let isReadOverdrawn = Atomic(false)
+    fileprivate let isRequestOverdrawn = Atomic(false)
 
     init(_ name: String) { self.name = name }
 

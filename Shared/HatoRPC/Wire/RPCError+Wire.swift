@@ -43,6 +43,9 @@ extension RPCError {
         invalidParams("auth", "auth may have \(limit) bytes", reason: "credential_too_long")
     }
 
+    static let tooManyValues = invalidRequest(
+        "The values of this line take more memory than one line may: send them in several", reason: "too_many_values")
+
     static let lineStalled = resourceExhausted(
         reason: "line_stalled", "Others wait for the memory that this line holds, and its rest does not come",
         retryAfterMs: 1_000)

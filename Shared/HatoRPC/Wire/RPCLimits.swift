@@ -23,6 +23,8 @@ public struct RPCLimits: Sendable, Hashable {
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the answers that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20
+    /// What the values of one line take; more is refused (`too_many_values`).
+    var requestMemoryBytesMax: Int { processBytesInFlightMax / 2 }
     /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long
     /// lines are read one at a time. Less when little is free: nobody may hold more than what stays for others.
     public var clientBytesInFlightMax = 128 << 20

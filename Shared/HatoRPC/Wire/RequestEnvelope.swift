@@ -15,6 +15,8 @@ struct RequestEnvelope {
     var params: Params
     /// How many bytes of the line it took.
     var byteCount: Int
+    /// About how many bytes it takes now.
+    var memory: Int
 }
 
 /// What one element of a line turned out to be.
@@ -23,10 +25,10 @@ enum ReadEnvelope {
     /// JSON, but no request object; answered with the id if one could be told, else null, as the specification wants.
     case invalid(id: String?, detail: String)
 
-    /// How many bytes of the line it keeps.
-    var byteCount: Int {
+    /// About how many bytes it takes.
+    var memory: Int {
         switch self {
-        case .request(let request): request.byteCount
+        case .request(let request): request.memory
         case .invalid(let id, _): id?.utf8.count ?? 0
         }
     }
@@ -41,8 +43,9 @@ enum ReadLine {
 
 /// Reads lines of JSON-RPC 2.0: all of a line is validated before any of it is answered.
 enum EnvelopeReader {
-    static func read(_ line: Span<UInt8>, nestingMax: Int, batchEntriesMax: Int) throws(JSONError) -> ReadLine {
-        var scanner = JSONScanner(depth: nestingMax)
+    static func read(_ line: Span<UInt8>, _ limits: RPCLimits) throws(JSONError) -> ReadLine {
+        let batchEntriesMax = limits.batchEntriesMax
+        var scanner = JSONScanner(depth: limits.nestingMax, memoryMax: limits.requestMemoryBytesMax)
         guard try scanner.kind(line) == .array else {
             let envelope = try envelope(line, &scanner)
             try scanner.end(line)
@@ -65,7 +68,7 @@ enum EnvelopeReader {
     }
 
     private static func envelope(_ line: Span<UInt8>, _ scanner: inout JSONScanner) throws(JSONError) -> ReadEnvelope {
-        let start = scanner.position
+        let (start, before) = (scanner.position, scanner.memory)
         guard try scanner.kind(line) == .object else {
             _ = try scanner.skip(line)
             return .invalid(id: nil, detail: "A request is an object")
@@ -99,8 +102,11 @@ enum EnvelopeReader {
         guard problem == nil, let method else {
             return .invalid(id: id, detail: problem ?? "method must be a string")
         }
+        let byteCount = scanner.position - start
         return .request(
-            RequestEnvelope(id: id, method: method, params: params, byteCount: scanner.position - start))
+            RequestEnvelope(
+                id: id, method: method, params: params, byteCount: byteCount,
+                memory: max(byteCount, scanner.memory - before)))
     }
 
     /// Whether the list that is read has no element; OpenRPC clients send one for no params.

@@ -23,7 +23,7 @@ struct ConnectionStateMachineTests {
         ([.request(hot), .request(read), .request(cold), .request(slow)], 6),
         ([.request(read), .request(cold)], 8), ([.request(hot), .request(slow)], 8),
         ([.batch([read, hot]), .unverified(cold)], 7), ([.identityChange, .long(read)], 8),
-        ([.batch([hot, coldRead, slow]), .request(coldRead)], 8),
+        ([.batch([hot, coldRead, slow]), .request(coldRead)], 8), ([.large(read), .request(hot), .large(cold)], 6),
     ]
 
     @Test(arguments: explored.indices)
@@ -165,22 +165,39 @@ struct ConnectionStateMachineTests {
 
     @Test func oneReadStartsAlthoughTooMuchIsHeld() {
         var machine = machine()
-        #expect(machine.requestArrived(Self.read, false) == .askForReadOverdraft)
-        machine.readOverdraftTaken()
+        #expect(machine.requestArrived(Self.read, false) == .askForRequestOverdraft)
+        machine.requestOverdraftTaken(for: .read)
         #expect(machine.requestArrived(Self.read, false) == .start)
         let read = start(Self.read, &machine)
         #expect(machine.requestArrived(Self.read, false) == .wait)
-        #expect(machine.returnsReadOverdraft() == false)
+        #expect(machine.returnsRequestOverdraft() == false)
         machine.readOutgrew()
-        #expect(machine.returnsReadOverdraft() == true)
-        #expect(machine.returnsReadOverdraft() == false)
+        #expect(machine.returnsRequestOverdraft() == true)
+        #expect(machine.returnsRequestOverdraft() == false)
         _ = machine.requestAnswered(read, [1])
         machine.outgrownReadAnswered()
         machine.outputAppended(2)
         // Its response is not taken: it is looked at again when it is.
         #expect(machine.requestArrived(Self.read, false) == .wait)
         machine.outputDrained(2)
-        #expect(machine.requestArrived(Self.read, false) == .askForReadOverdraft)
+        #expect(machine.requestArrived(Self.read, false) == .askForRequestOverdraft)
+    }
+
+    @Test func oneLargeLineIsTakenAlthoughTooMuchIsHeld() {
+        var machine = machine()
+        #expect(machine.largeLineArrived(true) == .start)
+        let earlier = start(Self.hot, &machine)
+        #expect(machine.largeLineArrived(false) == .wait)
+        _ = machine.requestAnswered(earlier, nil)
+        #expect(machine.largeLineArrived(false) == .askForRequestOverdraft)
+        machine.requestOverdraftTaken(for: .line)
+        #expect(machine.largeLineArrived(false) == .start)
+        let own = start(Self.read, &machine)
+        #expect(machine.next(true) == .wait, "no other line meanwhile")
+        #expect(machine.returnsRequestOverdraft() == false)
+        _ = machine.requestAnswered(own, nil)
+        #expect(machine.returnsRequestOverdraft() == true)
+        #expect(machine.next(true) == .takeLine)
     }
 
     @Test func peerThatTakesNothingGetsNoFurtherResponses() {

@@ -9,6 +9,8 @@ struct ConnectionWorld: Hashable {
         case unverified(RequestKind)
         case identityChange
         case batch([RequestKind])
+        /// Takes much memory when it is read.
+        case large(RequestKind)
         /// Is read on another thread.
         case long(RequestKind)
     }
@@ -37,11 +39,15 @@ struct ConnectionWorld: Hashable {
     }
 
     private struct Waiting: Hashable {
+        /// The line itself, when there is no memory for what is in it.
+        var line: Numbered?
         var sequence: UInt64
         var requests: [Int]
         var isBatch: Bool
         var isVerified: Bool
         var next = 0
+
+        var bytes: Int { line == nil ? requests.count - next : 1 }
     }
 
     private struct InFlight: Hashable {
@@ -57,7 +63,7 @@ struct ConnectionWorld: Hashable {
 
     private(set) var machine = ConnectionStateMachine(limits)
     private var lines: [Numbered] = []
-    private var waiting: Waiting? { didSet { machine.waitingChanged(waiting.map { $0.requests.count - $0.next }) } }
+    private var waiting: Waiting? { didSet { machine.waitingChanged(waiting?.bytes) } }
     private var inFlight: [InFlight] = []
     private var isVerifying = false
     private var isChangingIdentity = false
@@ -89,7 +95,7 @@ extension ConnectionWorld {
         guard machine.phase != .closed else { return [] }
         var events: [Event] = [.closed, isBudgetFull ? .budgetFreed : .budgetFilled]
         if mayArrive { events += forms.map(Event.lineArrived) + [.inputClosed] }
-        if mayArrive, lines.isEmpty, machine.mayHandOn(!isBudgetFull) { events.append(.inputRefused) }
+        if mayArrive, lines.isEmpty, waiting?.line == nil, machine.mayHandOn(!isBudgetFull) { events.append(.inputRefused) }
         events += inFlight.indices.map(Event.requestFinished)
         if inFlight.contains(where: isSmallRead) { events.append(.readOutgrew) }
         if isVerifying { events += [.verified(true), .verified(false)] }
@@ -122,7 +128,6 @@ extension ConnectionWorld {
             guard let read = inFlight.first(where: isSmallRead) else { break }
             requests[read.request].isOutgrown = true
             machine.readOutgrew()
-            _ = machine.returnsReadOverdraft()
         case .verified(let isValid): verified(isValid)
         case .longLineRead:
             machine.lineCameBack()
@@ -132,13 +137,13 @@ extension ConnectionWorld {
             isChangingIdentity = false
             machine.identityChanged(isTakenOver: true)
         case .batchReserved:
-            guard let rest = waiting else { break }
+            guard let rest = waiting, rest.line == nil else { break }
             reservedLines.insert(requests[rest.requests[0]].line)
             machine.batchReserved(rest.sequence)
         case .budgetFilled: isBudgetFull = true
         case .budgetFreed:
             isBudgetFull = false
-            machine.readWaitEnded()
+            machine.startWaitEnded()
         case .outputDrained: machine.outputDrained(machine.outputBytes)
         case .inputClosed:
             hasEnded = true
@@ -168,9 +173,7 @@ extension ConnectionWorld {
         requests[done.request].state = .answered
         let completion = machine.requestAnswered(done.ticket, Self.response(done.request))
         leave(done.ticket.sequence, completion)
-        guard done.ticket.isRead else { return }
         if requests[done.request].isOutgrown { machine.outgrownReadAnswered() }
-        _ = machine.returnsReadOverdraft()
     }
 
     private mutating func verified(_ isValid: Bool) {
@@ -201,7 +204,9 @@ extension ConnectionWorld {
             case .takeLine:
                 guard !lines.isEmpty else { return machine.linesRanOut() }
                 let line = lines.removeFirst()
-                if case .long = line.line {
+                if case .large = line.line, !mayTakeLarge() {
+                    waiting = Waiting(line: line, sequence: 0, requests: [], isBatch: false, isVerified: true)
+                } else if case .long = line.line {
                     lineElsewhere = line
                     machine.lineLeftLoop(1)
                 } else {
@@ -227,6 +232,12 @@ extension ConnectionWorld {
 
     private mutating func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
+        if let line = rest.line {
+            guard mayTakeLarge() else { return false }
+            waiting = nil
+            take(line)
+            return true
+        }
         guard proceed(rest) else { return false }
         rest.next += 1
         waiting = rest.next < rest.requests.count ? rest : nil
@@ -257,17 +268,29 @@ extension ConnectionWorld {
         return true
     }
 
+    private mutating func mayTakeLarge() -> Bool {
+        guard mayStart(machine.largeLineArrived(!isBudgetFull), .line) else { return false }
+        if isBudgetFull, !inFlight.isEmpty { problem = "a large line is taken although too much is held" }
+        return true
+    }
+
     private mutating func mayStart(_ kind: RequestKind) -> Bool {
-        switch machine.requestArrived(kind, !isBudgetFull) {
+        mayStart(machine.requestArrived(kind, !isBudgetFull), .read)
+    }
+
+    private mutating func mayStart(
+        _ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.OverdraftUse
+    ) -> Bool {
+        switch start {
         case .start: return true
         case .wait: return false
-        case .askForReadOverdraft:
+        case .askForRequestOverdraft:
             // Another connection has it: nothing is granted until the budget is freed.
             if requests.count.isMultiple(of: 2) {
-                machine.readOverdraftTaken()
+                machine.requestOverdraftTaken(for: use)
                 return true
             }
-            machine.readWaitBegan()
+            machine.startWaitBegan()
             return false
         }
     }
@@ -287,7 +310,10 @@ extension ConnectionWorld {
 
     private mutating func settle() {
         guard machine.phase != .closed else { return checkState() }
-        repeat { handOn() } while problem == nil && machine.isHeldUp && machine.mayHandOn(!isBudgetFull) && canMove()
+        repeat {
+            handOn()
+            _ = machine.returnsRequestOverdraft()
+        } while problem == nil && machine.isHeldUp && machine.mayHandOn(!isBudgetFull) && canMove()
         budgetBytes += machine.memoryChanged(lineBytes: lines.count, unsentBytes: machine.outputBytes)
         if let end = machine.settled(isOutputEmpty: machine.outputBytes <= Self.socketBytes, usesTLS: false) {
             if closing != nil { problem = "closed twice" }
@@ -299,6 +325,7 @@ extension ConnectionWorld {
     }
 
     private mutating func canMove() -> Bool {
+        if waiting?.line != nil { return mayTakeLarge() }
         guard let rest = waiting, rest.next < rest.requests.count, rest.isVerified else { return true }
         return mayStart(requests[rest.requests[rest.next]].kind)
     }
@@ -363,7 +390,13 @@ extension ConnectionWorld {
         if budgetBytes != heldBytes { problem = "\(budgetBytes) bytes are counted, \(heldBytes) are held" }
         if machine.countedBytes != budgetBytes { problem = "the machine counts \(machine.countedBytes) bytes" }
         if lines.count > Self.limits.waitingBytesMax { problem = "\(lines.count) lines are read ahead" }
-        if machine.holdsReadOverdraft, !inFlight.contains(where: isSmallRead) { problem = "keeps the read overdraft" }
+        let usesOverdraft =
+            switch machine.requestOverdraft {
+            case nil: true
+            case .read: inFlight.contains(where: isSmallRead)
+            case .line: waiting != nil || lineElsewhere != nil || inFlight.contains { !requests[$0.request].isOutgrown }
+            }
+        if !usesOverdraft { problem = "keeps the overdraft" }
         guard machine.phase == .open, !isWaitedFor else { return }
         if !mayArrive, !hasEnded { problem = "nothing is read although nothing is waited for" }
         if !lines.isEmpty || waiting != nil { problem = "a request does not start although nothing is waited for" }
@@ -378,7 +411,7 @@ extension ConnectionWorld {
     /// What is held as the client's requests tell it.
     private var heldBytes: Int {
         guard machine.phase != .closed else { return 0 }
-        let waitingCount = waiting.map { $0.requests.count - $0.next } ?? 0
+        let waitingCount = waiting?.bytes ?? 0
         let small = inFlight.count(where: isSmallRead)
         return lines.count + waitingCount + inFlight.count + small * Self.limits.readBytes + gatheredBytes
             + machine.outputBytes
@@ -437,7 +470,7 @@ extension ConnectionWorld {
 extension ConnectionWorld.Line {
     var kinds: [RequestKind] {
         switch self {
-        case .request(let kind), .unverified(let kind), .long(let kind): [kind]
+        case .request(let kind), .unverified(let kind), .large(let kind), .long(let kind): [kind]
         case .identityChange: [RequestKind(start: .session)]
         case .batch(let kinds): kinds
         }

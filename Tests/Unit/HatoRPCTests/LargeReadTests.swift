@@ -13,6 +13,7 @@ struct LargeReadTests {
     final class World {
         let loop = EmbeddedEventLoop()
         let started = Shared<[String]>([])
+        let stored = Shared<[RPCReply<Check.Store>]>([])
         let state: ServerState
         private let hub: LoopHub
 
@@ -23,7 +24,7 @@ struct LargeReadTests {
             configuration.limits.stalledPeerSecondsMax = 5
             change(&configuration.limits)
             var router = RPCRouter()
-            let started = started
+            let (started, stored) = (started, stored)
             router.handleInOrder(Check.Read.self) { request, _, reply in
                 reply.readAgain { reservation in
                     started.change { $0.append(request.gate) }
@@ -35,6 +36,7 @@ struct LargeReadTests {
                 started.change { $0.append(request.gate) }
                 reply.succeed(.init(gate: String(repeating: "y", count: 9_000)))
             }
+            router.handleInOrder(Check.Store.self) { _, _, reply in stored.change { $0.append(reply) } }
             router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
             state = ServerState(
                 configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),

@@ -37,10 +37,12 @@ import Testing
     @Test func envelopeIsReadAsTheWholeLineIs() {
         let failures = FuzzInputs.failures(2_000) { random in
             let line = random.line()
+            var limits = RPCLimits()
             let entriesMax = random.one(of: [1, 3, 1_000])
-            let depth = random.one(of: [2, 4, 64])
-            let whole = try? JSONParser.parse(line, depth: depth)
-            let read = try? EnvelopeReader.read(line.span, nestingMax: depth, batchEntriesMax: entriesMax)
+            limits.batchEntriesMax = entriesMax
+            limits.nestingMax = random.one(of: [2, 4, 64])
+            let whole = try? JSONParser.parse(line, depth: limits.nestingMax)
+            let read = try? EnvelopeReader.read(line.span, limits)
             guard let whole else { return read == nil ? nil : "accepted: \(Self.shown(line))" }
             guard let read else { return "refused: \(Self.shown(line))" }
             return Self.isSame(read, whole, entriesMax) ? nil : "read wrongly: \(Self.shown(line))"

@@ -20,6 +20,21 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
     }
 
+    /// Hot, and writes; answered when the test says so.
+    struct Store: RPCRequest {
+        static let method = "check.store"
+        static let summary = "Answers when the test says so"
+        static let access = Access.anyone
+        static let effect = Effect.write
+        static var example: RPCExample<Store> { .init(Store(value: "a"), Result(value: "a")) }
+        var value: JSONValue?
+        struct Result: FieldObject {
+            var value: JSONValue?
+            static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
+        }
+        static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
+    }
+
     /// Hot; answered from another thread, when the test opens its gate.
     struct Later: RPCRequest {
         static let method = "check.later"

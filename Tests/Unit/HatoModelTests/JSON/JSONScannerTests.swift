@@ -72,6 +72,35 @@ import Testing
         #expect(throws: JSONError.self) { _ = try scanner.beginArray(bytes.span) }
     }
 
+    /// The memory that the values of a text take, as it is laid out on 64-bit machines.
+    static let memories: [(text: String, range: ClosedRange<Int>)] = [
+        ("1", 0...0), ("null", 0...0), ("\"short\"", 0...0), ("[]", 0...0), ("{}", 0...0),
+        ("\"\(String(repeating: "x", count: 100))\"", 132...164), ("[1]", 64...112), ("{\"a\":1}", 160...256),
+        ("[\(String(repeating: "[1],", count: 1_000))1]", 80_000...130_000),
+        ("[\(String(repeating: "1,", count: 1_000))1]", 16_000...40_000),
+        ("{\"\(String(repeating: "n", count: 1_000))\":{\"a\":{}}}", 1_300...1_700),
+    ]
+
+    @Test(arguments: memories.indices)
+    func memoryIsAboutWhatTheValuesTake(_ index: Int) throws {
+        let (text, range) = Self.memories[index]
+        let bytes = Array(text.utf8)
+        var scanner = JSONScanner()
+        _ = try scanner.value(bytes.span)
+        #expect(range.contains(scanner.memory), "\(scanner.memory)")
+    }
+
+    @Test func valuesThatTakeTooMuchMemoryAreRefused() throws {
+        for text in ["[[1],[1],[1],[1],[1],[1],[1],[1],[1],[1],[1],[1]", "[\(String(repeating: "1,", count: 100))1"] {
+            let bytes = Array(text.utf8)
+            var scanner = JSONScanner(memoryMax: 1_000)
+            do {
+                _ = try scanner.value(bytes.span)
+                Issue.record("accepted")
+            } catch { #expect(error.reason == .tooManyValues) }
+        }
+    }
+
     @Test func nestingCountsFromTheTopOfTheText() throws {
         let bytes = Array("{\"params\":{\"a\":[]}}".utf8)
         var scanner = JSONScanner(depth: 2)

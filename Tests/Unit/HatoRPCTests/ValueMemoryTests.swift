@@ -1,0 +1,77 @@
+import HatoModel
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import HatoRPC
+
+/// Values take many times the bytes of their text: what connections hold of them is counted and bounded.
+struct ValueMemoryTests {
+    /// 30,000 bytes whose values take some 700,000.
+    private static let value = "[" + String(repeating: "[1],", count: 7_500) + "1]"
+
+    private func line(_ value: String, id: Int = 1) -> ByteBuffer {
+        ByteBuffer(
+            string:
+                "{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"check.store\",\"params\":{\"value\":\(value)}}\n")
+    }
+
+    @Test func linesWaitUntilThereIsMemoryForTheirValues() throws {
+        let world = LargeReadTests.World {
+            $0.processBytesInFlightMax = 20_000_000
+            $0.clientBytesInFlightMax = 4_000_000
+        }
+        let hostile = try (0..<100).map { _ in try world.connect("192.0.2.1") }
+        for peer in hostile {
+            for _ in 0..<2 { try peer.channel.writeInbound(line(Self.value)) }
+            peer.channel.embeddedEventLoop.run()
+        }
+        let started = world.stored.current.count
+        #expect(started > 3 && started < 12)
+        let other = try world.connect("192.0.2.2")
+        try other.channel.writeInbound(line(Self.value))
+        try hostile[50].channel.writeInbound(line("1"))
+        world.loop.run()
+        #expect(world.stored.current.count == started + 1, "another client finds memory")
+        var answered = 0
+        while let reply = world.stored.current.last {
+            world.stored.change { $0.removeLast() }
+            reply.succeed(.init(value: nil))
+            answered += 1
+            world.loop.run()
+            for peer in hostile { peer.take() }
+        }
+        #expect(answered == 202)
+        for peer in hostile + [other] { peer.close() }
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func smallLinesAreReadAlthoughTooMuchIsHeld() throws {
+        let world = LargeReadTests.World { $0.processBytesInFlightMax = 500_000 }
+        let (holder, other) = (try world.connect("192.0.2.1"), try world.connect("192.0.2.2"))
+        for _ in 0..<2 { try holder.channel.writeInbound(line(Self.value)) }
+        #expect(world.stored.current.count == 0, "more than one line may take")
+        let small = "[" + String(repeating: "[1],", count: 1_700) + "1]"
+        for _ in 0..<3 { try holder.channel.writeInbound(line(small)) }
+        try other.channel.writeInbound(line(small))
+        world.loop.run()
+        let started = world.stored.current.count
+        try other.channel.writeInbound(line("1"))
+        world.loop.run()
+        #expect(world.stored.current.count == started, "behind the line before it")
+        let last = try world.connect("192.0.2.3")
+        try last.channel.writeInbound(line("1"))
+        world.loop.run()
+        #expect(world.stored.current.count == started + 1)
+    }
+
+    @Test func valuesBeyondWhatALineMayTakeAreRefused() throws {
+        let world = LargeReadTests.World { $0.processBytesInFlightMax = 500_000 }
+        let peer = try world.connect("192.0.2.1")
+        try peer.channel.writeInbound(line(Self.value))
+        peer.take()
+        #expect(String(decoding: peer.socket.taken, as: UTF8.self).contains("too_many_values"))
+        #expect(peer.channel.isActive)
+        #expect(world.state.budget.usedBytes == 0)
+    }
+}
