@@ -4,8 +4,9 @@
 /// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all
 ///   slots are taken, the one among them that is silent for the longest time is closed for a new one: whoever only
 ///   holds connections open cannot keep out a client that shows a credential.
-/// - Connections of one user beyond `perUserMax` stay among those without a credential: one account cannot take all
-///   slots. Administrators' are not counted.
+/// - Connections of one user beyond `perUserMax` stay among those without a credential. Where users hold all slots, the
+///   oldest connection of the user with the most is closed for a new one: few accounts cannot keep others out.
+///   Administrators' are not counted.
 /// - A connection that is being closed holds its slot until it has closed. At most `evictionsMax` are being closed
 ///   beyond `connectionsMax`, so that open files stay bounded however fast new connections come.
 ///
@@ -33,7 +34,7 @@ struct ConnectionAdmission: Sendable {
 
     enum Decision: Sendable, Hashable {
         case admit
-        /// Admitted; this connection, which has not shown a credential, is to be closed.
+        /// Admitted; this connection is to be closed.
         case admitClosing(ID)
         case refuse(Refusal)
     }
@@ -64,7 +65,7 @@ struct ConnectionAdmission: Sendable {
     private var connections: [ID: Connection] = [:]
     private var byAddress: [ClientAddress: Int] = [:]
     /// Those with a slot of their own.
-    private var byUser: [String: Int] = [:]
+    private var byUser = UserSlots()
     /// The ends of the list: the longest silent connection, and the one that was active last.
     private var oldest: ID?
     private var newest: ID?
@@ -84,12 +85,21 @@ struct ConnectionAdmission: Sendable {
             add(id, address)
             return .admit
         }
-        guard let silent = oldest, closingCount < limits.evictionsMax else { return .refuse(.tooMany) }
-        remove(silent)
-        connections[silent]?.state = .closing
+        guard closingCount < limits.evictionsMax, let victim = takeVictim() else { return .refuse(.tooMany) }
+        connections[victim]?.state = .closing
         closingCount += 1
         add(id, address)
-        return .admitClosing(silent)
+        return .admitClosing(victim)
+    }
+
+    private mutating func takeVictim() -> ID? {
+        if let silent = oldest {
+            remove(silent)
+            return silent
+        }
+        guard let victim = byUser.victim else { return nil }
+        byUser.remove(victim.id, of: victim.user)
+        return victim.id
     }
 
     /// The connection has shown a valid credential of this user; nil: of an administrator.
@@ -98,8 +108,8 @@ struct ConnectionAdmission: Sendable {
     mutating func showedCredential(_ id: ID, of user: String?) -> Bool {
         guard connections[id]?.state == .withoutCredential else { return false }
         if let user {
-            guard byUser[user, default: 0] < limits.perUserMax else { return false }
-            byUser[user, default: 0] += 1
+            guard byUser.count(of: user) < limits.perUserMax else { return false }
+            byUser.add(id, of: user)
         }
         remove(id)
         connections[id]?.state = .withCredential(user)
@@ -118,7 +128,7 @@ struct ConnectionAdmission: Sendable {
         guard let connection = connections[id] else { return }
         switch connection.state {
         case .withoutCredential: remove(id)
-        case .withCredential(let user): if let user { Self.decrease(&byUser[user]) }
+        case .withCredential(let user): if let user { byUser.remove(id, of: user) }
         case .closing: closingCount -= 1
         }
         connections[id] = nil

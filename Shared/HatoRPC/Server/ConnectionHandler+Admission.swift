@@ -43,7 +43,9 @@ extension ConnectionHandler {
 
     /// Closes at once. The peer is told why if its socket takes one line more: nothing waits for it.
     func cutOff(_ error: RPCError) {
-        guard machine.isTaking, let context else { return }
+        guard let context else { return }
+        // Its last response is on its way to a peer that may never take it.
+        guard machine.isTaking else { return closeNow() }
         if writesUnderWay == 0, output.isEmpty, context.channel.isWritable {
             let line = Response.bytes(id: "null", error: error) + [UInt8(ascii: "\n")]
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: line)), promise: nil)

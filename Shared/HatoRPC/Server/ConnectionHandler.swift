@@ -230,19 +230,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
         lines.removeAll()
         endClaim()
         countHeldBytes()
-        switch closing {
-        case .all: closeAfterWrites(context)
-        case .output:
-            let channel = context.channel
-            closeAfterWrites(context, mode: .output)
-            let patience = hub.loop.scheduleTask(in: .seconds(2)) { channel.close(promise: nil) }
-            channel.closeFuture.whenComplete { _ in patience.cancel() }
-        }
+        closeAfterWrites(context, mode: closing == .all ? .all : .output)
+        let channel = context.channel
+        let seconds = closing == .all ? 3 * server.limits.stalledPeerSecondsMax : 2
+        let patience = hub.loop.scheduleTask(in: .seconds(Int64(seconds))) { channel.close(promise: nil) }
+        channel.closeFuture.whenComplete { _ in patience.cancel() }
     }
 
-    /// Everything written before is sent first. A peer that does not take it is cut off by the idle limit or the
-    /// server's end.
-    private func closeAfterWrites(_ context: ChannelHandlerContext, mode: CloseMode = .all) {
+    /// Everything written before is sent first, as far as the peer takes it in time.
+    private func closeAfterWrites(_ context: ChannelHandlerContext, mode: CloseMode) {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
             context.close(mode: mode, promise: nil)
         }

@@ -45,17 +45,48 @@ struct ConnectionAdmissionTests {
         }
     }
 
-    @Test func thoseThatShowedACredentialStay() {
-        var admission = Self.admission(3)
+    @Test func thoseThatShowedACredentialStayWhileOthersCanBeClosed() {
+        var admission = Self.admission(4)
         for id in 1...3 {
             #expect(admission.accepted(UInt64(id), from: Self.address(1)) == .admit)
             let ownsSlot = admission.showedCredential(UInt64(id), of: "anna")
             #expect(ownsSlot)
         }
-        #expect(admission.accepted(4, from: Self.address(2)) == .refuse(.tooMany))
+        #expect(admission.accepted(4, from: Self.address(2)) == .admit)
+        #expect(admission.accepted(5, from: Self.address(2)) == .admitClosing(4))
         admission.closed(2)
-        #expect(admission.accepted(5, from: Self.address(2)) == .admit)
-        #expect(admission.accepted(6, from: Self.address(2)) == .admitClosing(5))
+        #expect(admission.accepted(6, from: Self.address(2)) == .admit)
+        #expect(admission.accepted(7, from: Self.address(2)) == .admitClosing(5))
+    }
+
+    @Test func userWithTheMostConnectionsMakesRoomWhereUsersHoldAllSlots() {
+        var admission = Self.admission(9)
+        var id: UInt64 = 0
+        for (user, count) in [("anna", 2), ("mallory", 5), ("bea", 2)] {
+            for _ in 0..<count {
+                id += 1
+                #expect(admission.accepted(id, from: Self.address(id)) == .admit)
+                _ = admission.showedCredential(id, of: user)
+            }
+        }
+        for victim in UInt64(3)...5 {
+            id += 1
+            #expect(admission.accepted(id, from: Self.address(id)) == .admitClosing(victim))
+            admission.closed(victim)
+            _ = admission.showedCredential(id, of: "user \(id)")
+        }
+        // Each of the three has two: nobody has fewer than another after it.
+        for _ in 0..<3 {
+            id += 1
+            guard case .admitClosing(let victim) = admission.accepted(id, from: Self.address(id)) else {
+                Issue.record("refused")
+                break
+            }
+            admission.closed(victim)
+            _ = admission.showedCredential(id, of: "user \(id)")
+        }
+        #expect(admission.accepted(100, from: Self.address(1)) == .refuse(.tooMany), "all users have one")
+        #expect(admission.count == 9)
     }
 
     @Test func oneUserHoldsSoManySlotsOfItsOwn() {

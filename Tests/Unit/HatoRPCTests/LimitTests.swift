@@ -319,8 +319,8 @@ struct LimitTests {
             let service = try await TestService { change(&$0.limits) }
             let one = try await service.peer()
             let two = try await service.peer()
-            for peer in [one, two] {
-                #expect(try await peer.call("check.echo", #"{"auth":"user-anna"}"#)["result"] != nil)
+            for (peer, user) in [(one, "anna"), (two, "bea")] {
+                #expect(try await peer.call("check.echo", "{\"auth\":\"user-\(user)\"}")["result"] != nil)
             }
             let three = try await service.peer()
             let told = try await three.answer()
