@@ -10,7 +10,7 @@
 public struct KeyRange: Sendable, Hashable {
     /// The first key of the range.
     public var lower: [UInt8]
-    /// The key the range ends before; nil: there is no end.
+    /// The key at which the range ends (excluded); nil: there is no end.
     public var upper: [UInt8]?
 
     public init(lower: [UInt8], upper: [UInt8]?) {
@@ -33,7 +33,7 @@ public struct KeyRange: Sendable, Hashable {
     /// Every key there is.
     public static let all = KeyRange(lower: [], upper: nil)
 
-    /// No key can lie in it.
+    /// Whether no key can be in the range.
     public var isEmpty: Bool {
         guard let upper else { return false }
         return !lower.span.precedes(upper.span)
@@ -41,7 +41,7 @@ public struct KeyRange: Sendable, Hashable {
 }
 
 extension Span<UInt8> {
-    /// The order of keys: unsigned bytes, a prefix before what it begins.
+    /// The order of keys: unsigned bytes, a prefix before the keys that begin with it.
     package func precedes(_ other: Span<UInt8>) -> Bool { compare(other) < 0 }
 
     /// Negative, zero or positive: before, equal to, after `other`.

@@ -1,4 +1,4 @@
-/// Takes rows: a transaction, or `PreparedRows` that are being made.
+/// Accepts rows: a transaction, or `PreparedRows` that are being made.
 public protocol StoreWriting: AnyObject {
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>)
     func delete(_ key: Span<UInt8>)
@@ -7,13 +7,13 @@ public protocol StoreWriting: AnyObject {
     func deleteRange(_ range: KeyRange)
 }
 
-/// Rows that were made ready before their turn, on another thread than the writer's (`Store.prepareRows`). Taking
-/// them is cheap for the writer however many they are: a million rows written one by one hold up every other write
+/// Rows that were prepared before their write's turn, on another thread than the writer's (`Store.prepareRows`). Taking
+/// them is cheap for the writer whatever their number: a million rows written one by one would delay every other write
 /// for seconds.
 ///
-/// One transaction may take them, or none: rows that are let go untaken are gone.
+/// At most one transaction takes them; rows that are released without being taken are discarded.
 public protocol PreparedRows: AnyObject, Sendable {
-    /// Of their keys and values.
+    /// Bytes of the keys and values.
     var byteCount: Int { get }
 }
 

@@ -1,7 +1,7 @@
 extension Store {
     /// Runs `body` as one transaction; returns when its commit is durable.
     ///
-    /// Cancelling the task does not take the write back: it is in the queue already.
+    /// Cancelling the task does not cancel the write: it is in the queue already.
     public func write<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome
     ) async throws -> Committed<Outcome> {
@@ -24,13 +24,14 @@ extension Store {
         }
     }
 
-    /// Observes commits; the end of the store passes unnoticed.
+    /// Observes commits without being notified of the end of the store.
     @discardableResult
     public func observeCommits(_ observer: @escaping @Sendable (CommitGroup) -> Void) -> CommitObservation {
         observeCommits(observer, ended: { _ in })
     }
 
-    /// Waits until the store has closed or failed and says why; `.closed` at once when the task is cancelled.
+    /// Waits until the store has closed or failed and returns the error; returns `.closed` at once when the task is
+    /// cancelled.
     public func ended() async -> StoreError {
         let (errors, continuation) = AsyncStream.makeStream(of: StoreError.self)
         let observation = observeCommits({ _ in }, ended: { continuation.yield($0) })
@@ -41,9 +42,9 @@ extension Store {
 
     /// Every commit after `version`, in order: first those that are kept, then each new one as it becomes durable.
     ///
-    /// The sequence holds at most one answer of `commits` in memory, however far behind its reader is. It throws
-    /// `.compacted` or `.unknownVersion` as `commits` does (also when it fell so far behind that records were
-    /// forgotten), and `.closed` when the store ends; it ends without an error when its task is cancelled.
+    /// The sequence holds at most one result of `commits` in memory, however far its reader is behind. It throws
+    /// `.compacted` or `.unknownVersion` as `commits` does (also when it fell so far behind that records were removed),
+    /// and `.closed` when the store ends; it ends without an error when its task is cancelled.
     public func follow(after version: UInt64) -> CommitSequence {
         CommitSequence(store: self, version: version)
     }

@@ -1,7 +1,8 @@
 /// The contract of an ordered, versioned key-value store.
 ///
-/// Keys and values are bytes; keys are ordered as unsigned bytes, a prefix before what it begins. What the bytes mean
-/// is the caller's business. Every implementation keeps these promises, and one test suite holds all of them to it:
+/// Keys and values are bytes; keys are ordered as unsigned bytes, a prefix before the keys that begin with it. The
+/// caller decides what the bytes mean. Every implementation gives these guarantees, and one test suite checks all of
+/// them:
 ///
 /// - **Reading.** A snapshot shows one durable version and never changes. It may be kept while the store is open;
 ///   keeping it long pins space.
@@ -9,18 +10,18 @@
 ///   transaction that sees everything its predecessors wrote. A write reads first and puts after (a read after its
 ///   first put traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
 /// - **Durable, then visible, then answered.** A write has ended when its commit is on disk. Only then do snapshots,
-///   observers and followers see it. After a crash the store holds a prefix of whole commits with every answered one in
-///   it.
+///   observers and followers see it. After a crash the store holds a prefix of whole commits that includes every
+///   answered one.
 /// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A write that
 ///   puts nothing gets the version of the state it read, and is answered only when that state is durable.
-/// - **Grouping.** Writes that wait together share one sync. Nobody can ask for less durability.
-/// - **Derived state.** What the owner works out from some rows, e.g. compiled rules, is published with them: a
+/// - **Grouping.** Writes that wait together share one sync. There is no option for less durability.
+/// - **Derived state.** What the owner computes from some rows, e.g. compiled rules, is published with them: a
 ///   transaction that changes such rows sets an object, and each snapshot from its commit on has that object until a
 ///   later commit replaces it. No reader gets the rows without it. It is not on disk: nil until a commit sets one.
 /// - **Epoch.** A random id of this history, which restoring a backup changes: a position is (epoch, version).
 /// - **Failure.** A failed write or sync ends the open store: writes that had reached the log by then are refused with
 ///   `StoreError.outcomeUnknown`, everything else that waits and everything later with `StoreError.closed`. A sync is
-///   never tried again on the same file. Opening it anew is the owner's decision.
+///   never tried again on the same file. The owner decides whether to open the store again.
 public protocol Store: AnyObject, Sendable {
     var epoch: StoreEpoch { get }
 
@@ -33,38 +34,39 @@ public protocol Store: AnyObject, Sendable {
     /// Puts a write in the queue and returns at once.
     func submit(_ write: any StoreWrite)
 
-    /// Makes rows ready for a transaction to take, on the calling thread, which may be any but the writer's and may
-    /// have to wait for the disk. `rows` hands over the ranges to be deleted, which cover only what is there before,
-    /// then the rows in rising order of their keys, each once. What it throws is thrown; the store goes on when this
+    /// Prepares rows for a transaction to take, on the calling thread, which may be any but the writer's and may have
+    /// to wait for the disk. `rows` hands over the ranges to be deleted, which cover only rows that exist before, then
+    /// the rows in rising order of their keys, each once. An error of `rows` is rethrown; the store continues when this
     /// fails.
     ///
-    /// Rows that lie far apart are better prepared apart: taking some touches all that lies between them.
+    /// Rows that are far apart in key order are better prepared separately: taking some touches everything between
+    /// them.
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows
 
-    /// Asks for the state that the writes submitted before this call leave, without any submitted after it.
+    /// Requests the state that the writes submitted before this call leave, without any submitted after it.
     /// `completion` runs once, in the order of submission, as `StoreWrite.ended` does, when that state is durable.
     /// Costs no sync.
     ///
-    /// With `endsGroup` the observers of commits stand exactly there too: what was submitted before has been handed
-    /// to them, what comes after has not. A group of one sync is then handed out in two parts.
+    /// With `endsGroup` the observers of commits are at exactly this position too: commits submitted before have been
+    /// handed to them, later ones have not. A group of one sync is then handed out in two parts.
     func submitSnapshot(
         endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void)
 
-    /// Runs `body` on a reader thread, for work that must not hold an event loop or the cooperative pool. (On a store
+    /// Runs `body` on a reader thread, for work that must not block an event loop or the cooperative pool. (On a store
     /// that is closed already it runs before `submitRead` returns.)
     ///
-    /// Clients take turns: a client waits for one `body` of each other, however many these have submitted. Those of one
-    /// client begin in the order of submission.
+    /// Clients take turns: a client waits for at most one `body` of each other client, however many those have
+    /// submitted. The reads of one client begin in the order of submission.
     ///
-    /// - Parameter client: the name of whoever caused the work; nil for the service itself.
+    /// - Parameter client: the name of the client that caused the work; nil for the service itself.
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void)
 
     /// Calls `observer` on a thread of the writer for every durable group of commits, in order, before its completions,
-    /// and `ended` once when the store has closed or failed; then nothing more comes.
+    /// and `ended` once when the store has closed or failed; nothing is called after that.
     ///
-    /// No commit is missed between a snapshot and an observer that was there before it: a snapshot taken after this
-    /// call returns lacks only commits that the observer will be given. It may be given some that the snapshot has:
-    /// compare versions.
+    /// No commit is missed between an observer and a snapshot taken after it was registered: the snapshot lacks only
+    /// commits that the observer will be given. The observer may be given commits that the snapshot has: compare
+    /// versions.
     @discardableResult
     func observeCommits(
         _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
@@ -75,45 +77,46 @@ public protocol Store: AnyObject, Sendable {
     /// Throws `.compacted(oldest:)` when some of them are no longer kept, `.unknownVersion` when `version` never was.
     func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit]
 
-    /// Forgets records of commits up to `version`; their rows stay.
+    /// Removes records of commits up to `version`; their rows stay.
     func compactCommits(through version: UInt64) throws(StoreError)
 
     /// The oldest version whose record is kept, and the bytes of all kept records (approximately).
     var keptCommits: KeptCommits { get }
 
-    /// Writes a copy that can be opened as a store of its own, in a folder that does not exist yet. The copy holds
-    /// every commit that was durable when this was called, perhaps later ones, and opens with an epoch of its own.
-    /// Returns the version of the copy. Throws `.corrupted`, which names the file, when a file of the store is damaged:
-    /// a backup of it would be no better.
+    /// Writes a copy that can be opened as a separate store, in a folder that does not exist yet. The copy holds every
+    /// commit that was durable when this was called, perhaps later ones, and opens with an epoch of its own. Returns
+    /// the version of the copy. Throws `.corrupted`, which names the file, when a file of the store is damaged: a
+    /// backup of it would be damaged too.
     @discardableResult
     func backup(to folder: String) throws(StoreError) -> UInt64
 
-    /// Reads all that the store's files hold, also what is hidden or deleted and will only be read when its file is
-    /// rewritten, and compares it with its checksums. Returns what is not as it was written; the text names the file.
-    /// Blocks as long as that takes, holds up no write, and leaves caches as they are. Throws what keeps it from
-    /// reading on.
+    /// Reads everything in the store's files, including rows that are hidden or deleted and are read only when their
+    /// file is rewritten, and compares it with its checksums. Returns the damage found; the text names the file. Blocks
+    /// until it is done, delays no write, and leaves caches as they are. Throws the error that prevents it from reading
+    /// on.
     ///
-    /// - Parameter step: is called after every file, with how many rows it holds, on the calling thread.
+    /// - Parameter step: called after every file with the number of its rows, on the calling thread.
     func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError]
 
-    /// Figures for metrics and `stats`: sizes and counts by name, e.g. `rocksdb.memtable_bytes`.
+    /// Metrics for `stats`: sizes and counts by name, e.g. `rocksdb.memtable_bytes`.
     var statistics: [String: Double] { get }
 
-    /// Waits for what was submitted, then closes. Later calls are refused with `.closed`, and so are reads of snapshots
-    /// still held. Not to be called from a completion or an observer, nor while visiting rows.
+    /// Waits for the submitted writes, then closes. Later calls are refused with `.closed`, and so are reads of
+    /// snapshots that are still held. Must not be called from a completion or an observer, or while visiting rows.
     func close()
 }
 
-/// A write with what waits for it: what a store makes of two closures. Who submits very many has a class of their own
-/// for them.
+/// A write together with its completion: a store makes one of two closures. A caller that submits very many writes has
+/// a class of its own for them.
 public protocol StoreWrite: AnyObject, Sendable {
-    /// Runs once, in its turn, on the writer's thread: see `Store`. Not at all when the store ends before.
+    /// Runs once, in its turn, on the writer's thread: see `Store`. Does not run when the store ends before.
     func write(in transaction: any StoreTransaction) throws
 
-    /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: hand work on
+    /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: pass work on
     /// from it, never block in it. (On a store that is closed already it runs before `submit` returns.)
     ///
-    /// - Parameter result: the version at which it is durable, or what it threw, or why the store refused it.
+    /// - Parameter result: the version at which the write is durable, or the error it threw, or why the store refused
+    ///   it.
     func ended(_ result: Result<UInt64, any Error>)
 }
 
@@ -121,7 +124,7 @@ extension Store {
     /// Without files there is no damage.
     public func findDamage(_ step: (_ rows: Int) -> Void) throws(StoreError) -> [StoreError] { [] }
 
-    /// The same with closures: `body` writes, `completion` is told what it returned.
+    /// The same with closures: `body` writes, `completion` receives its result.
     public func submit<Outcome: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
@@ -130,7 +133,7 @@ extension Store {
     }
 }
 
-/// What a snapshot and a transaction have in common.
+/// The reads that a snapshot and a transaction share.
 public protocol StoreReading {
     func get(_ key: Span<UInt8>) throws -> [UInt8]?
 
@@ -150,12 +153,11 @@ public protocol StoreSnapshot: AnyObject, StoreReading, Sendable {
     /// The derived state as of this version; nil when no commit has set one since the store was opened.
     var derived: (any StoreDerived)? { get }
 
-    /// The same for who reads much and only once: what it scans does not stay in memory in the place of what others
-    /// need.
+    /// The same snapshot for large reads that happen once: the rows it scans do not displace other rows from the cache.
     var uncached: any StoreSnapshot { get }
 
-    /// About how many bytes the rows of a range take where they lie, told without reading them: what was written last
-    /// may be missing from it.
+    /// About how many bytes the rows of a range take on disk, estimated without reading them: the newest rows may be
+    /// missing from it.
     func approximateBytes(of range: KeyRange) throws -> UInt64
 }
 
@@ -165,7 +167,7 @@ extension StoreSnapshot {
 }
 
 extension StoreReading {
-    /// What the keys and values of a range add up to; reads all of them.
+    /// The total bytes of the keys and values of a range; reads all of them.
     public func bytes(of range: KeyRange) throws -> UInt64 {
         var sum: UInt64 = 0
         try scan(range, reverse: false) { key, value in
@@ -176,7 +178,7 @@ extension StoreReading {
     }
 }
 
-/// The rows as a write sees them, and what it writes.
+/// The rows as a write sees them, and the write's changes.
 public protocol StoreTransaction: StoreReading, StoreWriting {
     /// The version this commit will have if it writes something.
     var nextVersion: UInt64 { get }
@@ -185,26 +187,26 @@ public protocol StoreTransaction: StoreReading, StoreWriting {
     var derived: (any StoreDerived)? { get }
 
     /// Replaces the derived state with this commit. Like `attach`, it makes no commit by itself: without a row or a
-    /// record it is dropped. Once in a transaction: `derived` does not show it.
+    /// record it is dropped. At most once per transaction; `derived` does not show it.
     func setDerived(_ derived: any StoreDerived)
 
     // Later writes of a transaction win over earlier ones.
 
-    /// Writes what was prepared by this store; at most once per transaction. Nothing else that the transaction writes
-    /// may lie in the ranges of these rows, or they in each other's.
+    /// Writes rows prepared by this store; at most once per transaction. Nothing else that the transaction writes may
+    /// be in the ranges of these rows, and these ranges must not overlap.
     func take(_ rows: [any PreparedRows])
-    /// What followers will read for this commit, opaque to the store. At most once per transaction.
+    /// The record that followers read for this commit, opaque to the store. At most once per transaction.
     func record(_ bytes: Span<UInt8>)
-    /// An object handed to observers with this commit, in this process only: what was planned, so that nobody decodes
-    /// the record again. It does not make a commit by itself.
+    /// An object handed to observers with this commit, in this process only: the plan of the write, so that observers
+    /// need not decode the record again. It does not make a commit by itself.
     func attach(_ note: any Sendable)
 }
 
-/// How a scan goes on after a row.
+/// How a scan continues after a row.
 public enum ScanStep {
     case next
     case stop
-    /// Goes on at the first row at or after this key (backwards: at or before it). A key that does not lie ahead means
+    /// Continues at the first row at or after this key (backwards: at or before it). A key that is not ahead means
     /// `next`.
     case seek([UInt8])
 }

@@ -1,4 +1,4 @@
-/// Why a store said no.
+/// Why a store refused or failed an operation.
 public enum StoreError: Error, Sendable, Hashable {
     /// Closed on purpose, or ended by an earlier failure (then `cause` says which).
     case closed(cause: String?)
@@ -6,7 +6,7 @@ public enum StoreError: Error, Sendable, Hashable {
     case outcomeUnknown(cause: String)
     case io(String)
     case corrupted(String)
-    /// Somebody else has this folder open.
+    /// The folder is open elsewhere, in this process or another.
     case locked(String)
     /// Written by a newer version of this software.
     case newerFormat(found: Int, supported: Int)
@@ -19,7 +19,7 @@ public enum StoreError: Error, Sendable, Hashable {
 }
 
 extension StoreError {
-    /// Why a store has ended, in words.
+    /// The cause of a store's end as text.
     var cause: String {
         if case .closed(let cause?) = self { cause } else { description }
     }

@@ -1,5 +1,5 @@
-/// One state of a store with the history that led to it, to be read to its end by whoever checks it: of a store that is
-/// open, or of a folder that nobody has open.
+/// One state of a store with its history, to be read completely by a check: of a store that is open, or of a folder
+/// that no process has open.
 public protocol StoreInspection: StoreReading {
     var version: UInt64 { get }
 
@@ -27,7 +27,7 @@ public struct OpenStoreInspection: StoreInspection {
     }
 
     public var version: UInt64 { snapshot.version }
-    /// A store with any does not open.
+    /// Always empty: a store with problems does not open.
     public var problems: [StoreError] { [] }
     public var oldestCommit: UInt64? { store.keptCommits.oldest }
 

@@ -1,16 +1,16 @@
-/// The bounds a store keeps, each a setting of whoever opens it.
+/// The limits of a store, each a setting for its opening.
 public struct StoreLimits: Sendable, Hashable {
-    /// Writes that share one sync. Measured: 100 a group are as fast as 1,000, and a full group is done in a few
-    /// milliseconds.
+    /// Writes that share one sync. Measured: groups of 100 are as fast as groups of 1,000, and a full group is durable
+    /// within a few milliseconds.
     public var groupWritesMax = 256
     /// A group ends after the write that reaches this many bytes of keys, values and records.
     public var groupBytesMax = 8 << 20
-    /// A group of so many writes is made durable on another thread, and more are planned meanwhile; for fewer, waking
+    /// A group of at least this many writes is made durable on another thread while more are planned; for fewer, waking
     /// that thread takes longer than planning them.
     public var overlapWritesMin = 64
-    /// One answer of `commits` ends after the commit that reaches this many bytes of records.
+    /// One result of `commits` ends after the commit that reaches this many bytes of records.
     public var commitsBytesMax = 4 << 20
-    /// Threads that run what `submitRead` is given.
+    /// Threads that run the reads of `submitRead`.
     public var readerThreads = 2
 
     /// A longer key fails its transaction.

@@ -18,7 +18,7 @@ public struct Commit: Sendable {
 public struct CommitGroup: Sendable {
     public var commits: [Commit]
     public var snapshot: any StoreSnapshot
-    /// How long it took to make them durable.
+    /// How long the sync took.
     public var syncTime: Duration
 
     public init(commits: [Commit], snapshot: any StoreSnapshot, syncTime: Duration = .zero) {

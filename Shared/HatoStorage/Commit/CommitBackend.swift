@@ -1,38 +1,39 @@
-/// What differs between stores: how a transaction reads and is applied, and how what was applied becomes durable.
+/// What differs between stores: how a transaction reads and is applied, and how applied transactions become durable.
 ///
 /// Everything down to `seal` is called on the writer's thread, where transactions are made. `snapshot` and
-/// `makeDurable` are about what was sealed, and are called there too, or on one other thread if `seal` allowed it;
-/// `seal` is called again when they are through.
+/// `makeDurable` apply to what was sealed; they are called on the writer's thread, or on one other thread if `seal`
+/// allowed it. `seal` is called again when both have returned.
 package protocol CommitBackend: AnyObject, Sendable {
     associatedtype Transaction: CommitTransaction
 
-    /// A transaction on everything applied so far, which has left `derived`.
+    /// A transaction on everything applied so far; `derived` is the derived state at that point.
     func begin(nextVersion: UInt64, derived: (any StoreDerived)?) -> Transaction
 
     /// Applies rows and record as one atomic step, not durable yet; the new version is `transaction.nextVersion`.
     func apply(_ transaction: Transaction)
 
-    /// Forgets what a transaction wrote that will not be applied.
+    /// Discards what a transaction wrote that will not be applied.
     func discard(_ transaction: Transaction)
 
-    /// Sets apart what was applied since the last time. True when transactions may be made while it becomes durable:
-    /// they see it.
+    /// Separates what was applied since the last call. Returns true when transactions may be made while it becomes
+    /// durable; these transactions see it.
     func seal() -> Bool
 
-    /// A snapshot of everything sealed. It goes to nobody before `makeDurable`.
+    /// A snapshot of everything sealed. It is published only after `makeDurable`.
     func snapshot(at version: UInt64, derived: (any StoreDerived)?) -> any StoreSnapshot
 
     /// Makes everything sealed durable.
     func makeDurable(through version: UInt64) throws(StoreError)
 
-    /// Throws when nothing more may be written although what was made durable is; called after its answers.
+    /// Throws when the store must not be written to any more although everything made durable is valid. Called after
+    /// the completions of the group.
     func checkHealth() throws(StoreError)
 
-    /// The newest version whose commit may be in the log: the next opening may find commits up to here. Asked after a
-    /// failure, when nothing is applied any more.
+    /// The newest version whose commit may be in the log: the next opening may find commits up to this version. Read
+    /// after a failure, when nothing more is applied.
     var loggedVersion: UInt64 { get }
 
-    /// The last call. Nothing was submitted after what has been answered.
+    /// The last call. Nothing is submitted after it.
     func shutDown()
 }
 
@@ -42,18 +43,18 @@ package protocol CommitTransaction: StoreTransaction {
     var writtenBytes: Int { get }
     var recorded: [UInt8] { get }
     var note: (any Sendable)? { get }
-    /// What `setDerived` was given last.
+    /// The object of the last `setDerived`.
     var newDerived: (any StoreDerived)? { get }
 
-    /// The write has returned; whoever kept the transaction and uses it traps.
+    /// Called when the write has returned. Every later use of the transaction traps.
     func finish()
 }
 
-/// Where a transaction stands: it reads, then it writes, then it is over. A write that breaks the order is wrong and
-/// traps.
+/// The phase of a transaction: it reads, then it writes, then it is finished. A write that breaks this order is a
+/// programmer error and traps.
 package struct TransactionPhase {
     package private(set) var hasWritten = false
-    /// What makes the commit impossible although its write did not throw.
+    /// What prevents the commit although its write did not throw.
     package private(set) var problem: StoreError?
     private var isFinished = false
 

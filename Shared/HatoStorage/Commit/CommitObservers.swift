@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Somebody's wish to be told of commits; it lasts as long as the store unless it is cancelled.
+/// The registration of an observer of commits; it lasts as long as the store unless it is cancelled.
 public final class CommitObservation: Sendable {
     private let end: @Sendable () -> Void
 
@@ -11,7 +11,7 @@ public final class CommitObservation: Sendable {
     public func cancel() { end() }
 }
 
-/// Who wants to be told of commits.
+/// The registered observers of commits.
 final class CommitObservers: Sendable {
     private struct Entry {
         let id: UInt64
@@ -43,12 +43,12 @@ final class CommitObservers: Sendable {
                 guard let place = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
                 return state.entries.remove(at: place)
             }
-            // What the closures hold goes outside the lock.
+            // Closures are released outside the lock.
             _ = removed
         }
     }
 
-    func tell(_ group: CommitGroup) {
+    func notify(_ group: CommitGroup) {
         for entry in state.withLock({ $0.entries }) { entry.observer(group) }
     }
 

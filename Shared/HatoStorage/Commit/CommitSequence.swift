@@ -43,8 +43,8 @@ public struct CommitSequence: AsyncSequence, Sendable {
 
 /// Wakes one task when a store has commits after the version it knows.
 ///
-/// It observes from before the first replay on, so no commit can slip between a replay that found nothing and the
-/// sleep: what came in between is in `newest`.
+/// It observes commits from before the first replay, so no commit is lost between a replay that found nothing and the
+/// wait: `newest` has the commits in between.
 private final class CommitAlarm: Sendable {
     private struct State {
         var newest: UInt64 = 0
@@ -55,7 +55,7 @@ private final class CommitAlarm: Sendable {
         var isDue: Bool { isCancelled || ended != nil || newest > (sleeper?.position ?? .max) }
     }
 
-    /// What the store holds, so that an abandoned iterator ends its observation.
+    /// The part that the store's observer retains, so that an abandoned iterator ends its observation.
     private final class Bell: Sendable {
         let state = Mutex(State())
 

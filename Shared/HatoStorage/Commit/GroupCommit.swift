@@ -1,25 +1,25 @@
 import Synchronization
 
 /// The one writer of a store: runs submitted writes in order, makes those that wait together durable with one sync,
-/// then publishes, then tells observers, then answers.
+/// then publishes the snapshot, then notifies observers, then calls completions.
 ///
-/// **Order.** There is one queue, and one thread that plans, so writes run in the order they were submitted, each on
-/// what its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
+/// **Order.** There is one queue and one planning thread, so writes run in the order they were submitted, each on what
+/// its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
 ///
-/// **Two threads.** A group that is worth it becomes durable on a thread of its own (`SyncThread`), while the next is
-/// planned on it; there is never more than one on its way. Where it must not be overtaken, or is small, the planning
-/// thread carries it to its end itself: a single client waits for no second thread.
+/// **Two threads.** A group that is large enough becomes durable on a second thread (`SyncThread`) while the planning
+/// thread plans the next one; at most one group is there at a time. The planning thread settles a group itself when the
+/// group is small or must not be overtaken: a single client waits for no second thread.
 ///
-/// **Durable, then visible, then answered.** What a write applies is seen by the writes after it only. `makeDurable`
-/// comes next, then the snapshot is published, then observers and completions run: nobody outside can learn of a
-/// commit that a crash could take back. That holds for writes that put nothing, or threw, too: what they answer may
-/// rest on what an earlier one wrote, and they are answered behind it.
+/// **Durable, then visible, then answered.** What a write applies is seen only by the writes after it. `makeDurable`
+/// comes next, then the snapshot is published, then observers and completions run: no observer or client learns of a
+/// commit that a crash could take back. The same holds for writes that put nothing or threw: their outcome may depend
+/// on an earlier write, so they complete after it.
 ///
-/// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can
-/// be kept when somebody asks for it; it is handed over after the sync like everything else.
+/// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can be
+/// kept on request (`submitSnapshot`); it is handed over after the sync like everything else.
 ///
-/// **Failure.** When applying or syncing fails, the group and everything behind it is refused, the store is closed
-/// and the threads end. Of each write the refusal says whether it may have reached the log. Nothing is tried again:
+/// **Failure.** When applying or syncing fails, the group and everything after it is refused, the store is closed and
+/// the threads end. The refusal of each write says whether the write may have reached the log. Nothing is tried again:
 /// after a failed sync the operating system may have dropped the pages and report success the next time.
 package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private enum Status {
@@ -32,7 +32,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private let queue = JobQueue<Submission>()
     private let syncThread = SyncThread()
     private let observers = CommitObservers()
-    /// Guarded by its mutex; changed by whoever carries a group to its end.
+    /// Guarded by its mutex; changed by the thread that settles a group.
     private let status: Mutex<Status>
     /// Why the store must end although no commit has failed yet.
     private let verdict = Mutex<StoreError?>(nil)
@@ -60,7 +60,8 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
                 throw error
             }
         } catch {
-            // A thread that has just ended may hold the backend a moment longer than the caller holds its files' lock.
+            // A thread that has just ended may hold the backend a moment longer than the caller holds the lock of its
+            // files.
             backend.shutDown()
             throw error
         }
@@ -76,7 +77,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
     }
 
-    // MARK: For every thread
+    // MARK: Any thread
 
     package var version: UInt64 {
         status.withLock { status in
@@ -120,13 +121,13 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         ]
     }
 
-    /// Ends the store as a failed commit would, for something that was not submitted.
+    /// Ends the store as a failed commit does, for an error outside the submitted writes.
     package func fail(_ error: StoreError) {
         verdict.withLock { $0 = $0 ?? error }
         submit(SubmittedWrite({ _ in }, completion: { _ in }))
     }
 
-    /// Takes no more writes; the thread answers those it has, then ends.
+    /// Refuses new writes; the thread completes those it has, then ends.
     package func stop() { queue.close() }
 
     package func waitUntilEnded() { hasEnded.wait() }
@@ -138,15 +139,15 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
     }
 
-    // MARK: The writer's thread
+    // MARK: Planning thread
 
-    /// What is planned and not on its way; each submission that was taken is in here once.
+    /// What is planned and not handed on yet; each accepted submission is in here once.
     private struct Planned {
         var group: PlannedGroup
         var waiting: [Submission] = []
-        /// So many of them are planned.
+        /// The number of submissions in `waiting` that are planned.
         var done = 0
-        /// Whether the next group can probably be carried on while more is planned.
+        /// Whether the next group can probably be settled while more is planned.
         var overlaps = true
     }
 
@@ -164,9 +165,9 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         end(with: .closed(cause: nil), version: planned.group.version)
     }
 
-    /// Plans what was waiting together. Groups that are worth another thread's while go there as soon as it is idle.
-    /// What is left at the end goes there too, or is made durable here; while another group is on its way, it may
-    /// still grow.
+    /// Plans the submissions that waited together. Groups that are large enough are handed to the sync thread as soon
+    /// as it is idle. The rest is handed to it too, or is made durable here; while another group is in progress, the
+    /// rest may still grow.
     private func plan(_ planned: inout Planned) throws(StoreError) {
         while planned.done < planned.waiting.count {
             if let error = verdict.withLock({ $0 }) { throw error }
@@ -193,8 +194,8 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         if pending.endsGroup { group.endPart() }
     }
 
-    /// Makes what is planned durable: on the other thread, or here when it is little, or must be there before anything
-    /// else is planned.
+    /// Makes what is planned durable: on the sync thread, or on this thread when the group is small or must be durable
+    /// before anything else is planned.
     private func send(_ planned: inout Planned) throws(StoreError) {
         try syncThread.waitUntilIdle()
         if planned.group.count == 0 { return }
@@ -207,9 +208,10 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         planned.group = PlannedGroup(after: planned.group.version, planned.group.derived)
     }
 
-    // MARK: The writer's thread, or the other one: one at a time
+    // MARK: Planning thread or sync thread, one at a time
 
-    /// Carries a group that was sealed to its end. When it throws, what is left of the group has not been answered.
+    /// Makes a sealed group durable, publishes it and calls its completions. When this throws, the completions left in
+    /// the group have not run.
     private func settle(_ group: inout PlannedGroup) throws(StoreError) {
         let published = try snapshot()
         let snapshot = group.reachSnapshot(from: published, backend.snapshot(at:derived:))
@@ -224,12 +226,13 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         }
         group.endPart()
         group.handOut(to: observers)
-        // What is durable is answered as such; only what comes behind it learns that the store has ended.
+        // What is durable completes with success; only later submissions learn that the store has ended.
         group = PlannedGroup(after: group.version, group.derived)
         if hasCommits { try backend.checkHealth() }
     }
 
-    /// On the other thread, after each group; after one that failed there are no more, and nobody submits anything.
+    /// Runs on the sync thread after each group. After one that failed there are no more, and nothing is submitted to
+    /// it.
     private func settled(_ error: StoreError?) {
         guard let error else { return queue.nudge() }
         setStatus(.closed(cause: error.description), version: version)
@@ -261,7 +264,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
             defer { status = .open(snapshot) }
             return status
         }
-        // The old snapshot goes here, outside the lock: releasing it may take a lock of the database.
+        // The old snapshot is released here, outside the lock: releasing it may take a lock of the database.
         _ = old
     }
 

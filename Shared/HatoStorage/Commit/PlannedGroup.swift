@@ -1,9 +1,10 @@
-/// What one sync will make durable: commits that are applied, and who is to be told and answered when it has.
+/// What one sync makes durable: applied commits, and the completions that run once they are durable.
 ///
-/// Observers are told part by part, each part followed by its answers; as a rule there is one.
+/// Observers are notified part by part, each part followed by its completions; usually there is one part.
 struct PlannedGroup: Sendable {
     enum Answer: Sendable {
-        /// With the version at which it is durable, or why it left nothing.
+        /// Completes with the version at which the write is durable, or with the error because of which it left
+        /// nothing.
         case write(any StoreWrite, Result<UInt64, any Error>, hasCommit: Bool)
         case snapshot(PendingSnapshot, any StoreSnapshot)
     }
@@ -19,9 +20,9 @@ struct PlannedGroup: Sendable {
     private(set) var version: UInt64
     /// The derived state as of that version.
     private(set) var derived: (any StoreDerived)?
-    /// The newest that was taken.
+    /// The newest snapshot that was taken.
     private(set) var snapshot: (any StoreSnapshot)?
-    /// How many are waiting for an answer.
+    /// How many submissions wait for their completion.
     private(set) var count = 0
     /// Bytes of keys, values and records.
     private(set) var bytes = 0
@@ -48,7 +49,7 @@ struct PlannedGroup: Sendable {
         count += 1
     }
 
-    /// A snapshot of what is applied: the newest there is, as a rule taken now.
+    /// A snapshot of what is applied: an existing one if it is up to date, usually a new one.
     mutating func reachSnapshot(
         from published: any StoreSnapshot, _ take: (UInt64, (any StoreDerived)?) -> any StoreSnapshot
     ) -> any StoreSnapshot {
@@ -58,17 +59,17 @@ struct PlannedGroup: Sendable {
         return reached
     }
 
-    /// What comes now is told later than what has been added. The snapshot has been reached.
+    /// Ends the current part: what is added from now on is handed out after it. The snapshot has been reached.
     mutating func endPart() {
         parts.append(Part(commits: commits, snapshot: snapshot, answers: answers))
         (commits, answers) = ([], [])
     }
 
-    /// When everything is durable and published.
+    /// Called when everything is durable and published.
     func handOut(to observers: CommitObservers) {
         for part in parts {
             if !part.commits.isEmpty, let snapshot = part.snapshot {
-                observers.tell(CommitGroup(commits: part.commits, snapshot: snapshot, syncTime: syncTime))
+                observers.notify(CommitGroup(commits: part.commits, snapshot: snapshot, syncTime: syncTime))
             }
             for answer in part.answers {
                 switch answer {
@@ -82,10 +83,10 @@ struct PlannedGroup: Sendable {
         }
     }
 
-    /// Instead of handing out, when the store has failed.
+    /// Refuses everything instead of handing it out, when the store has failed.
     ///
-    /// - Parameter logged: the newest version that may be in the log: what became of writes up to there is not known.
-    ///   One that left no commit has changed nothing, whatever the log holds.
+    /// - Parameter logged: the newest version that may be in the log: the outcome of writes up to this version is
+    ///   unknown. A write that left no commit has changed nothing, whatever the log holds.
     func refuse(_ error: StoreError, logged: UInt64) {
         for answer in parts.flatMap(\.answers) + answers {
             switch answer {

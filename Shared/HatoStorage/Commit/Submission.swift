@@ -1,4 +1,4 @@
-/// What waits for the writer.
+/// An entry of the writer's queue.
 enum Submission: Sendable {
     case write(any StoreWrite)
     case snapshot(PendingSnapshot)
@@ -11,13 +11,13 @@ enum Submission: Sendable {
     }
 }
 
-/// Somebody's wish for the state at this place among the writes.
+/// A request for the state at this position in the order of writes.
 struct PendingSnapshot: Sendable {
     var endsGroup: Bool
     var completion: @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
 }
 
-/// `@unchecked Sendable`: `outcome` belongs to whoever has its group.
+/// `@unchecked Sendable`: `outcome` belongs to the thread that has the write's group.
 final class SubmittedWrite<Outcome: Sendable>: StoreWrite, @unchecked Sendable {
     private let body: @Sendable (any StoreTransaction) throws -> Outcome
     private let completion: @Sendable (Result<Committed<Outcome>, any Error>) -> Void

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Carries one planned group at a time to its end, while the writer's thread plans the next.
+/// Settles one planned group at a time, while the writer's thread plans the next.
 ///
 /// `@unchecked Sendable`: `state` is guarded by `condition`.
 final class SyncThread: @unchecked Sendable {
     private enum State {
         case idle
-        /// Nil: the thread has it.
+        /// Nil when the thread has taken it.
         case busy(PlannedGroup?)
-        /// What was not made durable, and why.
+        /// The error, and the group that was not made durable.
         case failed(StoreError, PlannedGroup)
         case closed
     }
@@ -16,13 +16,15 @@ final class SyncThread: @unchecked Sendable {
     private let condition = ThreadCondition()
     private let hasEnded = Latch()
     private var state = State.idle
-    /// What `state` says, for a look at every write.
+    /// Mirrors `state`, so that each write can check it without the lock.
     private let hasGroup = Atomic<Bool>(false)
 
+    /// Starts the thread.
+    ///
     /// - Parameters:
-    ///   - starting: starts it.
-    ///   - settle: carries a group to its end.
-    ///   - settled: called on the thread after each group, with why it failed; then no more is taken.
+    ///   - starting: starts a thread.
+    ///   - settle: settles a group.
+    ///   - settled: called on the thread after each group, with the error when it failed; then no more are taken.
     func start(
         by starting: (@escaping @Sendable () -> Void) throws(StoreError) -> Void,
         _ settle: @escaping @Sendable (inout PlannedGroup) throws(StoreError) -> Void,

@@ -8,9 +8,9 @@ import Synchronization
     import Glibc
 #endif
 
-/// What was ordered to happen at failpoints of this process: set once, before a store is opened.
+/// The orders for failpoints of this process: set once, before a store is opened.
 package enum Failpoints {
-    /// The environment variable that orders it.
+    /// The environment variable that holds the orders.
     package static let variable = "HATO_FAILPOINTS"
 
     private static let armed = Atomic<Bool>(false)
@@ -18,8 +18,8 @@ package enum Failpoints {
 
     static var isArmed: Bool { armed.load(ordering: .relaxed) }
 
-    /// Takes the orders of the environment; returns what is wrong with them, which must stop the start. Orders that are
-    /// taken are told to `warn`: nobody should wonder why a service dies that was told to.
+    /// Takes the orders of the environment; returns what is wrong with them, which must stop the start. Accepted orders
+    /// are passed to `warn`, so that the log explains why the service fails.
     package static func arm(environment: [String: String], warn: (_ orders: String) -> Void) -> String? {
         guard let text = environment[variable], !text.isEmpty else { return nil }
         do throws(FailpointProblem) {
@@ -53,23 +53,24 @@ package enum Failpoints {
         orders.withLock { $0[failpoint]?.pass() }
     }
 
-    /// As a power failure would: nothing is flushed, nobody is told. The signal may take a moment to arrive.
+    /// Ends the process as a power failure would: nothing is flushed, no connection is closed. The signal may take a
+    /// moment to arrive.
     private static func dieNow() -> Never {
         kill(getpid(), SIGKILL)
         while true { pause() }
     }
 }
 
-/// What happens at one failpoint, and when.
+/// The action at one failpoint, and when it happens.
 struct FailpointOrder: Hashable {
     enum Action: String, CaseIterable {
         case kill
-        /// The disk fails; from then on, every time.
+        /// The disk fails at this point, and at every later pass.
         case error
     }
 
     var action: Action
-    /// Passings left until it happens; 1: the next one.
+    /// Passes left until the action happens; 1: at the next one.
     var countdown: Int
 
     mutating func pass() -> Action? {
@@ -104,7 +105,7 @@ struct FailpointOrder: Hashable {
             throw FailpointProblem("\(failpoint.rawValue) cannot '\(words[0])'; write kill or error")
         }
         guard action == .kill || failpoint.canFail else {
-            throw FailpointProblem("\(failpoint.rawValue) has nobody to tell an error; only kill is possible")
+            throw FailpointProblem("\(failpoint.rawValue) cannot report an error; only kill is possible")
         }
         guard words.count <= 2, let count = words.count == 2 ? Int(words[1]) : 1, count > 0 else {
             throw FailpointProblem("'\(text)' does not say when; write \(action.rawValue)@37 for the 37th time")

@@ -1,8 +1,10 @@
-/// Where the backups of a service go: a folder each, under the one the operator chose and nowhere else.
+/// The folder that contains the backups of a service: a subfolder each, under the folder the operator chose and nowhere
+/// else.
 ///
-/// A backup is what `Store.backup` writes, and beside it the file `service`, which says whose it is: one service's data
-/// must never be restored for another. It is written under a hidden name and renamed when it is whole, so that a folder
-/// with a backup's name is a finished backup; what a crash leaves behind is hidden, and goes with `removeLeftovers`.
+/// A backup is what `Store.backup` writes, plus the file `service`, which names the service: one service's data must
+/// never be restored for another. It is written under a hidden name and renamed when it is complete, so that a folder
+/// with a backup's name is a finished backup; what a crash leaves behind has a hidden name, and `removeLeftovers`
+/// removes it.
 public struct BackupFolder: Sendable, Hashable {
     /// The path of the folder.
     public let path: String
@@ -14,9 +16,9 @@ public struct BackupFolder: Sendable, Hashable {
         self.service = service
     }
 
-    /// Writes a copy of `store` into a new folder `name`, which must be a plain file name, and tells the version it
-    /// holds. Nil when there is something of that name already. Takes as long as there is
-    /// data: for a reader thread.
+    /// Writes a copy of `store` into a new folder `name`, which must be a plain file name, and returns the version it
+    /// holds. Nil when something of that name exists. The duration grows with the size of the data: call it on a reader
+    /// thread.
     public func write(_ name: String, of store: any Store) throws(StoreError) -> UInt64? {
         let target = "\(path)/\(name)"
         if Files.exists(target) { return nil }
@@ -25,7 +27,7 @@ public struct BackupFolder: Sendable, Hashable {
         defer { Files.removeFolder(desk) }
         try Files.createNewFolder(desk)
         let hold = try OpenFile(desk, access: .read)
-        // The lock, which tells it from a leftover, lasts as long as this value does.
+        // The lock distinguishes the folder from a leftover; it lasts as long as this value.
         defer { withExtendedLifetime(hold) {} }
         guard try hold.lock() else { throw .locked("\(desk) is taken") }
         let draft = desk + "/draft"
@@ -37,8 +39,8 @@ public struct BackupFolder: Sendable, Hashable {
         return version
     }
 
-    /// Removes what backups that a crash ended have left behind; one that is being written stays. What cannot be
-    /// removed stays too: it is in nobody's way but the disk's.
+    /// Removes what backups that were interrupted by a crash have left behind; one that is being written stays. What
+    /// cannot be removed stays too: it costs disk space only.
     public func removeLeftovers() {
         guard let names = try? Files.names(in: path) else { return }
         for name in names where name.hasPrefix(".") && name.hasSuffix(Self.unfinished) {
@@ -50,12 +52,12 @@ public struct BackupFolder: Sendable, Hashable {
 
     private static let unfinished = ".new"
 
-    /// Notes whose data `folder` holds.
+    /// Writes down which service the data in `folder` belongs to.
     package static func note(_ service: String, in folder: String) throws(StoreError) {
         try Files.write(Array("\(service)\n".utf8), to: serviceFile(in: folder))
     }
 
-    /// Whose data, or backup, lies in `folder`; nil when that is not noted.
+    /// The service whose data or backup is in `folder`; nil when that is not noted.
     package static func service(of folder: String) throws(StoreError) -> String? {
         guard Files.exists(serviceFile(in: folder)) else { return nil }
         let text = String(decoding: try Files.read(serviceFile(in: folder)), as: UTF8.self)

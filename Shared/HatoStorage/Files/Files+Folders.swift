@@ -6,10 +6,10 @@
     import Glibc
 #endif
 
-/// Whole folders: copied durably, put in place at once, removed.
+/// Operations on whole folders: durable copies, atomic renames, removal.
 extension Files {
-    /// Copies what lies in `source`, except the names given, into the new folder `target`. All of it is on disk when
-    /// this returns, for its owner alone to read (0600, folders 0700).
+    /// Copies the contents of `source`, except the names given, into the new folder `target`. All of it is on disk when
+    /// this returns, readable by its owner only (0600, folders 0700).
     package static func copyFolder(_ source: String, to target: String, except: Set<String> = []) throws(StoreError) {
         for name in try names(in: source) where !except.contains(name) {
             let (from, to) = ("\(source)/\(name)", "\(target)/\(name)")
@@ -36,7 +36,8 @@ extension Files {
         }
     }
 
-    /// Gives a folder its name durably; false, and nothing done, when something other than an empty folder has it.
+    /// Renames a folder durably; returns false, and does nothing, when something other than an empty folder has the
+    /// name.
     package static func renameFolder(_ path: String, to target: String) throws(StoreError) -> Bool {
         if rename(path, target) != 0 {
             if errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR { return false }
@@ -46,8 +47,8 @@ extension Files {
         return true
     }
 
-    /// Moves a folder to a name that nothing has yet, to another disk by copying it; then all of it is on disk, and the
-    /// folder may still be there, too.
+    /// Moves a folder to a name that does not exist yet. To another disk it is copied: then all of the copy is on disk
+    /// when this returns, and the source may still be there.
     package static func moveFolder(_ path: String, to target: String) throws(StoreError) {
         if rename(path, target) == 0 { return try syncFolder(of: target) }
         guard errno == EXDEV else { throw failure("rename", path) }
@@ -56,7 +57,7 @@ extension Files {
         try syncFolder(of: target)
     }
 
-    /// Removes the folder with all that is in it, as far as that goes: for what was left half done.
+    /// Removes the folder and its contents as far as possible: for incomplete leftovers.
     package static func removeFolder(_ path: String) {
         try? removeContents(of: path)
         _ = rmdir(path)
@@ -69,6 +70,6 @@ extension Files {
         }
     }
 
-    /// Removes the folder if there is nothing in it.
+    /// Removes the folder if it is empty.
     package static func removeEmptyFolder(_ path: String) { _ = rmdir(path) }
 }

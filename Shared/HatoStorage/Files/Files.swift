@@ -6,11 +6,11 @@
     import Glibc
 #endif
 
-/// The few things stores do with files themselves; every failure says what was tried, on which path, and why not.
+/// The file operations that stores use; every error says what was tried, on which path, and why it failed.
 package enum Files {
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// Creates the folder and those above it, each durable; nothing happens when it is there.
+    /// Creates the folder and its parents, each durable; does nothing when it exists.
     package static func createFolder(_ path: String) throws(StoreError) {
         if mkdir(path, 0o700) == 0 { return try syncFolder(of: path) }
         if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
@@ -20,7 +20,7 @@ package enum Files {
         guard errno == EEXIST, isFolder(path) else { throw failure("create the folder", path) }
     }
 
-    /// Creates the folder, which must not be there yet.
+    /// Creates the folder, which must not exist yet.
     package static func createNewFolder(_ path: String) throws(StoreError) {
         guard mkdir(path, 0o700) == 0 else { throw failure("create the folder", path) }
     }
@@ -50,7 +50,7 @@ package enum Files {
         }
     }
 
-    /// Writes the whole file so that after a crash it is there completely or not at all.
+    /// Writes the whole file so that after a crash it is complete or does not exist.
     package static func write(_ bytes: [UInt8], to path: String) throws(StoreError) {
         let unfinished = path + ".new"
         do {
@@ -96,14 +96,14 @@ package enum Files {
     }
 }
 
-/// A file held open; closing it is giving it up.
+/// An open file; releasing the object closes it.
 package final class OpenFile: Sendable {
     package enum Access {
         case read
         case write
         /// To write; the file is created when it is missing.
         case create
-        /// To write; what it held is gone.
+        /// To write; the previous contents are removed.
         case createEmpty
 
         fileprivate var flags: Int32 {
@@ -128,7 +128,7 @@ package final class OpenFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Reads on, as much as fits; 0 at the end.
+    /// Reads the next bytes, as many as fit; returns 0 at the end.
     package func read(into buffer: inout [UInt8]) throws(StoreError) -> Int {
         while true {
             let count = buffer.withUnsafeMutableBytes { SystemCall.read(descriptor, $0.baseAddress, $0.count) }
@@ -138,7 +138,7 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Reads until `buffer` is full or the file ends; tells how many bytes it read.
+    /// Reads until `buffer` is full or the file ends; returns how many bytes it read.
     package func read(into buffer: inout [UInt8], at offset: Int) throws(StoreError) -> Int {
         var done = 0
         while done < buffer.count {
@@ -169,7 +169,7 @@ package final class OpenFile: Sendable {
         guard fsync(descriptor) == 0 else { throw Files.failure("sync", path) }
     }
 
-    /// Of what the operating system notes about the file, only what reading it takes: its size and where it lies.
+    /// Syncs the bytes, and of the metadata only what is needed to read them: size and block locations.
     package func syncData() throws(StoreError) {
         #if canImport(Darwin)
             try sync()
@@ -178,31 +178,31 @@ package final class OpenFile: Sendable {
         #endif
     }
 
-    /// Forgets what stands behind `size`; durable when it returns.
+    /// Truncates the file to `size` bytes; durable when it returns.
     package func cut(to size: Int) throws(StoreError) {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Files.failure("cut", path) }
         try sync()
     }
 
-    /// How many names the file has.
+    /// The number of hard links of the file.
     package func linkCount() throws(StoreError) -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw Files.failure("look at", path) }
         return Int(status.st_nlink)
     }
 
-    /// How many bytes the file has.
+    /// The size of the file in bytes.
     package func byteCount() throws(StoreError) -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw Files.failure("look at", path) }
         return Int(status.st_size)
     }
 
-    /// Takes the file for this open file alone, until it is closed; false when somebody else has it, in this process
-    /// or another.
+    /// Locks the file for this open file alone, until it is closed; false when another holder has the lock, in this
+    /// process or another.
     ///
-    /// It asks for a quarter of a second: a process that this one begins has all that is open here, locks too, until
-    /// its own program runs, and a file that was just closed here may still be locked so.
+    /// It retries for a quarter of a second: a child process has copies of all open files of this process, including
+    /// their locks, until its own program runs, so a file that was just closed here may still be locked.
     package func lock() throws(StoreError) -> Bool {
         for _ in 0..<50 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -213,7 +213,7 @@ package final class OpenFile: Sendable {
     }
 }
 
-/// Names that the standard library or this module would hide.
+/// System calls whose names the standard library or this module would hide.
 private enum SystemCall {
     static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
         #if canImport(Darwin)

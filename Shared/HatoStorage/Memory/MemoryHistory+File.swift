@@ -1,5 +1,5 @@
-/// A memory store's backup: one file of numbers (8 bytes, most significant first) and byte strings (their length, then
-/// they).
+/// A memory store's backup: one file of numbers (8 bytes, most significant first) and byte strings (length, then
+/// bytes).
 extension MemoryHistory {
     private static let mark = Array("hato-memory-store 1\n".utf8)
 

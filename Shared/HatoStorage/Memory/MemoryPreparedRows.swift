@@ -1,4 +1,4 @@
-/// Rows made ready for a memory store: the changes themselves.
+/// Prepared rows of a memory store: the changes themselves.
 final class MemoryPreparedRows: PreparedRows {
     let changes: [MemoryTransaction.Change]
     let byteCount: Int
@@ -39,8 +39,8 @@ final class MemoryPreparedRows: PreparedRows {
     }
 }
 
-/// Holds those who prepare rows to their order: ranges first, then rows in rising order, each once. Breaking it is a
-/// mistake of the program and traps.
+/// Checks the order in which rows are prepared: ranges first, then rows in rising order, each once. Another order is a
+/// programmer error and traps.
 package struct PreparedOrder {
     private var last: [UInt8] = []
     private var isFirst = true

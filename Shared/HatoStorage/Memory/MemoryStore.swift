@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A store in memory: for tests, for throw-away runs, and as the model that other stores are held to.
+/// A store in memory: for tests, for temporary runs, and as the model that other stores are tested against.
 ///
-/// It keeps every promise of `Store` except that it outlives its process; "durable" is the moment after a group is
+/// It gives every guarantee of `Store` except that it does not outlive its process; a group is durable as soon as it is
 /// applied.
 public final class MemoryStore: Store {
     public let epoch: StoreEpoch
@@ -15,7 +15,7 @@ public final class MemoryStore: Store {
         try self.init(epoch: .random(), history: MemoryHistory(), limits: limits)
     }
 
-    /// Opens what `backup` wrote, as a history of its own.
+    /// Opens what `backup` wrote, with a new epoch.
     public convenience init(restoring folder: String, limits: StoreLimits = StoreLimits()) throws(StoreError) {
         try self.init(epoch: .random(), history: MemoryHistory(folder: folder), limits: limits)
     }
@@ -24,7 +24,7 @@ public final class MemoryStore: Store {
         self.epoch = epoch
         rows = MemoryRows(history, commitsBytesMax: limits.commitsBytesMax)
         readers = try ReaderPool(threads: limits.readerThreads)
-        // Last: whatever fails behind it would leave its threads running.
+        // Created last: an error after it would leave its threads running.
         writer = try GroupCommit(rows, at: rows.snapshot(at: history.version, derived: nil), limits: limits)
     }
 
@@ -89,7 +89,7 @@ public final class MemoryStore: Store {
     }
 }
 
-/// What a memory store knows: its rows, its newest version, and the records of commits from `compacted + 1` on.
+/// The state of a memory store: its rows, its newest version, and the records of commits from `compacted + 1` on.
 struct MemoryHistory: Sendable {
     var rows = SortedRows()
     var version: UInt64 = 0
@@ -156,7 +156,7 @@ final class MemoryRows: CommitBackend {
         }
     }
 
-    /// What was applied is in the rows already, and there is nothing to wait for.
+    /// Applied changes are in the rows already, so there is nothing to wait for.
     func seal() -> Bool { false }
 
     func snapshot(at version: UInt64, derived: (any StoreDerived)?) -> any StoreSnapshot {
@@ -170,7 +170,7 @@ final class MemoryRows: CommitBackend {
 
     func checkHealth() throws(StoreError) {}
 
-    /// There is no log, and nothing that fails.
+    /// There is no log, and nothing can fail.
     var loggedVersion: UInt64 { 0 }
 
     func shutDown() { isOpen.store(false, ordering: .releasing) }

@@ -26,7 +26,7 @@ package final class MemoryTransaction: CommitTransaction {
 
     package func finish() {
         phase.finish()
-        // As long as somebody shares the rows, changing them copies.
+        // While a copy shares the rows, changing them copies.
         rows = SortedRows()
     }
 

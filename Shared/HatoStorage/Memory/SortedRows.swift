@@ -8,7 +8,7 @@ struct SortedRows: Sendable {
         var values: [[UInt8]] = []
     }
 
-    /// A row's place, or the place it would have.
+    /// A row's position, or the position at which it would be inserted.
     private struct Place {
         var chunk: Int
         var row: Int
@@ -17,7 +17,7 @@ struct SortedRows: Sendable {
 
     private static let chunkRowsMax = 256
 
-    /// None of them is empty.
+    /// No chunk is empty.
     private var chunks: [Chunk] = []
     private(set) var count = 0
 
@@ -34,7 +34,7 @@ struct SortedRows: Sendable {
         }
         count += 1
         guard place.chunk < chunks.count else {
-            // Past the last chunk, which is where rows in rising order come: a chunk is filled before the next begins.
+            // Past the last chunk, where rows in rising order arrive: a chunk is filled before the next begins.
             if let last = chunks.indices.last, chunks[last].keys.count < Self.chunkRowsMax {
                 chunks[last].keys.append(key)
                 chunks[last].values.append(value)
@@ -106,9 +106,9 @@ struct SortedRows: Sendable {
         }
     }
 
-    // MARK: Places
+    // MARK: Positions
 
-    /// The place of the first row whose key is not before `key`.
+    /// The position of the first row whose key is not before `key`.
     private func place(of key: Span<UInt8>) -> Place {
         // The first chunk whose last key is not before `key`.
         var (low, high) = (0, chunks.count)

@@ -1,9 +1,9 @@
-/// Elements that are taken in the order in which they came, each at a cost that does not grow with their number.
+/// A queue: elements are taken in the order in which they were appended, each at a cost independent of their number.
 struct FirstInFirstOut<Element> {
     private var elements: [Element?] = []
     private var head = 0
 
-    /// Memory for so many is kept when all are taken.
+    /// The capacity for this many elements is kept when all are taken.
     private static var keptMax: Int { 1_024 }
 
     var isEmpty: Bool { head == elements.count }

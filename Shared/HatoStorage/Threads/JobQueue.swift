@@ -1,4 +1,4 @@
-/// Jobs on their way from the threads that submit them to the threads that do them, in order.
+/// Passes jobs from the threads that submit them to the threads that run them, in order.
 ///
 /// `@unchecked Sendable`: every variable is guarded by `condition`.
 package final class JobQueue<Job: Sendable>: @unchecked Sendable {
@@ -13,22 +13,21 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
 
     package var count: Int { condition.withLock { jobs.count } }
 
-    /// False when the queue is closed: then nobody will do the job.
+    /// Returns false when the queue is closed: then no thread runs the job.
     package func append(_ job: Job) -> Bool {
         condition.withLock {
             if isClosed { return false }
             jobs.append(job)
-            // A signal costs a system call: only for somebody who sleeps.
+            // A signal costs a system call, so it is sent only when a thread sleeps.
             if sleepers > 0 { condition.signal() }
             return true
         }
     }
 
-    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: two buffers change
-    /// places, so that neither side allocates. False when the queue is closed and empty.
+    /// Sleeps until there are jobs, and moves all of them into `taken`, which must be empty: the two buffers are
+    /// swapped, so that neither side allocates. Returns false when the queue is closed and empty.
     ///
-    /// - Parameter untilNudged: a nudge ends the sleep too, also one that came before it; then nothing may have been
-    ///   taken.
+    /// - Parameter untilNudged: a nudge ends the sleep too, also one that came before it; then `taken` may stay empty.
     package func takeAll(into taken: inout [Job], untilNudged: Bool = false) -> Bool {
         condition.withLock {
             guard sleepUntilThereIsWork(orNudge: untilNudged) else { return false }
@@ -38,7 +37,7 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Ends the sleep of the one thread that lets itself be nudged.
+    /// Ends the sleep of the one thread that accepts nudges.
     package func nudge() {
         condition.withLock {
             isNudged = true
@@ -46,7 +45,7 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// No job comes in any more; those that wait are still done.
+    /// Refuses further jobs; those that wait still run.
     package func close() {
         condition.withLock {
             isClosed = true

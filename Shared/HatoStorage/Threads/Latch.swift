@@ -1,4 +1,4 @@
-/// Lets threads through once something has happened.
+/// Blocks threads until an event has happened.
 ///
 /// `@unchecked Sendable`: `isOpen` is guarded by `condition`.
 package final class Latch: @unchecked Sendable {

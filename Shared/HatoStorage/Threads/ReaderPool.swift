@@ -14,10 +14,10 @@ package final class ReaderPool: Sendable {
 
     deinit { jobs.close() }
 
-    /// Jobs that wait.
+    /// The number of jobs that wait.
     package var count: Int { jobs.count }
 
-    /// After `close` the job is done on the calling thread, where it finds a closed store.
+    /// Runs the job on a thread of the pool; after `close`, on the calling thread, where it finds a closed store.
     ///
     /// - Parameter client: nil for a job of the service.
     package func submit(of client: String?, _ job: @escaping @Sendable () -> Void) {
@@ -27,7 +27,7 @@ package final class ReaderPool: Sendable {
     package func close() { jobs.close() }
 }
 
-/// The jobs on their way to the threads.
+/// The jobs that wait for a thread.
 ///
 /// `@unchecked Sendable`: every variable is guarded by `condition`.
 private final class ReaderJobs: @unchecked Sendable {
@@ -40,12 +40,12 @@ private final class ReaderJobs: @unchecked Sendable {
 
     var count: Int { condition.withLock { jobs.count } }
 
-    /// False when the queue is closed: then no thread does the job.
+    /// Returns false when the queue is closed: then no thread runs the job.
     func append(_ job: @escaping Job, of client: String?) -> Bool {
         condition.withLock {
             if isClosed { return false }
             jobs.append(job, of: client)
-            // A signal costs a system call: only for a thread that sleeps.
+            // A signal costs a system call, so it is sent only when a thread sleeps.
             if sleepers > 0 { condition.signal() }
             return true
         }
@@ -64,7 +64,7 @@ private final class ReaderJobs: @unchecked Sendable {
         }
     }
 
-    /// No job comes in any more; those that wait are still done.
+    /// Refuses further jobs; those that wait still run.
     func close() {
         condition.withLock {
             isClosed = true

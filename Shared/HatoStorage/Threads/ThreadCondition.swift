@@ -8,7 +8,7 @@
 
 /// A mutex with a condition variable, for threads that sleep until there is work.
 ///
-/// `@unchecked Sendable`: both live in memory of their own that is never moved, and the operating system guards them.
+/// `@unchecked Sendable`: both are allocated separately and never moved, and the operating system guards them.
 package final class ThreadCondition: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let variable = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -31,13 +31,13 @@ package final class ThreadCondition: @unchecked Sendable {
         return body()
     }
 
-    /// Sleeps until `signal`; inside `withLock` only, and again while the awaited thing is not there.
+    /// Sleeps until `signal`; call it inside `withLock` only, and in a loop until the awaited condition holds.
     package func wait() { pthread_cond_wait(variable, mutex) }
     package func signal() { pthread_cond_signal(variable) }
     package func broadcast() { pthread_cond_broadcast(variable) }
 }
 
-/// Starts a thread that nobody joins; it ends with `body`.
+/// Starts a detached thread; it ends with `body`.
 package func startThread(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
     final class Start: Sendable {
         let body: @Sendable () -> Void
@@ -47,7 +47,7 @@ package func startThread(_ body: @escaping @Sendable () -> Void) throws(StoreErr
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    // A transaction may walk a deep tree: as much stack as a main thread has.
+    // A transaction may walk a deep tree, so the stack is as large as a main thread's.
     pthread_attr_setstacksize(&attributes, 8 << 20)
     let start = Unmanaged.passRetained(Start(body))
     #if canImport(Darwin)

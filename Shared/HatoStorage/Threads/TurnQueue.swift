@@ -1,9 +1,9 @@
-/// Jobs of several clients, and of the service itself, in the order in which they are done. Pure.
+/// Jobs of several clients, and of the service itself, in the order in which they run. Pure.
 ///
-/// - Clients take turns: between two jobs of one client, each other client that waits gets one done. So a client waits
-///   for one job of each other, however many jobs the others have.
-/// - The jobs of one client are taken in the order in which they came.
-/// - Where both wait, jobs of the service and of clients alternate.
+/// - Clients take turns: between two jobs of one client, each other client that waits gets one job run. So a client
+///   waits for one job of each other client, however many jobs the others have.
+/// - The jobs of one client run in the order in which they were appended.
+/// - While jobs of the service and of clients wait, they alternate.
 struct TurnQueue<Job> {
     private struct Turn {
         var client: String
@@ -13,7 +13,7 @@ struct TurnQueue<Job> {
     private var service = FirstInFirstOut<Job>()
     /// The next job of each client that waits, in the order of their turns.
     private var turns = FirstInFirstOut<Turn>()
-    /// The further jobs of each client that has a turn.
+    /// The further jobs of each client that is in `turns`.
     private var further: [String: FirstInFirstOut<Job>] = [:]
     private var isServiceNext = true
     private(set) var count = 0
@@ -27,7 +27,7 @@ struct TurnQueue<Job> {
         turns.append(Turn(client: client, job: job))
     }
 
-    /// The job that is done next; nil when there is none.
+    /// The job that runs next; nil when there is none.
     mutating func takeNext() -> Job? {
         let isOfService = !service.isEmpty && (isServiceNext || turns.isEmpty)
         guard let job = isOfService ? service.takeFirst() : takeOfClient() else { return nil }
