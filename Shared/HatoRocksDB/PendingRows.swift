@@ -1,18 +1,18 @@
 import HatoStorage
 
-/// Rows of applied transactions that RocksDB was not handed yet: in the order of their keys, each key once, behind them
-/// those of the transaction that is being planned, as it wrote them.
+/// Rows of applied transactions that RocksDB has not been given yet: in the order of their keys, each key once,
+/// followed by those of the transaction that is being planned, in the order of writing.
 ///
-/// In order, because a memtable finds the place of a row fastest right behind the row before it, and because a
-/// transaction that reads must know whether what it looks at was written since.
+/// They are sorted because a memtable inserts a row fastest right after the row before it, and because a transaction
+/// that reads must know whether the rows it reads were written since.
 struct PendingRows {
-    /// Putting a row in its place moves those behind it: beyond so many, order costs more than it is worth.
+    /// Inserting a row moves those after it: beyond this number, sorting costs more than it saves.
     static let sortedMax = 4_096
 
     enum Found {
         case value([UInt8])
         case deleted
-        /// Nothing was written there.
+        /// Nothing was written to this key.
         case untouched
     }
 
@@ -22,7 +22,7 @@ struct PendingRows {
         case deleteRange
     }
 
-    /// The key (or lower bound) lies in `start..<middle` of the bytes, the value (or upper bound) in `middle..<end`.
+    /// The key (or lower bound) is `start..<middle` of the bytes, the value (or upper bound) `middle..<end`.
     private struct Row {
         var kind: Kind
         var start: Int
@@ -32,11 +32,11 @@ struct PendingRows {
 
     private var bytes: [UInt8] = []
     private var rows: [Row] = []
-    /// So many rows and bytes are of applied transactions.
+    /// The number of rows and bytes of applied transactions.
     private var applied = (rows: 0, bytes: 0)
-    /// Places in `rows` of the applied ones, in the order of their keys.
+    /// Indices in `rows` of the applied ones, in the order of their keys.
     private var order: [Int32] = []
-    /// Where the row before went.
+    /// The position in `order` of the previous row.
     private var lastPlace = 0
 
     // MARK: The transaction that is being planned
@@ -55,13 +55,13 @@ struct PendingRows {
         rows.append(Row(kind: kind, start: start, middle: middle, end: bytes.count))
     }
 
-    /// Forgets what it wrote.
+    /// Discards what the transaction wrote.
     mutating func discard() {
         rows.removeLast(rows.count - applied.rows)
         bytes.removeLast(bytes.count - applied.bytes)
     }
 
-    /// Applies what it wrote. False when that cannot be kept in order: then `handOver` must follow.
+    /// Applies what the transaction wrote. Returns false when it cannot be kept in order: then `handOver` must follow.
     mutating func apply() -> Bool {
         let written = applied.rows..<rows.count
         guard rows.count <= Self.sortedMax, !rows[written].contains(where: { $0.kind == .deleteRange }) else {
@@ -85,7 +85,7 @@ struct PendingRows {
         return (place, place < order.count && compare(order[place], key) == 0)
     }
 
-    // MARK: Looking at what was applied
+    // MARK: Reading what was applied
 
     func find(_ wanted: Span<UInt8>) -> Found {
         let place = lowerBound(of: wanted)
@@ -102,10 +102,10 @@ struct PendingRows {
         return compare(order[place], upper.span) < 0
     }
 
-    /// The first place whose key is not before `wanted`.
+    /// The first position whose key is not before `wanted`.
     private func lowerBound(of wanted: Span<UInt8>, near guess: Int = 0) -> Int {
         var (low, high) = (0, order.count)
-        // Rows of one node come one behind the other.
+        // Rows of one node follow each other.
         if guess > 0, guess <= high, compare(order[guess - 1], wanted) < 0 {
             low = guess
             if low == high || compare(order[low], wanted) >= 0 { return low }
@@ -117,7 +117,7 @@ struct PendingRows {
         return low
     }
 
-    /// Negative, zero or positive: the key of a row lies before it, is the same, lies behind it.
+    /// Negative, zero or positive: the key of the row is before, equal to, after `key`.
     private func compare(_ row: Int32, _ key: Span<UInt8>) -> Int {
         let row = rows[Int(row)]
         return bytes.span.extracting(row.start..<row.middle).compare(key)
@@ -125,26 +125,26 @@ struct PendingRows {
 
     // MARK: Handing over
 
-    /// Hands everything to the batch: the applied rows in order, then those that `apply` left as they were written.
+    /// Adds everything to the batch: the applied rows in order, then those that `apply` left in the order of writing.
     func handOver(to batch: borrowing WriteBatch) {
         for row in order { hand(rows[Int(row)], to: batch) }
         for row in rows[applied.rows...] { hand(row, to: batch) }
     }
 
-    /// When they are handed over and can be read there.
+    /// Called when the rows have been handed over and can be read from RocksDB.
     mutating func removeAll() {
         order.removeAll(keepingCapacity: true)
-        // By what they take: what was discarded has left its room behind.
+        // Compares capacities, since discarded rows leave theirs behind.
         rows.removeAll(keepingCapacity: rows.capacity <= 4 * Self.sortedMax)
         bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptBytesMax)
         applied = (0, 0)
         lastPlace = 0
     }
 
-    /// A buffer that took more is given back, and so is a batch: few groups are as large, and there are two of each.
+    /// A larger buffer is freed, and so is a batch: few groups are as large, and there are two of each.
     static let keptBytesMax = 4 << 20
 
-    /// What the buffer of keys and values takes.
+    /// The capacity of the buffer of keys and values.
     var bufferBytes: Int { bytes.capacity }
 
     private func hand(_ row: Row, to batch: borrowing WriteBatch) {

@@ -1,9 +1,9 @@
 public import HatoStorage
 
-/// A store's folder opened to be looked at, while nobody has it open: nothing is written to it, whatever is wrong.
+/// A store's folder opened for reading, while no process has it open: nothing is written to it, whatever its state.
 ///
-/// RocksDB replays its log into memory, and checks the sum of every block that is read; nothing is in a cache yet, so
-/// what is read comes from the disk. `findDamage` reads every block, the others those that can be served.
+/// RocksDB replays its log into memory, and verifies the checksum of every block that is read; the caches are empty, so
+/// everything is read from the disk. `findDamage` reads every block, the other methods those that can be served.
 public final class RocksDBInspection: StoreInspection {
     public let version: UInt64
     public let problems: [StoreError]
@@ -13,11 +13,11 @@ public final class RocksDBInspection: StoreInspection {
     private let lock: OpenFile
     private let limits = StoreLimits()
 
-    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.io` when there is no store, when it cannot be
-    /// read, or when a crash has left what only its next opening puts right (rows that wait for their place, a torn
-    /// log), and `.corrupted` when it is too damaged to be opened.
+    /// Throws `.locked` when the folder is open elsewhere, `.newerFormat`, `.io` when there is no store, when it cannot
+    /// be read, or when a crash has left a state that only the next opening repairs (rows that wait to be ingested, a
+    /// torn log), and `.corrupted` when it is too damaged to be opened.
     ///
-    /// - Parameter service: whose store it must be; nil: anybody's.
+    /// - Parameter service: the service that must own the store; nil: any.
     public init(folder: String, of service: String? = nil) throws(StoreError) {
         guard Files.exists(folder + "/format") else {
             throw .io("\(folder) is no store: it holds no file named format")
@@ -44,8 +44,8 @@ public final class RocksDBInspection: StoreInspection {
         self.problems = problems
     }
 
-    /// Throws `.io` when a crash has torn the log, which opening the store puts right: what is found until then may
-    /// look like damage.
+    /// Throws `.io` when a crash has torn the log, which opening the store repairs: until then the findings may look
+    /// like damage.
     private static func look(
         at path: String, _ memory: RocksDBMemory, after answered: UInt64
     ) throws(StoreError) -> RocksDatabase {
@@ -99,6 +99,6 @@ public final class RocksDBInspection: StoreInspection {
         try snapshot.scan(range, reverse: reverse, visit)
     }
 
-    /// Frees what was opened; nothing can be read any more.
+    /// Releases the database; later reads fail.
     public func close() { database.close() }
 }

@@ -1,6 +1,6 @@
 public import HatoStorage
 
-/// How one store is opened.
+/// The options for opening one store.
 public struct RocksDBOptions: Sendable {
     /// Bounds of the store.
     public var limits = StoreLimits()
@@ -9,14 +9,14 @@ public struct RocksDBOptions: Sendable {
     /// The store's part of the memtables of `memory`, 0...1.
     public var memtableShare = 1.0
 
-    /// Bytes of the log that are written ahead as zeros, so that a sync finds its place there: it takes half as long,
-    /// and the log is written twice. Fewer while the log is small, and none while writes come in large groups. 0:
+    /// Bytes of zeros that are written ahead in the log, so that a sync changes no file size: a sync takes half as
+    /// long, and the log is written twice. Fewer while the log is small, and none while writes come in large groups. 0:
     /// never.
     public var preparedLogBytes = 4 << 20
 
-    /// Opens a store although commits are missing from it, at its end or in the middle, and gives it a new epoch:
-    /// what is left is another history. For an operator who has seen `StoreError.lostCommits`, or which commits are
-    /// missing, and has no better copy.
+    /// Opens a store although commits are missing from it, at its end or in the middle, and gives it a new epoch, since
+    /// the remaining commits are another history. For an operator who has seen `StoreError.lostCommits`, or which
+    /// commits are missing, and has no better copy.
     public var acceptsLostCommits = false
 
     public init() {}
@@ -30,7 +30,7 @@ public final class RocksDBMemory: Sendable {
     public static let memtableBytes = 128 << 20
 
     let cache: BlockCache
-    /// RocksDB 7.8 lets C programs share a cache but no write buffers: every store gets its part.
+    /// RocksDB 7.8 lets C programs share a cache but no write buffers: every store gets its share.
     let memtableBytes: Int
 
     public init(

@@ -3,14 +3,14 @@ import Synchronization
 
 /// The store of `HatoStorage` in one RocksDB folder.
 ///
-/// **Opening.** The format is read and the folder locked before RocksDB sees it. What RocksDB recovers from its log
-/// must be a prefix of whole commits: the version of the newest does not lie below what the `answered` file says was
-/// answered, and none is missing before it. A record that a crash has torn at the log's end is cut away first, when
-/// nothing answered goes with it; see `TornLog`.
+/// **Opening.** The format is read and the folder locked before RocksDB opens it. The commits that RocksDB recovers
+/// from its log must be a prefix of whole commits: the newest version is not below the one in the `answered` file, and
+/// none is missing before it. A record torn by a crash at the log's end is cut first, when nothing answered is lost by
+/// that; see `TornLog`.
 ///
-/// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version
-/// stand or fall together. One sync of the log serves a group. When a memtable is written out RocksDB syncs the logs
-/// behind it first, so rows never get ahead of their commits on disk either.
+/// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version are
+/// written together or not at all. One sync of the log serves a group. Before it writes a memtable out, RocksDB syncs
+/// the logs of its rows, so rows are never on disk before their commits.
 public final class RocksDBStore: Store {
     public let epoch: StoreEpoch
     let database: RocksDatabase
@@ -22,17 +22,17 @@ public final class RocksDBStore: Store {
     /// The folder of copies that are being made.
     let copying: String
     private let lastCopy = Atomic<UInt64>(0)
-    /// Records up to here are forgotten. Written with `compaction` held.
+    /// Records up to this version were removed. Written with `compaction` locked.
     private let compacted: Atomic<UInt64>
     private let compaction = Mutex<Void>(())
 
     /// Opens the store in `folder`, which is created when it is missing.
+    /// Throws `.locked` when the folder is open elsewhere, `.newerFormat`, `.lostCommits` when answered commits are
+    /// missing, `.corrupted` (also when commits are missing before later ones), and `.io` when the folder cannot be
+    /// written (or belongs to another user, or to another service).
     ///
-    /// Throws `.locked` when somebody has it open, `.newerFormat`, `.lostCommits` when answered commits are missing,
-    /// `.corrupted` (also when commits are missing before later ones), and `.io` when the folder cannot be written
-    /// (or is somebody else's, or another service's).
-    ///
-    /// - Parameter service: whose data it holds: noted in the folder the first time, compared with that later.
+    /// - Parameter service: the service that owns the data: noted in the folder the first time, compared with that
+    ///   later.
     public static func open(
         folder: String, of service: String? = nil, options: RocksDBOptions = RocksDBOptions()
     ) throws(StoreError) -> RocksDBStore {
@@ -50,9 +50,10 @@ public final class RocksDBStore: Store {
         let isUnopenedCopy = folder.isCopy && !folder.isNew
         if isUnopenedCopy { try folder.checkCopy() }
         let missing = try Self.lookBeforeOpening(folder, options)
-        // Not before: looking changes no file, and a backup that is refused stays one.
+        // Not before the check: the check changes no file, and a backup that is refused stays one.
         if isUnopenedCopy { try folder.noteOpeningCopy() }
-        // Opening writes the log's commits into tables. Until this is another history, they are to be missed again.
+        // Opening writes the log's commits into tables. Until the new epoch is written, a later opening must find them
+        // missing again.
         if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
         if !folder.isNew { try folder.checkRoom() }
         let database = try RocksDatabase(
@@ -68,13 +69,13 @@ public final class RocksDBStore: Store {
         let isLessThanAnswered = try Self.checkAnswered(folder, version, isLossAccepted: options.acceptsLostCommits)
         let hasLost = isLessThanAnswered || !missing.isEmpty
         epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || hasLost)
-        // Nobody can follow it over what is missing.
+        // No follower can read across what is missing.
         if !missing.isEmpty { try database.setAboutStore("compacted", forgotten.bigEndianBytes) }
         if hasLost { try folder.resetAnswered(to: version) }
         if folder.isCopy { try folder.forgetItIsACopy() }
         prepared = try PreparedFiles(folder.preparedPath, recovering: database)
         copying = folder.copyingPath
-        // Links in there keep tables on disk that compaction has replaced.
+        // Links in this folder keep tables on disk that compaction has replaced.
         Files.removeFolder(copying)
         if folder.isNew { try folder.finishCreating() } else { try folder.raiseFormat() }
         try folder.startAnswering()
@@ -91,9 +92,9 @@ public final class RocksDBStore: Store {
 
     deinit { writer.stop() }
 
-    /// Whoever opens a database for writing deletes the files that its list does not name. Where that list was cut
-    /// short, they hold what was answered: so it is looked at first, and nothing is touched when too little is found.
-    /// When that is because a crash has torn the log, its end is cut (`TornLog`).
+    /// Opening a database for writing deletes the files that its manifest does not name. If the manifest was cut short,
+    /// these files hold answered commits: so it is read first, and nothing is changed when too little is found. When
+    /// the reason is a log torn by a crash, its end is cut (`TornLog`).
     ///
     /// Returns the commits that are missing before the newest; there are none unless that is accepted.
     private static func lookBeforeOpening(
@@ -106,16 +107,16 @@ public final class RocksDBStore: Store {
             do throws(StoreError) {
                 if case .corrupted = error, let missing = try cutTornLog(of: folder, options) { return missing }
             } catch {
-                // Says more of what is wrong.
+                // This error has more details.
                 if !options.acceptsLostCommits { throw error }
             }
-            // What cannot be read is the opening's to say.
+            // Opening reports what cannot be read.
             if options.acceptsLostCommits { return [] }
             throw error
         }
     }
 
-    /// Returns what is missing then; nil when there is none.
+    /// Returns the commits that are missing after the cut; nil when there is no torn log.
     private static func cutTornLog(
         of folder: StoreFolder, _ options: RocksDBOptions
     ) throws(StoreError) -> [ClosedRange<UInt64>]? {
@@ -137,7 +138,7 @@ public final class RocksDBStore: Store {
     ) throws(StoreError) -> [ClosedRange<UInt64>] {
         let answered: UInt64
         do throws(StoreError) {
-            // What was synced may have been answered.
+            // Synced commits may have been answered.
             answered = max(try folder.readAnswered(), trial?.torn.synced ?? 0)
         } catch {
             if !options.acceptsLostCommits { throw error }
@@ -155,12 +156,12 @@ public final class RocksDBStore: Store {
                 + names.joined(separator: ", ") + "; a part of the log is gone: restore a backup")
     }
 
-    /// The tables as RocksDB reads them, and the log in steps: that takes the same memory however long it is.
+    /// Reads the tables with RocksDB, and the log record by record: that takes the same memory however long the log is.
     private static func look(
         at folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64,
         beside trial: (torn: TornLog, folder: String)?
     ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
-        // No log lies beside the database's folder.
+        // The store's folder contains no log, so only the tables are read.
         let tables = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, for: .reading(log: trial?.folder ?? folder.path))
         defer { tables.close() }
@@ -170,14 +171,14 @@ public final class RocksDBStore: Store {
         case .flawed(let file): return try replay(folder, options, after: answered, file)
         }
         let newest = try tables.newestCommit() ?? 0
-        // What the tables hold was whole up to here, or is forgotten.
+        // The tables are complete up to here, or the records were removed.
         let known = max(min(answered, newest), try tables.forgottenCommits(), log.forgotten)
         var commits = try tables.commits(after: known)
         commits.formUnion(log.commits)
         return (max(newest, log.commits.newest ?? 0), commits.gaps(after: known))
     }
 
-    /// What RocksDB says of a log that is not as it was written, when it may keep it in memory.
+    /// Lets RocksDB replay a log that is not as it was written, when the log fits into memory.
     private static func replay(
         _ folder: StoreFolder, _ options: RocksDBOptions, after answered: UInt64, _ flawed: String
     ) throws(StoreError) -> (newest: UInt64, missing: [ClosedRange<UInt64>]) {
@@ -226,7 +227,7 @@ public final class RocksDBStore: Store {
     public func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
         let path = prepared.newPath()
         do {
-            // Its options are those of the open database, whose cache goes when it closes.
+            // The file has options of its own: those of the open database have a cache that is freed when it closes.
             let file = try PreparedFileWriter(path, memory: memory)
             try rows(file)
             guard let range = try file.finish() else {
@@ -269,7 +270,7 @@ public final class RocksDBStore: Store {
         if version == snapshot.version { return [] }
         let commits = try snapshot.commits(after: version, limit: limit, bytesMax: limits.commitsBytesMax)
         if let commits { return commits }
-        // A hole: either they were forgotten in this moment, or it is not supposed to be there.
+        // A gap: either the records were removed at this moment, or the gap is damage.
         try checkKept(after: version)
         throw .corrupted("a record of the commits after \(version) is missing")
     }
@@ -298,11 +299,11 @@ public final class RocksDBStore: Store {
 
     private func forget(through version: UInt64, newest: UInt64) throws(StoreError) {
         try Failpoint.changesBeforeForget.passOrFail()
-        // The mark first: records that are there and forgotten harm nobody.
+        // The mark is written first: removed records that are still there do no harm.
         try database.setAboutStore("compacted", version.bigEndianBytes)
         compacted.store(version, ordering: .releasing)
         try Failpoint.changesAfterMark.passOrFail()
-        // The newest one stays: it says which version the rows are at.
+        // The newest one stays: it holds the version of the rows.
         let dropped = min(version, newest - 1)
         if dropped > 0 { try database.dropCommits(through: dropped) }
         try Failpoint.changesAfterForget.passOrFail()
@@ -332,8 +333,8 @@ public final class RocksDBStore: Store {
         }
     }
 
-    /// The copy is made in the store's own folder, where it only takes links, and then moved: a disk of backups may be
-    /// another one, and slow, while prepared rows wait for whoever copies the database.
+    /// The copy is made in the store's own folder, where it consists of links, and then moved: the disk of the backups
+    /// may be another one, and slow, while prepared rows wait for the copy.
     private func copyDatabase(to path: String) throws(StoreError) {
         try Files.createFolder(copying)
         let draft = newCopy()
@@ -343,7 +344,7 @@ public final class RocksDBStore: Store {
         try Files.moveFolder(draft, to: path)
     }
 
-    /// Where in `copying` the next copy may be made.
+    /// The path in `copying` for the next copy.
     func newCopy() -> String { "\(copying)/\(lastCopy.wrappingAdd(1, ordering: .relaxed).newValue)" }
 
     public var statistics: [String: Double] {

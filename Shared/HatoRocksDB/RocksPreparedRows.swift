@@ -1,19 +1,18 @@
 import HatoStorage
 import Synchronization
 
-/// Rows in a file of RocksDB's own format, made and synced before their turn. The writer only puts the file in its
-/// place (3 to 30 ms for a million rows, which one by one took 1.7 s).
+/// Rows in a file of RocksDB's own format, made and synced before their turn. The writer only ingests the file (3 to 30
+/// ms for a million rows; one by one they took 1.7 s).
 ///
-/// **Atomic with its commit.** Putting a file in its place is a step of its own, after the batch that holds the
-/// commit (record, version, other rows). So the batch also notes, under `taking`, which files belong to it, and is
-/// synced first; whoever opens the store after a crash between the two steps finds the note and takes the files then.
-/// Nobody sees the state between: snapshots are taken after both steps, and copies wait for them. The next batch
-/// takes the note back. Taking rows twice changes nothing, as long as nothing was written in between; and nothing
-/// was, or the note is gone.
+/// **Atomic with its commit.** Ingesting a file is a separate step, after the batch that holds the commit (record,
+/// version, other rows). So the batch also notes, under `taking`, which files belong to it, and is synced first; an
+/// opening after a crash between the two steps finds the note and ingests the files then. The state between the steps
+/// is not visible: snapshots are taken after both, and copies wait for them. The next batch removes the note. Ingesting
+/// rows twice changes nothing unless something was written in between; in that case the note is gone.
 ///
-/// **Two copies.** RocksDB makes the file its own and writes into it where it stands, before it is known whether it
-/// will keep it: after a crash in that moment it does not take the same file again. It is given a copy; the rows
-/// themselves stay until their copy is surely in place.
+/// **Two copies.** RocksDB moves the file and writes into it before it is known whether the ingestion succeeds: after a
+/// crash at that moment it does not ingest the same file again. So it is given a copy; the original stays until its
+/// copy is certainly ingested.
 final class RocksPreparedRows: PreparedRows {
     let byteCount: Int
     /// Nil when there are no rows.
@@ -22,7 +21,7 @@ final class RocksPreparedRows: PreparedRows {
 
     private enum State: UInt8, AtomicRepresentable {
         case waiting
-        /// They belong to a commit, or are about to, and only their file may tell it.
+        /// The rows belong to a commit, or are about to; their file must stay, since only it says so.
         case taken
         case inPlace
     }
@@ -43,16 +42,16 @@ final class RocksPreparedRows: PreparedRows {
         }
     }
 
-    /// What RocksDB is given of the rows at `path`.
+    /// The path of the copy of `path` that RocksDB is given.
     static func copy(of path: String) -> String { path + ".copy" }
 
-    /// Only a store's writer says this.
+    /// Only a store's writer calls this.
     func noteTaken() {
         precondition(
             state.exchange(.taken, ordering: .acquiringAndReleasing) == .waiting, "prepared rows are taken once")
     }
 
-    /// RocksDB has them for good.
+    /// Notes that RocksDB has ingested the rows.
     func noteInPlace() { state.store(.inPlace, ordering: .releasing) }
 }
 
@@ -61,12 +60,12 @@ final class PreparedFiles: Sendable {
     private static let note = "taking"
 
     private let folder: String
-    /// Begins the names of this opening's files: none is ever mistaken for one of an earlier opening, whose name a note
-    /// may still hold.
+    /// The prefix of the names of this opening's files: it distinguishes them from files of earlier openings, which a
+    /// note may still name.
     private let prefix = String(UInt64.random(in: .min ... .max), radix: 36)
     private let last = Atomic<UInt64>(0)
 
-    /// Takes what a crash has left untaken, and removes what it left for nobody. Before anybody writes.
+    /// Ingests the files that a crash has left for their commit, and removes the others. Runs before any write.
     init(_ folder: String, recovering database: RocksDatabase) throws(StoreError) {
         self.folder = folder
         try Files.createFolder(folder)
@@ -79,9 +78,9 @@ final class PreparedFiles: Sendable {
         for name in try Files.names(in: folder) { try Files.remove("\(folder)/\(name)") }
     }
 
-    /// The files whose commit the database has, and that it may not have.
+    /// The files of commits that the database has, which may not be ingested yet.
     static func waiting(in folder: String, for database: RocksDatabase) throws(StoreError) -> [String] {
-        // What is not there any more is in its place: only then files go away.
+        // A file that no longer exists is ingested: files are removed only then.
         try names(in: database.aboutStore(note) ?? []).map { "\(folder)/\($0)" }.filter(Files.exists)
     }
 
@@ -89,10 +88,10 @@ final class PreparedFiles: Sendable {
         try database.aboutStore(note)?.isEmpty == false
     }
 
-    /// The name of a file that is not there.
+    /// The name of a file that does not exist.
     func newPath() -> String { "\(folder)/\(prefix)-\(last.wrappingAdd(1, ordering: .relaxed).newValue).sst" }
 
-    /// Makes a finished file ready to be taken; both it and its copy are on disk when this returns.
+    /// Prepares a finished file for ingestion; the file and its copy are on disk when this returns.
     func makeCopy(of path: String) throws(StoreError) {
         let copy = RocksPreparedRows.copy(of: path)
         try Files.remove(copy)
@@ -100,7 +99,7 @@ final class PreparedFiles: Sendable {
         try Files.syncFolder(of: path)
     }
 
-    /// What a batch notes of the files that belong to it.
+    /// The note of a batch about the files that belong to it.
     static func note(of rows: [RocksPreparedRows]) -> [UInt8] {
         let names = rows.compactMap { $0.path?.split(separator: "/").last }
         return Array(names.joined(separator: "\n").utf8)
@@ -120,7 +119,7 @@ final class PreparedFileWriter: StoreWriting {
     private var phase = TransactionPhase()
     private var failure: StoreError?
     private(set) var byteCount = 0
-    /// The first and the last key that is touched.
+    /// The first and the last key of the file.
     private var lower: [UInt8]?
     private var upper: [UInt8] = []
 
@@ -147,7 +146,7 @@ final class PreparedFileWriter: StoreWriting {
         trying { () throws(StoreError) in try file.deleteRange(range.lower, upper) }
     }
 
-    /// The file is on disk when this returns; nil when there are no rows for one.
+    /// The file is on disk when this returns; nil when there are no rows.
     func finish() throws(StoreError) -> (lower: [UInt8], upper: [UInt8])? {
         if let problem = phase.problem ?? failure { throw problem }
         guard let lower else { return nil }

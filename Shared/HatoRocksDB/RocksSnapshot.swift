@@ -1,6 +1,6 @@
 import HatoStorage
 
-/// One durable version of a RocksDB store; RocksDB keeps what it shows until this object is gone.
+/// One durable version of a RocksDB store; RocksDB keeps its rows until this object is released.
 ///
 /// `@unchecked Sendable`: nothing here changes, and RocksDB reads snapshots from every thread.
 final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
@@ -10,7 +10,7 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
     private let snapshot: NativeSnapshot
     private let options: NativeReadOptions
 
-    /// Of everything written so far, which is the caller's business to know.
+    /// A snapshot of everything written so far; the caller guarantees that this is `version`.
     init(version: UInt64, derived: (any StoreDerived)?, of database: RocksDatabase) {
         self.version = version
         self.derived = derived
@@ -33,7 +33,7 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
 
     var uncached: any StoreSnapshot { UncachedRocksSnapshot(self) }
 
-    /// Of the files as they are now.
+    /// Estimated from the files as they are now.
     func approximateBytes(of range: KeyRange) throws -> UInt64 {
         guard !range.isEmpty else { return 0 }
         return try database.whileOpen { () throws(StoreError) in
@@ -49,7 +49,7 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
         try database.scanWhileOpen(range, by: options, reverse: reverse, visit)
     }
 
-    /// The records of commits after `version`, those of this snapshot only; nil where one is missing.
+    /// The records of commits after `version`, up to this snapshot's version; nil when one is missing.
     func commits(after version: UInt64, limit: Int, bytesMax: Int) throws(StoreError) -> [Commit]? {
         var (commits, bytes): ([Commit], Int) = ([], 0)
         var expected = version + 1
@@ -67,7 +67,7 @@ final class RocksSnapshot: StoreSnapshot, @unchecked Sendable {
     }
 }
 
-/// A snapshot whose scans leave the block cache as it is.
+/// A snapshot whose scans do not change the block cache.
 private final class UncachedRocksSnapshot: StoreSnapshot {
     private let snapshot: RocksSnapshot
 

@@ -1,7 +1,7 @@
 import HatoStorage
 
-/// One closure's transaction: it reads the newest state, to which only its own thread adds, and adds what it writes to
-/// the writer's pending rows.
+/// One closure's transaction: it reads the newest state, which only its own thread extends, and adds its writes to the
+/// writer's pending rows.
 final class RocksTransaction: CommitTransaction {
     let nextVersion: UInt64
     private(set) var phase = TransactionPhase()
@@ -62,7 +62,7 @@ final class RocksTransaction: CommitTransaction {
         for rows in rows {
             guard let rows = rows as? RocksPreparedRows else { preconditionFailure("prepared by another store") }
             prepared.append(rows)
-            // Their bytes pass the group by.
+            // Their bytes do not count towards the group.
             writtenBytes += 1
         }
     }

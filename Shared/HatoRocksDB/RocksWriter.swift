@@ -1,39 +1,40 @@
 import HatoStorage
 import Synchronization
 
-/// What a store's writer does with a RocksDB database.
+/// The commit backend of a RocksDB store.
 ///
-/// Applied transactions gather in one batch: RocksDB takes it at the end of the group, or before a transaction looks
-/// at something that was written since. The costs of a write (a record of the log, a system call, finding places in
-/// the memtable) are so shared by all writes of the group. While RocksDB takes what was sealed, on another thread,
-/// transactions find those rows here.
+/// Applied transactions are collected in one batch: RocksDB writes it at the end of the group, or before a transaction
+/// reads something that was written since. The costs of a write (a record of the log, a system call, inserting into the
+/// memtable) are thus shared by all writes of the group. While RocksDB writes what was sealed, on another thread,
+/// transactions read those rows here.
 ///
-/// `@unchecked Sendable`: everything belongs to the writer's thread but `sealed`, which belongs to whoever carries
-/// its group to the end; the writer's thread reads its rows, which do not change meanwhile.
+/// `@unchecked Sendable`: everything belongs to the writer's thread except `sealed`, which belongs to the thread that
+/// settles its group; the writer's thread reads its rows, which do not change meanwhile.
 final class RocksWriter: CommitBackend, @unchecked Sendable {
     let database: RocksDatabase
     /// What was applied, and what the transaction that is being planned wrote.
     fileprivate(set) var gathering: GatheredWrites
     private var sealed: GatheredWrites
-    /// Whether reads have to look at the sealed rows: RocksDB may not have them yet.
+    /// Whether reads must include the sealed rows, since RocksDB may not have them yet.
     private var isSealedPending = false
     private let folder: StoreFolder
-    /// The newest commit that was synced in this log; whoever reads an older one says less than is true (`LogMark`).
+    /// The newest commit that was synced in this log; a reader of an older value understates it, which is safe
+    /// (`LogMark`).
     private let synced = Atomic<UInt64>(0)
-    /// The newest commit that was handed to the log, synced or not. Writes are one after the other.
+    /// The newest commit that was written to the log, synced or not. Writes run one after the other.
     private let logged = Atomic<UInt64>(0)
-    /// Told to nobody (`LogMark`).
+    /// Must not be disclosed (`LogMark`).
     private let opening = UInt64.random(in: .min ... .max)
-    /// Whether the next batch has to take back the note of files that are taken.
+    /// Whether the next batch must remove the note of ingested files.
     private var owesNote = false
-    /// Whether a range tombstone lies, or is about to, in one memtable with many rows that it may cover. Belongs to
-    /// whoever writes.
+    /// Whether a range tombstone is, or will soon be, in one memtable with many rows that it may cover. Belongs to the
+    /// thread that writes.
     private var owesRotation = false
 
-    /// A read near a tombstone steps over at most this many covered rows: some 2 ms. Fewer are not worth a file.
+    /// A read near a tombstone steps over at most this many covered rows: some 2 ms. Fewer do not justify a file.
     private static let freshRowsMax: UInt64 = 16_384
-    /// The same of rows that were removed one by one: what steps over them is mostly a reader, and writing them out
-    /// drops the rows that they removed, not them.
+    /// The same for rows that were removed one by one: mostly readers step over their tombstones, and a flush drops the
+    /// removed rows, but not the tombstones.
     private static let freshRemovalsMax: UInt64 = 32_768
 
     init(_ database: RocksDatabase, in folder: StoreFolder) {
@@ -80,13 +81,12 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if owesNote { gathering.batch.putAboutStore(PreparedFiles.noteKey, []) }
         owesNote = false
         gathering.noteApplied(transaction.nextVersion)
-        // What fails here is told when the group is made durable, by the note of it in `failure`. RocksDB alone does
-        // not stay stopped: from a full disk it recovers by itself as soon as there is room, and would take what
-        // comes next.
+        // An error here fails the group in `makeDurable`, because `failure` keeps it. RocksDB alone does not stay
+        // stopped: it recovers from a full disk by itself as soon as there is space, and would accept later writes.
         if !transaction.prepared.isEmpty { try? take(transaction.prepared) }
     }
 
-    /// Behind the transaction that took them; see `RocksPreparedRows`.
+    /// Runs after the transaction that took them is applied; see `RocksPreparedRows`.
     private func take(_ rows: [RocksPreparedRows]) throws(StoreError) {
         gathering.batch.putAboutStore(PreparedFiles.noteKey, PreparedFiles.note(of: rows))
         for rows in rows { rows.noteTaken() }
@@ -109,7 +109,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
 
     func discard(_: RocksTransaction) { gathering.rows.discard() }
 
-    /// Hands what was applied to RocksDB, unsynced, behind what was sealed. Called between transactions, or before the
+    /// Writes what was applied to RocksDB, unsynced, after what was sealed. Called between transactions, or before the
     /// first write of one.
     private func writeGathered() throws(StoreError) {
         try waitForSealed()
@@ -120,7 +120,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     private func waitForSealed() throws(StoreError) {
         guard isSealedPending else { return }
         sealed.isWritten.wait()
-        // What comes behind a missing commit must not be there either: whoever asks again is told again.
+        // Nothing may be written after a missing commit: every later call fails with the same error.
         if let failure = sealed.failure { throw failure }
         isSealedPending = false
     }
@@ -129,7 +129,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         if let failure = writes.failure { throw failure }
         if writes.isEmpty { return }
         writes.rows.handOver(to: writes.batch)
-        // From here on a failure does not tell whether the log has it.
+        // From here on a failure leaves unknown whether the log has the commit.
         logged.store(writes.newestVersion, ordering: .relaxed)
         do throws(StoreError) {
             try Failpoint.commitBeforeApply.passOrFail()
@@ -145,35 +145,35 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         writes.noteWritten()
     }
 
-    /// Before a tombstone is written, as a rule; else as soon as possible after it: then writing out drops what it
-    /// covers.
+    /// Usually rotates before a tombstone is written, otherwise as soon as possible after it: then the flush drops the
+    /// rows it covers.
     private func rotateIfOwed(_ writes: GatheredWrites) throws(StoreError) {
         if writes.deletesRange, database.freshRows > Self.freshRowsMax { owesRotation = true }
         writes.deletesRange = false
         if owesRotation, try database.rotateRows() { owesRotation = false }
-        // With what is written next: the next group, which then is not overtaken, or what was planned of it when
-        // somebody looks at that. Only when it can be done: till then no group would be overtaken.
+        // Applies to the next write: the next group, which then is not overtaken, or its planned part when a
+        // transaction reads that. Only when rotation is possible now: until then no group could be overtaken.
         if database.freshRemovals > Self.freshRemovalsMax, database.mayRotateRows { owesRotation = true }
     }
 
     // MARK: Groups
 
     func seal() -> Bool {
-        // Nothing is durable behind a write that failed.
+        // Nothing becomes durable after a write that failed.
         if let failure = sealed.failure ?? gathering.failure {
             gathering.failure = failure
             sealed.failure = failure
         }
         sealed.reuse()
         swap(&gathering, &sealed)
-        // Also when RocksDB has it all: until its snapshot is taken, nothing may be written behind it.
+        // True also when RocksDB has everything: nothing may be written after it until its snapshot is taken.
         isSealedPending = sealed.hasCommits
-        // Rows that are hidden cannot be found, and who rotates must not be overtaken.
+        // Hidden rows cannot be read, and a group that rotates must not be overtaken.
         return !sealed.hidesRows && !sealed.deletesRange && !owesRotation
     }
 
     func snapshot(at version: UInt64, derived: (any StoreDerived)?) -> any StoreSnapshot {
-        // What fails here fails again in `makeDurable`, before which nobody sees the snapshot.
+        // An error here recurs in `makeDurable`, before which the snapshot is not published.
         try? write(sealed)
         defer { sealed.isWritten.open() }
         return RocksSnapshot(version: version, derived: derived, of: database)
@@ -190,7 +190,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
     }
 
     /// Throws when a flush or compaction has failed since the database was opened. After some failures, e.g. of a
-    /// compaction on a full disk, RocksDB only stops compacting and takes writes until it stalls, and no call returns
+    /// compaction on a full disk, RocksDB only stops compacting and accepts writes until it stalls, and no call returns
     /// an error.
     func checkHealth() throws(StoreError) {
         let count = database.backgroundErrors
@@ -211,21 +211,22 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
 
 /// Transactions that RocksDB takes with one write.
 final class GatheredWrites {
-    /// What RocksDB was not handed yet; when it was, it is still here, for those who cannot read it there yet.
+    /// The rows that RocksDB has not been given yet; after that they stay here for transactions that cannot read them
+    /// from RocksDB yet.
     var rows = PendingRows()
     private(set) var batch: WriteBatch
     private let database: RocksDatabase
     /// Whether RocksDB has everything.
     private(set) var isEmpty = true
-    /// Whether a transaction was applied to it, be it in RocksDB already or not.
+    /// Whether a transaction was applied to it, whether or not RocksDB has it already.
     private(set) var hasCommits = false
-    /// That of the last transaction that was applied to it.
+    /// The version of the last transaction that was applied to it.
     private(set) var newestVersion: UInt64 = 0
-    /// Whether there are rows that only the batch has, where reads cannot see them.
+    /// Whether some rows are in the batch only, where reads cannot see them.
     private(set) var hidesRows = false
     /// Whether the batch deletes a range.
     var deletesRange = false
-    /// Why RocksDB did not take it, or something before it; it is not offered again.
+    /// The error because of which RocksDB did not take it, or something before it; it is not written again.
     var failure: StoreError?
     /// Open when reads and snapshots of RocksDB see everything.
     private(set) var isWritten = Latch()
@@ -235,7 +236,7 @@ final class GatheredWrites {
         batch = database.makeBatch()
     }
 
-    /// Where rows cannot be kept in order.
+    /// Called when rows cannot be kept in order.
     func hideRows() {
         rows.handOver(to: batch)
         rows.removeAll()
@@ -251,11 +252,11 @@ final class GatheredWrites {
     func noteWritten() {
         isEmpty = true
         hidesRows = false
-        // A batch that is cleared keeps its buffer.
+        // A cleared batch keeps its buffer.
         if batch.byteCount > PendingRows.keptBytesMax { batch = database.makeBatch() } else { batch.clear() }
     }
 
-    /// For other transactions, when nobody looks for these rows here any more.
+    /// Prepares it for other transactions, when no read needs these rows here any more.
     func reuse() {
         rows.removeAll()
         hasCommits = false

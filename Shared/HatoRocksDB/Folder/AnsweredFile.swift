@@ -2,24 +2,23 @@ import HatoStorage
 
 /// The highest version that may have been answered, in a small file of its own beside the database.
 ///
-/// **What it is for.** RocksDB ends its recovery quietly where its log ends: a log that lost its tail (a file system
-/// that was repaired, a file cut short, a folder put together from two copies) opens as an older state, without a word.
-/// This file is the second witness: opening a store below it is refused.
+/// **Purpose.** RocksDB ends its recovery without an error where its log ends: a log that lost its tail (a file system
+/// that was repaired, a file cut short, a folder put together from two copies) opens as an older state. This file is an
+/// independent record: opening a store below it is refused.
 ///
-/// **Why writing it needs no sync.** It is written after the log's sync has succeeded and before anything is answered,
+/// **Why writing it needs no sync.** It is written after the log's sync has succeeded and before any write is answered,
 /// so at every moment `what was answered ≤ this file's newest content` and `this file ≤ what the synced log holds`.
 /// - The process dies (`kill -9`): the content is in the operating system's cache and stays. Both bounds hold exactly.
 /// - The machine dies: the file may come back older than it was. The second bound still holds, since older content is
-///   smaller: a sound store is never refused. What gets weaker is the first bound, by what was answered since the
-///   operating system last wrote the file back (some 30 s); and the log, which was synced for each group, is what a
-///   crash leaves intact.
-/// - A sync of this file would only narrow that window, at the price of a second sync for every group. So a group costs
+///   smaller: an intact store is never refused. The first bound is weaker, by what was answered since the operating
+///   system last wrote the file back (some 30 s); and the log, which was synced for each group, survives a crash.
+/// - A sync of this file would only narrow that window, at the cost of a second sync for every group. So a group costs
 ///   one `pwrite` of 24 bytes, into a file that has had its size since it was created: a full disk cannot refuse it.
 ///
-/// **Torn writes.** Two places are written by turns, each in a disk sector of its own with a checksum. One that does
-/// not read back counts for nothing; when neither does, the file is damaged.
+/// **Torn writes.** Two slots are written alternately, each in a disk sector of its own with a checksum. A slot whose
+/// checksum does not match is ignored; when neither matches, the file is damaged.
 ///
-/// `@unchecked Sendable`: `turn` belongs to whoever makes a group durable, one at a time.
+/// `@unchecked Sendable`: `turn` belongs to the thread that makes a group durable, one at a time.
 final class AnsweredFile: @unchecked Sendable {
     private static let placeBytes = 512
     private static let mark: UInt64 = 0x6861_746F_2D61_6E73  // "hato-ans"

@@ -1,13 +1,13 @@
 import Crypto
 import HatoStorage
 
-/// What a backup consists of: the file `copy`, which names every other file with its size and checksum.
+/// The contents of a backup: the file `copy`, which names every other file with its size and checksum.
 ///
-/// RocksDB notices what is wrong within a file, but not every file that is missing: without one of two logs it opens
-/// as a history with a hole. So nothing of a backup is opened before all of it is known to be as it was written.
+/// RocksDB detects damage within a file, but not every missing file: without one of two logs it opens as a history with
+/// a gap. So nothing of a backup is opened before all of it is verified against this list.
 ///
-/// The file is text, a line each: `hato-backup 1`, then `SIZE SHA-256 NAME` for every file, last the SHA-256 of what
-/// stands above. While a backup is opened for the first time it says `opening` instead: from then on its files
+/// The file is text, a line each: `hato-backup 1`, then `SIZE SHA-256 NAME` for every file, last the SHA-256 of the
+/// lines above. While a backup is opened for the first time the file says `opening` instead: from then on its files
 /// change.
 struct BackupContents: Hashable {
     private static let title = "hato-backup 1"
@@ -21,7 +21,7 @@ struct BackupContents: Hashable {
     /// By name, e.g. `rocksdb/CURRENT`.
     private var entries: [String: Entry] = [:]
 
-    /// Writes the file `copy` of the backup in `folder`; all it names is on disk then.
+    /// Writes the file `copy` of the backup in `folder`; all files that it names are on disk when this returns.
     static func write(in folder: String) throws(StoreError) {
         let contents = try BackupContents(reading: folder)
         let lines = contents.entries.sorted { $0.key < $1.key }.map { "\($1.bytes) \($1.checksum) \($0)" }
@@ -29,16 +29,16 @@ struct BackupContents: Hashable {
         try Files.write(Array((text + hex(SHA256.hash(data: Array(text.utf8))) + "\n").utf8), to: folder + "/copy")
     }
 
-    /// Throws when something beside the files of the backup lies in its folder: the list of what was written knows
-    /// nothing of it, and what somebody put there is not to become part of a store.
+    /// Throws when the folder holds something other than the files of the backup: the list does not cover such a file,
+    /// and it must not become part of a store.
     static func checkNames(_ names: Set<String>, of backup: String) throws(StoreError) {
         let known: Set = ["copy", "format", "service", "answered", "rocksdb", "lock"]
         guard let name = names.subtracting(known).min() else { return }
         throw .io("\(backup)/\(name) is no part of the backup; move it elsewhere, then restore again")
     }
 
-    /// Throws `.corrupted`, which names the file, when something of the backup is not as it was written. What is said
-    /// is said of `name`. Does nothing when it has been checked, and opened, before.
+    /// Throws `.corrupted`, which names the file, when something of the backup is not as it was written. Errors use
+    /// `name` for the folder. Does nothing when the backup has been checked and opened before.
     static func check(_ folder: String, name: String) throws(StoreError) {
         if try isBeingOpened(folder) { return }
         let (wanted, found) = (try BackupContents(listedIn: folder, name: name), try BackupContents(reading: folder))
@@ -54,7 +54,7 @@ struct BackupContents: Hashable {
         }
     }
 
-    /// From here on the files may change: they are a store's.
+    /// Notes that the files may change from now on, because they belong to a store.
     static func noteOpening(_ folder: String) throws(StoreError) {
         try Files.write(Array(opening.utf8), to: folder + "/copy")
     }
@@ -63,12 +63,12 @@ struct BackupContents: Hashable {
         try Files.read(folder + "/copy") == Array(opening.utf8)
     }
 
-    /// What the file `copy` says.
+    /// Reads the list in the file `copy`.
     private init(listedIn folder: String, name: String) throws(StoreError) {
         let damage = StoreError.corrupted("\(name)/copy does not say what the backup consists of")
         let text = String(decoding: try Files.read(folder + "/copy"), as: UTF8.self)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        // What ends in a line break has an empty line behind it.
+        // After the last line break, splitting leaves an empty line.
         guard lines.count >= 3, lines.first?[...] == Self.title[...], lines.last == "" else { throw damage }
         let listed = lines.dropLast(2)
         let checked = listed.map { $0 + "\n" }.joined()
@@ -80,7 +80,7 @@ struct BackupContents: Hashable {
         }
     }
 
-    /// What lies there.
+    /// Lists the files that exist in `folder`.
     private init(reading folder: String) throws(StoreError) {
         let names = try Files.names(in: folder).filter { $0 == "answered" } + Self.database(in: folder)
         for name in names { entries[name] = try Self.entry(of: "\(folder)/\(name)") }
@@ -100,7 +100,7 @@ struct BackupContents: Hashable {
             buffer.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             bytes += count
         }
-        // RocksDB leaves some of what it copies to the operating system.
+        // RocksDB does not sync all the files it copies.
         try file.sync()
         return Entry(bytes: bytes, checksum: hex(hash.finalize()))
     }

@@ -1,17 +1,16 @@
 public import HatoStorage
 
-/// Restoring a backup, offline: the way from a folder that `BackupFolder` wrote to one that a service can be started
-/// on.
+/// Restores a backup, offline: turns a folder that `BackupFolder` wrote into one that a service can be started on.
 ///
-/// Nothing is touched before the backup and the data folder have been looked at. Then the backup, which stays as it
-/// is, is copied to `store.restoring` in the data folder, compared with the list of what was written, and its tables
-/// with their checksums, since earlier versions also backed up a store that was damaged. It is opened there, which
-/// gives the copy an epoch of its own, and read to its end: every row, and every kept record of a commit, without a
-/// gap. Only then it gets the name `store`, in one step. So the data folder holds all of it or nothing; what a crash
-/// left is removed by the next try. The copy is made inside the data folder, not beside it: the folder is often a
-/// mounted volume, whose name cannot be given to something else.
+/// Nothing is changed before the backup and the data folder have been checked. Then the backup, which stays as it is,
+/// is copied to `store.restoring` in the data folder. The copy is compared with the list of what was written, and its
+/// tables with their checksums, since earlier versions also backed up a damaged store. It is opened there, which gives
+/// it an epoch of its own, and read completely: every row, and every kept record of a commit, without a gap. Only then
+/// it gets the name `store`, in one step. So the data folder holds all of it or nothing; the next attempt removes what
+/// a crash left. The copy is made inside the data folder, not beside it: the folder is often a mounted volume, whose
+/// name cannot be given to something else.
 extension RocksDBStore {
-    /// What was restored.
+    /// The result of a restore.
     public struct Restored: Sendable, Hashable {
         public var version: UInt64
         public var epoch: StoreEpoch
@@ -21,7 +20,7 @@ extension RocksDBStore {
     public static func folder(in data: String) -> String { data + "/store" }
 
     /// Restores the backup in the folder `backup`, which must be one of `service`, into `data`, which must be empty or
-    /// missing. Throws `.locked` when a running service or another restore has the data folder, `.newerFormat`,
+    /// missing. Throws `.locked` when a running service or another restore uses the data folder, `.newerFormat`,
     /// `.lostCommits` and `.corrupted` for a backup that cannot be used, and `.io` for everything else.
     public static func restore(
         backup: String, of service: String, to data: String, options: RocksDBOptions = RocksDBOptions()
@@ -63,7 +62,7 @@ extension RocksDBStore {
         try Files.createFolder(draft)
         let hold = try OpenFile(draft, access: .read)
         guard try hold.lock() else { throw .locked("another restore into \(data) is under way") }
-        // The lock lasts as long as this value does.
+        // The lock lasts as long as this value.
         defer { withExtendedLifetime(hold) {} }
         do throws(StoreError) {
             try Files.removeContents(of: draft)

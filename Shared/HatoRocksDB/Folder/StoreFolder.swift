@@ -1,23 +1,23 @@
 import HatoStorage
 import Synchronization
 
-/// The folder of one store, held by one process.
+/// The folder of one store, used by one process.
 ///
-/// - `format`: which layout this is, as text; written last when a store is created, read first when it is opened.
+/// - `format`: the version of the layout, as text; written last when a store is created, read first when it is opened.
 ///   In format 1 no row of messages held several values.
-/// - `lock`: taken while the store is open.
+/// - `lock`: locked while the store is open.
 /// - `answered`: see `AnsweredFile`.
-/// - `service`: whose data it is, e.g. `messages`.
-/// - `copy`: there in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
+/// - `service`: the service that owns the data, e.g. `messages`.
+/// - `copy`: exists in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
 /// - `prepared/`: rows that wait for their commit; see `RocksPreparedRows`.
 /// - `copying/`: the database as links while a backup is taken or its tables are checked.
-/// - `room`: there for a moment of every start; see `checkRoom`.
+/// - `room`: exists for a moment during every start; see `checkRoom`.
 final class StoreFolder: Sendable {
     static let format = 2
 
     let path: String
-    /// Not created to its end yet.
+    /// Whether creating the folder has not been completed.
     let isNew: Bool
     private let lock: Mutex<OpenFile?>
     private let answered = Mutex<AnsweredFile?>(nil)
@@ -47,14 +47,14 @@ final class StoreFolder: Sendable {
         }
         let lock = try OpenFile(path + "/lock", access: .create)
         guard try lock.lock() else { throw .locked("\(path) is open in another process, or twice in this one") }
-        // A store that was not created to its end has answered nothing.
+        // A store whose creation was not completed has answered nothing.
         if isNew, let answered = try? AnsweredFile.read(path + "/answered"), answered > 0 {
             throw Self.formatIsMissing(path, commits: answered)
         }
         self.lock = Mutex(lock)
     }
 
-    /// Throws when the data is another service's; what is nobody's yet is `service`'s from now on.
+    /// Throws when the data belongs to another service; data without an owner becomes `service`'s.
     func belong(to service: String) throws(StoreError) {
         guard let owner = try BackupFolder.service(of: path) else {
             return try BackupFolder.note(service, in: path)
@@ -64,14 +64,14 @@ final class StoreFolder: Sendable {
         }
     }
 
-    /// A store with commits once had the file: it is damaged, and not one to be begun anew.
+    /// The error for a store that has commits but no format file: it is damaged, and must not be created anew.
     static func formatIsMissing(_ path: String, commits: UInt64) -> StoreError {
         .corrupted(
             "\(path)/format is missing, and the store holds \(commits) commits; nothing was lost: put the file back as "
                 + "it was (its text is \"hato-store \(format)\" and a line break), or restore a backup")
     }
 
-    /// Throws when `path` names no format, or a newer one; else returns which.
+    /// Throws when `path` names no format, or a newer one; otherwise returns the format.
     @discardableResult
     static func checkFormat(_ path: String) throws(StoreError) -> Int {
         let text = String(decoding: try Files.read(path), as: UTF8.self)
@@ -83,14 +83,15 @@ final class StoreFolder: Sendable {
         return found
     }
 
-    /// What is written from now on, earlier versions could not read.
+    /// Raises the format before rows are written that earlier versions cannot read.
     func raiseFormat() throws(StoreError) {
         let file = path + "/format"
         if try Self.checkFormat(file) < Self.format { try Self.writeFormat(in: path) }
     }
 
-    /// Throws when the disk is full. Opening writes the rows of the log to tables, and RocksDB where it is built with
-    /// assertions (Debian's) aborts the process, without a word on the disk, when a file that it began does not fit.
+    /// Throws when the disk is full. Opening writes the rows of the log to tables, and a RocksDB that is built with
+    /// assertions (Debian's) aborts the process, without a message about the disk, when a file that it began does not
+    /// fit.
     func checkRoom() throws(StoreError) {
         let file = path + "/room"
         defer { for name in [file, file + ".new"] { try? Files.remove(name) } }
@@ -103,7 +104,8 @@ final class StoreFolder: Sendable {
         return try AnsweredFile.read(path + "/answered")
     }
 
-    /// Creates what a new store lacks; `format` comes last, so that a store is there completely or not at all.
+    /// Creates the missing files of a new store; `format` comes last, so that a store is there completely or not at
+    /// all.
     func finishCreating() throws(StoreError) {
         try AnsweredFile.create(path + "/answered", version: 0)
         try Self.writeFormat(in: path)
@@ -114,7 +116,7 @@ final class StoreFolder: Sendable {
         try AnsweredFile.create(path + "/answered", version: version)
     }
 
-    /// From here on `noteAnswered` may be called.
+    /// Allows calls of `noteAnswered` from now on.
     func startAnswering() throws(StoreError) {
         let file = try AnsweredFile(path + "/answered")
         answered.withLock { $0 = file }
@@ -130,12 +132,12 @@ final class StoreFolder: Sendable {
     /// Throws when the copy is not as it was written.
     func checkCopy() throws(StoreError) { try BackupContents.check(path, name: path) }
 
-    /// After this its files may change.
+    /// Notes that the files of the copy may change from now on.
     func noteOpeningCopy() throws(StoreError) { try BackupContents.noteOpening(path) }
 
     func forgetItIsACopy() throws(StoreError) { try Files.remove(path + "/copy") }
 
-    /// Gives the folder free for whoever opens it next.
+    /// Releases the folder's lock.
     func close() {
         let file = answered.withLock { $0.take() }
         try? file?.sync()
@@ -143,8 +145,8 @@ final class StoreFolder: Sendable {
         _ = lock
     }
 
-    /// Lays a backup out around the database that `copyDatabase` writes, which tells its version; it opens as a store
-    /// only when all of it is there.
+    /// Adds the files of a backup to the database that `copyDatabase` writes, which returns its version; the backup
+    /// opens as a store only when all of it is there.
     static func writeBackup(
         to path: String, copyDatabase: (_ folder: String) throws(StoreError) -> UInt64
     ) throws(StoreError) -> UInt64 {

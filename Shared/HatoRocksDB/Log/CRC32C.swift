@@ -1,4 +1,5 @@
-/// The checksum of RocksDB's log: CRC-32C (RFC 3720, appendix B.4), "masked" because what it is of may hold checksums.
+/// The checksum of RocksDB's log: CRC-32C (RFC 3720, appendix B.4), "masked" because the checked bytes may hold
+/// checksums.
 enum CRC32C {
     private static let table: [UInt32] = (0..<256).map { start in
         (0..<8).reduce(UInt32(start)) { crc, _ in crc & 1 == 1 ? (crc >> 1) ^ 0x82F6_3B78 : crc >> 1 }
@@ -6,7 +7,7 @@ enum CRC32C {
 
     static func masked(of bytes: ArraySlice<UInt8>) -> UInt32 { mask(plain(of: bytes)) }
 
-    /// Whether it is that of the first of `bytes`, however many of them.
+    /// Whether `sum` is the checksum of some prefix of `bytes`.
     static func isMasked(_ sum: UInt32, ofStartOf bytes: ArraySlice<UInt8>) -> Bool {
         let wanted = ~unmask(sum)
         return table.withUnsafeBufferPointer { table in
@@ -18,14 +19,15 @@ enum CRC32C {
         }
     }
 
-    /// Whether it becomes that of `bytes` when one bit is flipped, of it or of them.
+    /// Whether `sum` is the checksum of `bytes` after one flipped bit, in the checksum or in the bytes.
     static func isMasked(_ sum: UInt32, ofOneBitOff bytes: ArraySlice<UInt8>) -> Bool {
         (masked(of: bytes) ^ sum).nonzeroBitCount == 1 || flippedByte(sum, of: bytes) != nil
     }
 
-    /// Where in `bytes` one bit has to be flipped for it to be theirs; nil when that is not enough.
+    /// The position in `bytes` at which one bit must be flipped for `sum` to be their checksum; nil when that is not
+    /// enough.
     static func flippedByte(_ sum: UInt32, of bytes: ArraySlice<UInt8>) -> Int? {
-        // What a flipped bit does to the checksum is decided by how many bytes follow it, whatever else they hold.
+        // The effect of a flipped bit on the checksum depends only on the number of bytes after it.
         let difference = plain(of: bytes) ^ unmask(sum)
         return table.withUnsafeBufferPointer { table in
             var effects = (0..<8).map { table[1 << $0] }

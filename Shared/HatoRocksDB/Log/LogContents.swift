@@ -1,35 +1,37 @@
 import HatoStorage
 
-/// Which commits a database's log holds, found before RocksDB replays it.
+/// The commits that a database's log holds, found before RocksDB replays it.
 ///
-/// The log is read in steps: this takes the memory of one record, however long the log is. RocksDB, when it opens a
-/// database that is only looked at, keeps all that no table holds in memory, and the settings of this start say
-/// nothing of how much an earlier one has left.
+/// The log is read record by record: this takes the memory of one record, however long the log is. RocksDB opens a
+/// database for reading only with everything that no table holds in memory, and the settings of this start do not limit
+/// what an earlier one has left.
 struct LogContents {
-    /// Versions that a record of commits is there for.
+    /// Versions of commits whose record is in the log.
     private(set) var commits = VersionRanges()
-    /// Commits up to here are forgotten; 0 when the log does not say.
+    /// Records of commits up to this version were removed; 0 when the log does not say.
     private(set) var forgotten: UInt64 = 0
 
-    /// What a record of the log belongs to.
+    /// The ids of the column families in the log.
     struct Families {
         var about: UInt32
         var commits: UInt32
     }
 
-    /// What became of reading a log.
+    /// The result of reading a log.
     enum Reading {
         case whole(LogContents)
-        /// This file is not as it was written, or holds what is not known here.
+        /// This file is not as it was written, or holds an unknown entry.
         case flawed(file: String)
     }
 
-    /// - Parameter torn: where the log may end although something follows.
+    /// Reads all files of the log.
+    ///
+    /// - Parameter torn: the end of the log, although bytes follow it.
     static func read(
         in folder: String, _ families: Families, torn: TornLog? = nil
     ) throws(StoreError) -> Reading {
         var (contents, isKnown) = (LogContents(), true)
-        // One buffer for all records: few are large.
+        // One buffer for all records, since few are large.
         var record: [UInt8] = []
         for number in LogFiles.numbers(in: folder) {
             let file = LogFiles.path(number, in: folder)
@@ -57,7 +59,7 @@ struct LogContents {
         }
     }
 
-    /// The bytes of all files.
+    /// The total bytes of all files.
     static func byteCount(in folder: String) throws(StoreError) -> Int {
         var sum = 0
         for number in LogFiles.numbers(in: folder) {
@@ -67,14 +69,14 @@ struct LogContents {
     }
 }
 
-/// Reads one record of the log as RocksDB's `WriteBatch` lays it out (`db/write_batch.cc`): a sequence number (8
-/// bytes), a count (4), and that many entries of a tag, the number of a column family for some tags, and byte
-/// strings. Numbers are variable-length, 7 bits a byte, the lowest first; a string is its length and its bytes.
+/// Reads one record of the log in the layout of RocksDB's `WriteBatch` (`db/write_batch.cc`): a sequence number (8
+/// bytes), a count (4), and that many entries of a tag, the number of a column family for some tags, and byte strings.
+/// Numbers are variable-length, 7 bits a byte, the lowest first; a string is its length and its bytes.
 enum WriteBatchReader {
     private static let headBytes = 12
 
-    /// Visits each row that is put; the ranges are those of its key and its value in `record`. False when the record is
-    /// not one, or has an entry of a kind that no store writes.
+    /// Visits each row that is put; the ranges are those of its key and its value in `record`. Returns false when the
+    /// record is invalid, or has an entry of a kind that no store writes.
     static func visitPuts(
         of record: [UInt8], _ visit: (_ family: UInt32, _ key: Range<Int>, _ value: Range<Int>) -> Void
     ) -> Bool {
@@ -83,20 +85,20 @@ enum WriteBatchReader {
             let tag = record[cursor.place]
             cursor.place += 1
             switch tag {
-            // A row is put; in a family that is named.
+            // A put, without and with a family.
             case 0x01, 0x05:
                 guard let family = tag == 0x05 ? cursor.number() : 0, let key = cursor.string(),
                     let value = cursor.string()
                 else { return false }
                 visit(family, key, value)
-            // A row is deleted, or only one of its versions; in a family that is named.
+            // A delete or a single delete, without and with a family.
             case 0x00, 0x07: guard cursor.string() != nil else { return false }
             case 0x04, 0x08: guard cursor.number() != nil, cursor.string() != nil else { return false }
-            // A range is deleted; in a family that is named.
+            // A range delete, without and with a family.
             case 0x0F: guard cursor.string() != nil, cursor.string() != nil else { return false }
             case 0x0E:
                 guard cursor.number() != nil, cursor.string() != nil, cursor.string() != nil else { return false }
-            // For the log only.
+            // Log data, and a no-op.
             case 0x03: guard cursor.string() != nil else { return false }
             case 0x0D: break
             default: return false
@@ -129,7 +131,7 @@ enum WriteBatchReader {
     }
 }
 
-/// Versions, as ranges; they come mostly in rising order, and without gaps.
+/// A set of versions as ranges; they come mostly in rising order and without gaps.
 struct VersionRanges: Hashable {
     private var ranges: [ClosedRange<UInt64>] = []
 
@@ -147,7 +149,7 @@ struct VersionRanges: Hashable {
 
     mutating func formUnion(_ other: VersionRanges) { ranges += other.ranges }
 
-    /// What is missing above `version` and below the newest.
+    /// The missing versions above `version` and below the newest.
     func gaps(after version: UInt64) -> [ClosedRange<UInt64>] {
         guard version < .max else { return [] }
         var (gaps, expected) = ([ClosedRange<UInt64>](), version + 1)

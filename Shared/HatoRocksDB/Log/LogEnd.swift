@@ -1,29 +1,30 @@
 import HatoStorage
 
-/// Where the whole records of a file of RocksDB's log end, when something follows them.
+/// The end of the whole records in a file of RocksDB's log, when something follows them.
 ///
-/// **What a crash leaves.** In a prepared log (see `LogPreparer`) a record that was not written to its end is
-/// followed by zeros instead of the end of the file; and where the machine died, any sectors of what was not synced
-/// may be zeros, also those of one record but not of the next. Nothing of it was answered: whatever stands behind the
-/// first hole goes, so that what is left is a prefix of whole commits, however many records the group had that was
-/// about to be synced. RocksDB itself would refuse the log, or pass over the hole.
+/// **What a crash leaves.** In a prepared log (see `LogPreparer`) a record that was not written completely is followed
+/// by zeros instead of the end of the file; and where the machine died, any sectors that were not synced may be zeros,
+/// also those of one record but not of the next. None of it was answered: everything after the first hole is cut, so
+/// that a prefix of whole commits is left, however many records the unsynced group had. RocksDB itself would refuse the
+/// log, or skip the hole.
 ///
-/// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them
-/// is all zeros, or all is zeros from some place within it up to the file's end. A record that would be whole with
-/// another length, or with one bit flipped, was written to its end and is damaged, whatever zeros it holds. That, and
-/// any other record that is not as it was written, is left for RocksDB to refuse. What still looks torn and is not (a
-/// sector that was on disk became zeros) is found by what had been synced before later records were written
-/// (`LogMark`), and by who opens the store: see `TornLog`.
+/// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them is
+/// all zeros, or everything is zeros from some offset within it up to the file's end. A record that would be whole with
+/// another length, or with one bit flipped, was written completely and is damaged, whatever zeros it holds. That, and
+/// any other record that is not as it was written, is left for RocksDB to refuse. A record that still looks torn and is
+/// not (a sector that was on disk became zeros) is detected by the versions that had been synced before later records
+/// were written (`LogMark`), and when the store is opened: see `TornLog`.
 ///
-/// A log is blocks of 32 KiB. A record is one or more parts, none across the end of a block: checksum of the rest (4
-/// bytes), length (2), whether it is all of a record, its first, a middle or its last part (1: 1...4), and the bytes.
-/// The checksum covers the kind and the bytes. In a block whose rest is too small for a part's head it stays empty.
+/// **Layout.** A log is blocks of 32 KiB. A record is one or more parts, none across the end of a block: checksum of
+/// the rest (4 bytes), length (2), kind (1 byte: all of a record, its first, a middle or its last part: 1...4), and the
+/// bytes. The checksum covers the kind and the bytes. The rest of a block that is too small for a part's head stays
+/// empty.
 struct LogEnd: Hashable {
-    /// Behind the last whole record.
+    /// The offset after the last whole record.
     var offset: Int
-    /// Whether something follows beside zeros.
+    /// Whether something other than zeros follows.
     var isTorn: Bool
-    /// What follows says that commits up to here had been synced before it; 0 when it does not say.
+    /// The bytes after the end say that commits up to this version had been synced before them; 0 when they do not say.
     var synced: UInt64 = 0
 
     static let blockBytes = 32 << 10
@@ -39,7 +40,7 @@ struct LogEnd: Hashable {
         if !flaw.hasZeroSector {
             guard try reader.isZero(from: flaw.end - 1) else { return nil }
         }
-        // What was taken for whole above must be whole.
+        // The records skipped above must be whole.
         guard let checked = try reader.firstFlaw(checkingAll: true), checked.place == flaw.place else { return nil }
         var end = LogEnd(offset: flaw.record, isTorn: true)
         var opening = checked.opening
@@ -48,7 +49,7 @@ struct LogEnd: Hashable {
         return end
     }
 
-    /// Which part of a record it is: the record is all of it, or begins with it, goes on with it, ends with it.
+    /// The kind of a part: all of a record, its first part, a middle one, or its last.
     enum PartKind: UInt8 {
         case all = 1
         case first = 2
@@ -56,8 +57,8 @@ struct LogEnd: Hashable {
         case last = 4
     }
 
-    /// Visits the parts of the records, of which the last one may not be whole. Returns where the whole records end
-    /// when something follows them beside zeros; nil: nothing does.
+    /// Visits the parts of the records; the last record may not be whole. Returns the end of the whole records when
+    /// something other than zeros follows them; nil when nothing does.
     static func visitParts(
         of path: String, _ visit: (_ kind: PartKind, _ bytes: ArraySlice<UInt8>) -> Void
     ) throws(StoreError) -> Int? {
@@ -66,44 +67,44 @@ struct LogEnd: Hashable {
         return try reader.isZero(from: flaw.record) ? nil : flaw.record
     }
 
-    /// Whether every record is as it was written, and nothing but zeros follows.
+    /// Whether every record is as it was written, and only zeros follow.
     static func isWhole(_ path: String) throws(StoreError) -> Bool {
         var reader = try Reader(path)
         guard let flaw = try reader.firstFlaw(checkingAll: true) else { return true }
         return try reader.isZero(from: flaw.record)
     }
 
-    /// Whether there is no record, not even a part of one.
+    /// Whether the file has no record, not even a part of one.
     static func isEmpty(_ path: String) throws(StoreError) -> Bool {
         var reader = try Reader(path)
         return try reader.isZero(from: 0)
     }
 
-    /// Makes an end of what RocksDB has copied of its newest log in `folder` while it was written: that may hold a
-    /// record that was just being written, and later ones without it.
+    /// Cuts RocksDB's copy of its newest log in `folder`, made while the log was written: the copy may hold a record
+    /// that was being written, and later ones without it.
     static func cutCopy(in folder: String) throws(StoreError) {
         guard let newest = LogFiles.numbers(in: folder).last else { return }
         let path = LogFiles.path(newest, in: folder)
         var reader = try Reader(path)
         guard let flaw = try reader.firstFlaw(checkingAll: true) else { return }
         let file = try OpenFile(path, access: .write)
-        // The others are links to the files of the store.
+        // The other files are links to the files of the store.
         guard try file.linkCount() == 1 else { return }
         try file.cut(to: flaw.record)
     }
 
-    /// The first place where there is no whole record.
+    /// The first position without a whole record.
     private struct Flaw {
-        /// Where the part begins that is not whole.
+        /// The offset of the part that is not whole.
         var place: Int
-        /// Where the record begins.
+        /// The offset of its record.
         var record: Int
-        /// Where the part ends that is not whole; its head, when that does not say.
+        /// The end of that part; the end of its head when the head is invalid.
         var end: Int
         var hasZeroSector: Bool
-        /// Not where a part was written to its end.
+        /// False where a part was written completely.
         var mayBeTorn: Bool
-        /// Of the last whole record that says it, when all were checked.
+        /// The opening named by the last whole record that names one, when all were checked.
         var opening: UInt64?
     }
 
@@ -115,9 +116,11 @@ struct LogEnd: Hashable {
 
         init(_ path: String) throws(StoreError) { file = try OpenFile(path, access: .read) }
 
+        /// Finds the first flaw.
+        ///
         /// - Parameters:
         ///   - checkingAll: compares every checksum, not only those of parts that look torn.
-        ///   - visit: is given every part before the flaw.
+        ///   - visit: called with every part before the flaw.
         mutating func firstFlaw(
             checkingAll: Bool, _ visit: (_ kind: PartKind, _ bytes: ArraySlice<UInt8>) -> Void = { _, _ in }
         ) throws(StoreError) -> Flaw? {
@@ -131,20 +134,22 @@ struct LogEnd: Hashable {
                     let end = place + headBytes + Int(block[place + 4]) + Int(block[place + 5]) << 8
                     let kind = block[place + 6]
                     let isEmpty = kind == 0 && end == place + headBytes
-                    // RocksDB takes what the file's end has cut for the end of the log, and so do we.
+                    // RocksDB treats a record cut by the end of the file as the end of the log, and so does this
+                    // reader.
                     if end > count, count < blockBytes, !isEmpty { return nil }
                     let isPart = (1...4).contains(kind) && end <= count
                     let isInPlace = (record == nil) == (kind == 1 || kind == 2)
                     let isWhole = isPart && isWhole(place..<end, checkingAll: checkingAll || !isInPlace)
                     guard isWhole, isInPlace else {
-                        // Of what a head that makes no sense is the head, nobody knows: only it itself may be torn.
+                        // The extent of a part with an invalid head is unknown: only the head itself may be torn.
                         let extent = place..<(isPart ? end : place + headBytes)
                         return Flaw(
                             place: start + place, record: record ?? start + place, end: start + extent.upperBound,
                             hasZeroSector: hasZeroSector(extent),
                             mayBeTorn: !isWhole && !wasWritten(place..<min(end, count)), opening: opening)
                     }
-                    // Only at its end nobody but the store writes; and one that was not checked may not be whole.
+                    // Only the end of a record is written by the store alone; and a record that was not checked may not
+                    // be whole.
                     if checkingAll, kind == 1 || kind == 4 {
                         opening = LogMark(atEndOf: block[place + headBytes..<end])?.opening ?? opening
                     }
@@ -162,8 +167,8 @@ struct LogEnd: Hashable {
             return checksum(of: part) == CRC32C.masked(of: block[part.lowerBound + 6..<part.upperBound])
         }
 
-        /// Whether it was whole before a bit of it was flipped: of its length, which the checksum does not cover, or of
-        /// what it does cover, or of the checksum.
+        /// Whether the part was whole before one bit was flipped: in its length, which the checksum does not cover, in
+        /// the bytes that it covers, or in the checksum.
         private func wasWritten(_ part: Range<Int>) -> Bool {
             let (sum, bytes) = (checksum(of: part), block[part.lowerBound + 6..<part.upperBound])
             if CRC32C.isMasked(sum, ofStartOf: block[part.lowerBound + 6..<count]) { return true }
@@ -172,7 +177,7 @@ struct LogEnd: Hashable {
                 difference.nonzeroBitCount == 1
                 ? part.lowerBound + difference.trailingZeroBitCount / 8 : CRC32C.flippedByte(sum, of: bytes)
             guard let flipped else { return false }
-            // One bit may be all that the part had in a sector that a crash kept from the disk.
+            // That bit may be all that the part had in a sector that a crash kept from the disk.
             let sector = flipped / sectorBytes * sectorBytes
             return block[max(sector, part.lowerBound)..<min(sector + sectorBytes, count)].contains { $0 != 0 }
         }
@@ -181,9 +186,9 @@ struct LogEnd: Hashable {
             (0..<4).reduce(0) { $0 | UInt32(block[part.lowerBound + $1]) << (8 * $1) }
         }
 
-        /// Whether a sector holds nothing from where the part begins in it, or its head ends there: RocksDB writes
-        /// records of more than 1 MiB in several steps, of which one may end with a head. Where the part ends in the
-        /// sector, the next one would follow.
+        /// Whether a sector has only zeros from the start of the part in it, or from the end of its head in it: RocksDB
+        /// writes records of more than 1 MiB in several steps, and one of them may end with a head. If the part ends in
+        /// the sector, the next part would follow.
         private func hasZeroSector(_ part: Range<Int>) -> Bool {
             let (first, bytes) = (part.lowerBound / sectorBytes * sectorBytes, part.lowerBound + headBytes)
             return stride(from: first, to: part.upperBound, by: sectorBytes).contains { sector in
@@ -194,8 +199,8 @@ struct LogEnd: Hashable {
             }
         }
 
-        /// What the log says where a hole is in its first record: only of parts that follow each other from the start
-        /// of a block, where nobody but RocksDB writes.
+        /// The opening that the log names where the hole is in its first record: read only from parts that follow each
+        /// other from the start of a block, where only RocksDB writes.
         mutating func opening(behind place: Int) throws(StoreError) -> UInt64? {
             start = place / blockBytes * blockBytes
             repeat {
@@ -215,7 +220,7 @@ struct LogEnd: Hashable {
             return nil
         }
 
-        /// What the whole records of this opening say behind `place`; the first may begin anywhere.
+        /// The newest synced version in the whole records of this opening after `place`; the first may begin anywhere.
         mutating func newestMark(behind place: Int, of opening: UInt64) throws(StoreError) -> UInt64 {
             var newest: UInt64 = 0
             start = place / blockBytes * blockBytes
@@ -231,7 +236,7 @@ struct LogEnd: Hashable {
                     }
                     let mark = kind == 1 || kind == 4 ? LogMark(atEndOf: block[place + headBytes..<end]) : nil
                     guard mark == nil || mark?.opening == opening else {
-                        // Somebody's message.
+                        // These bytes belong to the contents of a row.
                         place += 1
                         continue
                     }

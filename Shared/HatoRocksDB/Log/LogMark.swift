@@ -1,17 +1,17 @@
-/// Stands at the end of every record of the log that holds commits, and nowhere else: which commits had been synced
-/// when it was written.
+/// The mark at the end of every record of the log that holds commits, and nowhere else: the newest version that had
+/// been synced when the record was written.
 ///
-/// A crash tears only what was not synced. So where a record behind a hole says that a commit had been synced which
-/// is not there before the hole, the log was damaged, however torn it looks, and also when the `answered` file is not
-/// there to say so or has come back older than it was.
+/// A crash tears only what was not synced. So if a record after a hole says that a commit had been synced which is not
+/// there before the hole, the log was damaged, however torn it looks, and also when the `answered` file is missing or
+/// has come back older than it was.
 ///
-/// Behind a hole nobody knows where records begin, so that what looks like one may be what somebody wrote into a
-/// message. So a mark also names its opening: a random number that stands nowhere but in the log's own marks. One
-/// counts only when it names the same as a whole record before the hole (a file of the log is one opening's).
+/// After a hole it is unknown where records begin, so bytes that look like a mark may come from the contents of a
+/// message. So a mark also names its opening: a random number that occurs only in the log's own marks. A mark counts
+/// only when it names the same opening as a whole record before the hole (a file of the log belongs to one opening).
 ///
-/// It is what RocksDB calls log data, which it leaves alone: a tag (3), the length and so many bytes.
+/// RocksDB calls this log data and ignores it: a tag (3), the length and that many bytes.
 struct LogMark: Hashable {
-    /// Tells nobody; see above.
+    /// Must not be disclosed; see above.
     var opening: UInt64
     var synced: UInt64
 
@@ -25,7 +25,7 @@ struct LogMark: Hashable {
         self.synced = synced
     }
 
-    /// Nil when there is none, or not all of it.
+    /// Nil when there is no mark, or not all of it.
     init?(atEndOf record: ArraySlice<UInt8>) {
         let found = Array(record.suffix(Self.head.count + 24))
         guard found.count == Self.head.count + 24, found.starts(with: Self.head),

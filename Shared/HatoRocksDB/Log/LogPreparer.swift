@@ -1,42 +1,40 @@
 import HatoStorage
 
 /// Writes zeros ahead of RocksDB into the newest file of its log, so that syncing what RocksDB writes there changes
-/// neither the file's size nor what is allocated for it: such a sync takes half as long, since the file system has
-/// nothing to note of it.
+/// neither the file's size nor its allocated blocks: such a sync takes half as long, since the file system has no
+/// metadata to write.
 ///
-/// **Nothing of RocksDB's is ever overwritten.** RocksDB writes at its own place in the file, from 0 on; nobody but
-/// the store's writer makes it write. The writer says before each write how many bytes it may take at most
-/// (`willWrite`), so the place is known to lie below what was written since the file was last known not to exist.
-/// Zeros go only above that; and as long as some are on their way, a write that might reach them waits: for those,
-/// and for no more.
+/// **RocksDB's bytes are never overwritten.** RocksDB writes at its own offset in the file, from 0 on, and writes only
+/// on calls of the store's writer. Before each write the writer says how many bytes it may take at most (`willWrite`),
+/// so the offset is known to be below the total written since the file was last known not to exist. Zeros are written
+/// only above that; while zeros are being written, only a write that might reach them waits.
 ///
-/// **A file that is not the newest any more** holds fewer bytes than were thought: zeros behind them harm nobody,
-/// also when RocksDB has cut and closed it. One that is gone was opened before; it is never created here, and its
-/// number never comes again.
+/// **A file that is no longer the newest** holds fewer bytes than were counted: zeros after them do no harm, also when
+/// RocksDB has cut and closed it. A removed file is still open; it is never created here, and its number is never used
+/// again.
 ///
-/// **Who reads a prepared log.** RocksDB passes over zeros without a word (record type 0 is reserved for this). What
-/// is different is a record that a crash has torn: where the file ended within it, there are zeros now, and RocksDB
-/// would take them for damage. `LogEnd` tells one from the other, and `TornLog` cuts it before the store is opened.
-/// Whoever copies a log while it is written may find in it what was written later without what was written before:
-/// see `LogEnd.cutCopy`. Nothing is prepared before a first record is complete in the file, since RocksDB reads that
-/// one when it lists its log.
+/// **Readers of a prepared log.** RocksDB skips zeros (record type 0 is reserved for this). The difference is a record
+/// torn by a crash: instead of the end of the file it is followed by zeros, and RocksDB would take them for damage.
+/// `LogEnd` distinguishes the two, and `TornLog` cuts it before the store is opened. A copy of a log that is made while
+/// it is written may hold later writes without earlier ones: see `LogEnd.cutCopy`. Nothing is prepared before a first
+/// record is complete in the file, since RocksDB reads that one when it lists its log.
 ///
-/// **Failure.** It is an optimisation: when zeros cannot be written or synced, the file is left alone from then on.
-/// What of RocksDB's own bytes a failed sync may have lost, the operating system tells each who has the file open.
+/// **Failure.** This is an optimisation: when zeros cannot be written or synced, the file is left alone from then on.
+/// If a failed sync may have lost bytes of RocksDB, the operating system reports this to every holder of the open file.
 ///
-/// The thread starts with the first bytes that are worth it, and sleeps until the writer has written some more.
+/// The thread starts with the first bytes that make it worthwhile, and sleeps until the writer has written some more.
 ///
 /// `@unchecked Sendable`: every variable is guarded by `condition`.
 final class LogPreparer: @unchecked Sendable {
-    /// One file of the log; belongs to the thread.
+    /// One file of the log; belongs to the preparing thread.
     private struct Log {
         let number: UInt64
         let file: OpenFile?
-        /// What `started` was at least when the file was begun.
+        /// A lower bound of `started` when the file was created.
         let base: Int
-        /// What `started` was when it was first seen.
+        /// The value of `started` when the file was first seen.
         let seen: Int
-        /// It is prepared up to here.
+        /// The file is prepared up to this offset.
         var prepared = 0
         var hasFailed: Bool
     }
@@ -45,25 +43,25 @@ final class LogPreparer: @unchecked Sendable {
     private let planner: PreparingPlanner
     private let condition = ThreadCondition()
     private let hasEnded = Latch()
-    /// At most so many bytes of the log RocksDB was asked to write; the last write may not be finished.
+    /// The maximum number of bytes that RocksDB was asked to write to the log; the last write may not be finished.
     private var started = 0
-    /// What `started` was at the end of the last write that was finished.
+    /// The value of `started` at the end of the last finished write.
     private var finished = 0
-    /// What `finished` was at the last sync of the whole log.
+    /// The value of `finished` at the last sync of the whole log.
     private var synced = 0
-    /// How many were finished.
+    /// The number of finished writes.
     private var writes = 0
-    /// What `started` may become at most while zeros are being written.
+    /// The upper bound of `started` while zeros are being written.
     private var limit = Int.max
     /// Whether a write waits for zeros: then no more are begun.
     private var isAwaited = false
-    /// What wakes the thread, when it is finished.
+    /// The value of `finished` that wakes the thread.
     private var wakeAt = PreparingPlanner.gapBytes
     private var hasThread = false
     private var isClosed = false
 
     /// - Parameters:
-    ///   - folder: of a database that was just opened, and whose log is new.
+    ///   - folder: the folder of a database that was just opened, and whose log is new.
     ///   - aheadBytesMax: more than 0.
     init(folder: String, aheadBytesMax: Int) {
         self.folder = folder
@@ -80,12 +78,14 @@ final class LogPreparer: @unchecked Sendable {
         if hasThread { hasEnded.wait() }
     }
 
-    // MARK: For the writer, one write at a time
+    // MARK: The writer, one write at a time
 
-    /// - Parameter bytes: of the record. The log takes more: 7 for each part of a block of 32 KiB, and up to 6 that
-    ///   are left over at its end.
+    /// Announces a write of RocksDB and waits while zeros that it might reach are being written.
     ///
-    /// Returns how many chunks of zeros it waited for: never more than one, which may be there already half.
+    /// - Parameter bytes: the bytes of the record. The log takes more: 7 for each part of a block of 32 KiB, and up to
+    ///   6 that are left over at the end of the block.
+    ///
+    /// Returns the number of chunks of zeros it waited for: never more than one, which may be partly written already.
     @discardableResult
     func willWrite(_ bytes: Int) -> Int {
         condition.withLock {
@@ -115,7 +115,7 @@ final class LogPreparer: @unchecked Sendable {
         do {
             try startThread { self.run() }
         } catch {
-            // Without a thread the log is as ever.
+            // Without a thread the log is not prepared.
             condition.withLock {
                 hasThread = false
                 wakeAt = .max
@@ -124,7 +124,7 @@ final class LogPreparer: @unchecked Sendable {
         }
     }
 
-    /// All that was written is on disk. No write goes on meanwhile.
+    /// Notes that everything written is on disk. No write runs meanwhile.
     func didSync() { condition.withLock { synced = finished } }
 
     // MARK: The thread
@@ -132,12 +132,12 @@ final class LogPreparer: @unchecked Sendable {
     private func run() {
         defer { hasEnded.open() }
         var log: Log?
-        // What was finished before the last time somebody looked which files there are.
+        // The totals of finished writes before the files were last listed.
         var known = (bytes: 0, writes: 0)
         while waitUntilDue() {
             defer { sleepForStep(of: log) }
             let before = condition.withLock { (bytes: finished, writes: writes) }
-            // Where nobody could look, it stays unknown since when a file is there.
+            // When listing fails, the last time a file was known not to exist stays the same.
             guard let newest = LogFiles.numbers(in: folder).last, newest >= log?.number ?? 0 else { continue }
             if newest != log?.number {
                 let file = try? OpenFile(LogFiles.path(newest, in: folder), access: .write)
@@ -152,7 +152,7 @@ final class LogPreparer: @unchecked Sendable {
         }
     }
 
-    /// False when the thread is to end.
+    /// Returns false when the thread must end.
     private func waitUntilDue() -> Bool {
         condition.withLock {
             while !isClosed, finished < wakeAt { condition.wait() }
@@ -165,14 +165,14 @@ final class LogPreparer: @unchecked Sendable {
         condition.withLock { wakeAt = started + planner.step(written: started - (log?.base ?? started)) }
     }
 
-    /// False when there is nothing to do now.
+    /// Returns false when there is nothing to do now.
     private func prepareChunk(of log: inout Log?) -> Bool {
         guard var current = log, !current.hasFailed, let file = current.file else { return false }
         let chunk = condition.withLock { () -> Range<Int>? in
-            // Not before a record that was begun after the file is whole, and RocksDB has synced it: it is there, and
-            // the files before this one are on disk. Syncing zeros syncs RocksDB's records, too, and were they on
-            // disk before the end of the file before, a crash would leave a log that nobody can tell from a damaged
-            // one.
+            // Waits until a record that was begun after the file is whole and RocksDB has synced it: then the record is
+            // there, and the files before this one are on disk. Syncing zeros syncs RocksDB's records too; if these
+            // were on disk before the end of the previous file, a crash would leave a log that cannot be distinguished
+            // from a damaged one.
             guard !isClosed, !isAwaited, synced > current.seen else { return nil }
             let next = planner.next(written: started - current.base, prepared: current.prepared)
             if let next { limit = current.base + next.lowerBound }
@@ -199,8 +199,8 @@ final class LogPreparer: @unchecked Sendable {
         return !current.hasFailed
     }
 
-    /// Whatever was counted: where RocksDB has written there are bytes, and between them and zeros to come there is a
-    /// gap.
+    /// Checks the file itself, independently of the counts: where RocksDB has written there are non-zero bytes, and
+    /// between them and new zeros there is a gap.
     private static func isWritten(_ file: OpenFile, from start: Int, through end: Int) throws(StoreError) -> Bool {
         var bytes = [UInt8](repeating: 0, count: end - start)
         let count = try file.read(into: &bytes, at: start)

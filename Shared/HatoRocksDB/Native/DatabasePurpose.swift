@@ -1,13 +1,13 @@
-/// What a database is opened for.
+/// The purpose of opening a database.
 enum DatabasePurpose {
     /// - Parameter preparedLogBytes: see `RocksDBOptions`.
     case writing(preparedLogBytes: Int)
-    /// Of a copy: what is in its log is put into tables, which then stay as they are.
+    /// For a copy: its log is written into tables, which then stay as they are.
     case settling
-    /// It is only looked at; its folder stays as it is.
+    /// Reading only; the folder stays as it is.
     ///
-    /// - Parameter log: the folder of another log that is read instead of its own, up to the first record that is
-    ///   not whole; see `TornLog`. One without any leaves what is in the tables.
+    /// - Parameter log: the folder of another log to read instead of the database's own, up to the first record that is
+    ///   not whole; see `TornLog`. A folder without a log leaves only the contents of the tables.
     case reading(log: String? = nil)
 
     func choose(_ options: borrowing NativeOptions) {
@@ -15,7 +15,7 @@ enum DatabasePurpose {
         options.readLog(in: log)
     }
 
-    /// What writes ahead of it, once it is open.
+    /// The preparer that writes zeros ahead into its log, once it is open; nil when there is none.
     func preparer(of folder: String) -> LogPreparer? {
         guard case .writing(let bytes) = self, bytes > 0 else { return nil }
         return LogPreparer(folder: folder, aheadBytesMax: bytes)

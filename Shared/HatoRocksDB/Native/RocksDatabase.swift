@@ -4,15 +4,15 @@ import Synchronization
 
 /// One open RocksDB database with the three column families of a store.
 ///
-/// - `default`: what the store knows of itself, under names.
-/// - `rows`: the rows of its users.
+/// - `default`: the metadata of the store, by name.
+/// - `rows`: the rows of the store's owner.
 /// - `commits`: the record of every kept commit, under its version (8 bytes, most significant first). They are written
-///   in rising order and never changed, so compaction only moves their files about; in a family of their own they do
-///   not take part in rewriting rows, and old ones are dropped by whole files. The newest stays even when it has been
-///   compacted: it says which version the rows are at.
+///   in rising order and never changed, so compaction only moves their files; in a family of their own they do not take
+///   part in rewriting rows, and old ones are dropped by whole files. The newest stays even when it has been compacted:
+///   it holds the version of the rows.
 ///
 /// **Closing.** Reads enter a gate and leave it; `close` shuts the gate, waits for those inside, and only then frees
-/// anything. A snapshot that lives longer than the database finds the gate shut. Iterators live inside one `scan`.
+/// anything. A snapshot that outlives the database finds the gate shut. Iterators live inside one `scan`.
 ///
 /// `@unchecked Sendable`: the handles never change and RocksDB may be called from every thread; what is freed in
 /// `close` is used inside the gate, or by the writer, which calls `close` itself.
@@ -21,7 +21,7 @@ final class RocksDatabase: @unchecked Sendable {
     /// RocksDB deletes ranges with an upper bound only; no key is as long as this one.
     static let endOfKeys = [UInt8](repeating: 0xFF, count: StoreLimits.keyBytesMax + 1)
 
-    /// Where it lies; errors name it.
+    /// The database's folder; errors name it.
     let folder: String
     let handle: OpaquePointer
     let about: OpaquePointer
@@ -32,14 +32,14 @@ final class RocksDatabase: @unchecked Sendable {
     private let newest = NativeReadOptions(snapshot: nil)
     let cache: BlockCache
     private let gate = UsageGate()
-    /// The snapshots that somebody still holds.
+    /// The snapshots that are not released.
     private let snapshots = Mutex<Set<NativeSnapshot>>([])
     private let copying = Mutex<Void>(())
-    /// Why the log takes nothing any more. Held by whoever writes to it or syncs it.
+    /// The error because of which the log takes no more writes. Held during every write to the log and every sync.
     private let log = Mutex<StoreError?>(nil)
     private let preparer: LogPreparer?
 
-    /// - Parameter memtableShare: the part of the memory's memtables that is this database's.
+    /// - Parameter memtableShare: the database's share of the memory's memtables.
     init(
         folder: String, memory: RocksDBMemory, memtableShare: Double = 1,
         for purpose: DatabasePurpose = .writing(preparedLogBytes: 0)
@@ -60,7 +60,7 @@ final class RocksDatabase: @unchecked Sendable {
         }
         let options: [OpaquePointer?] = [database.handle, rowOptions.handle, commitOptions.handle]
         var handles: [OpaquePointer?] = [nil, nil, nil]
-        // A static string ends in a zero and never goes away.
+        // A static string ends in a zero byte and is never freed.
         let names = Self.families.map { Optional(UnsafeRawPointer($0.utf8Start).assumingMemoryBound(to: CChar.self)) }
         let opened = try checked("open the database", folder) { error in
             switch purpose {
@@ -96,14 +96,14 @@ final class RocksDatabase: @unchecked Sendable {
         rocksdb_close(handle)
     }
 
-    /// Runs `body` with the database surely open.
+    /// Runs `body` and keeps the database open meanwhile.
     func whileOpen<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         guard gate.enter() else { throw .closed(cause: nil) }
         defer { gate.leave() }
         return try body()
     }
 
-    /// Visits rows with the database surely open.
+    /// Visits rows and keeps the database open meanwhile.
     func scanWhileOpen(
         _ range: KeyRange, by options: consuming NativeReadOptions, reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
@@ -113,7 +113,7 @@ final class RocksDatabase: @unchecked Sendable {
         try scan(range, by: options, reverse: reverse, visit)
     }
 
-    // MARK: Writing (the writer's two threads, as `RocksWriter` says)
+    // MARK: Writing (the writer's two threads, see `RocksWriter`)
 
     func makeBatch() -> WriteBatch { WriteBatch(rows: rows, commits: commits, about: about) }
 
@@ -129,11 +129,10 @@ final class RocksDatabase: @unchecked Sendable {
         }
     }
 
-    /// One write or sync at a time, and none behind one that failed: RocksDB, asked for a sync of a log that a write
-    /// has failed on, aborts the process where it is built with assertions (Debian's), and else may sync what lies
-    /// around a torn record, or take more behind it. It does not look at the log's state under a lock that writes
-    /// take, so a write waits for a sync that goes on; few do, only those of a group whose rows were looked at before
-    /// its turn.
+    /// Allows one write or sync at a time, and none after one that failed: a sync of a log on which a write has failed
+    /// makes a RocksDB that is built with assertions (Debian's) abort the process; other builds may sync the bytes
+    /// around a torn record, or write more after it. RocksDB does not check the log's state under a lock that writes
+    /// take, so a write waits for a running sync; only writes of a group whose rows were read before its turn do.
     func usingLog(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         let failure = log.withLock { known -> StoreError? in
             if known != nil { return known }
@@ -156,8 +155,8 @@ final class RocksDatabase: @unchecked Sendable {
 
     // MARK: Prepared rows
 
-    /// Puts files of rows in their place, all at once, above everything written before; they are gone from where they
-    /// were. Durable when it returns.
+    /// Ingests files of rows, all at once, above everything written before; the files are moved. Durable when it
+    /// returns.
     func takeFiles(_ paths: [String]) throws(StoreError) {
         guard !paths.isEmpty else { return }
         let options = rocksdb_ingestexternalfileoptions_create()
@@ -183,8 +182,8 @@ final class RocksDatabase: @unchecked Sendable {
         try body(buffers.map { UnsafePointer($0) })
     }
 
-    /// Runs `body` while nobody copies the database, or copies it while nobody is in here: between two steps that
-    /// belong together.
+    /// Runs `body` exclusively: a copy of the database and a pair of steps that must not be copied halfway never run at
+    /// the same time.
     func whileNotCopied(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         let failure = copying.withLock { _ -> StoreError? in
             do throws(StoreError) {
@@ -197,8 +196,8 @@ final class RocksDatabase: @unchecked Sendable {
         if let failure { throw failure }
     }
 
-    /// Writes the newest rows out when some of this range are only in memory: a file that is put in its place above
-    /// them would make the writer wait for that.
+    /// Flushes the newest rows when some of this range are only in memory: ingesting a file above them would make the
+    /// writer wait for that.
     func writeOutRows(from lower: [UInt8], through upper: [UInt8]) throws(StoreError) {
         guard try hasRowInMemory(from: lower, through: upper) else { return }
         let options = rocksdb_flushoptions_create()
@@ -226,7 +225,7 @@ final class RocksDatabase: @unchecked Sendable {
         return snapshot
     }
 
-    /// After `close` there is nothing left to release.
+    /// Does nothing after `close`, which releases every snapshot.
     func release(_ snapshot: NativeSnapshot) {
         guard gate.enter() else { return }
         defer { gate.leave() }
@@ -262,7 +261,7 @@ final class RocksDatabase: @unchecked Sendable {
         try scan(range, by: NativeReadOptions(snapshot: snapshot), reverse: reverse, visit)
     }
 
-    /// - Parameter given: for this scan only.
+    /// - Parameter given: options for this scan only.
     private func scan(
         _ range: KeyRange, by given: consuming NativeReadOptions, reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep
@@ -270,7 +269,8 @@ final class RocksDatabase: @unchecked Sendable {
         if range.isEmpty { return }
         try Failpoint.storeRead.passOrFail()
         let options = given
-        // RocksDB keeps the addresses of the bounds, not their bytes: they stay put until the iterator is gone.
+        // RocksDB keeps the addresses of the bounds, not their bytes: they must stay in place until the iterator is
+        // freed.
         try range.lower.withUnsafeBytes { lower in
             try (range.upper ?? Self.endOfKeys).withUnsafeBytes { upper in
                 hato_set_bounds(options.handle, lower.baseAddress, lower.count, upper.baseAddress, upper.count)
@@ -294,14 +294,14 @@ final class RocksDatabase: @unchecked Sendable {
         }
     }
 
-    // MARK: What the store knows of itself
+    // MARK: Metadata of the store
 
     func aboutStore(_ name: String) throws(StoreError) -> [UInt8]? {
         try get(Array(name.utf8).span, newestOf: about)
     }
 
-    /// Durable when it returns, and out of the log: a family that is hardly ever written would keep old logs from being
-    /// dropped.
+    /// Durable when it returns, and flushed out of the log: a family that is rarely written would keep old logs from
+    /// being dropped.
     func setAboutStore(_ name: String, _ value: [UInt8]) throws(StoreError) {
         let batch = WriteBatch(rows: about, commits: about, about: about)
         batch.put(Array(name.utf8).span, value.span)
@@ -311,7 +311,7 @@ final class RocksDatabase: @unchecked Sendable {
         try checked("write out the database", folder) { rocksdb_flush_cf(handle, options, about, $0) }
     }
 
-    /// The newest commit there is a record of.
+    /// The version of the newest commit whose record exists; nil when there is none.
     func newestCommit() throws(StoreError) -> UInt64? {
         let iterator = NativeIterator(handle, newest, commits)
         iterator.seekToLast()
@@ -322,17 +322,16 @@ final class RocksDatabase: @unchecked Sendable {
         return UInt64(bigEndianBytes: iterator.key.span)
     }
 
-    /// Records of commits up to here are forgotten.
+    /// Records of commits up to this version were removed.
     func forgottenCommits() throws(StoreError) -> UInt64 {
         try aboutStore("compacted").flatMap { UInt64(bigEndianBytes: $0.span) } ?? 0
     }
 
-    /// The commits that are missing although later ones are there: when a file of the log lost its end, or is gone,
-    /// RocksDB goes on with the next one without a word. Forgotten ones are not missing.
+    /// The commits that are missing although later ones exist: when a file of the log lost its end, or is gone, RocksDB
+    /// continues with the next one without an error. Removed records are not missing.
     ///
-    /// Looks at those that came from the log, with the one before them in the tables, and at all after `version`.
-    /// They are as many as a database that is open for reading has in memory; one that is open for writing has none
-    /// there.
+    /// Checks the commits that came from the log, with the one before them in the tables, and all after `version`. A
+    /// database that is open for reading has as many of them in memory; one that is open for writing has none there.
     func missingCommits(after version: UInt64) throws(StoreError) -> [ClosedRange<UInt64>] {
         var known = version
         if let first = try oldestCommitOfLog() { known = min(known, try newestCommit(before: first) ?? 0) }
@@ -351,7 +350,7 @@ final class RocksDatabase: @unchecked Sendable {
         return missing
     }
 
-    /// The commits after `version` that are there.
+    /// The existing commits after `version`.
     func commits(after version: UInt64) throws(StoreError) -> VersionRanges {
         var found = VersionRanges()
         guard version < .max else { return found }
@@ -364,13 +363,13 @@ final class RocksDatabase: @unchecked Sendable {
         return found
     }
 
-    /// What its families are called in the log.
+    /// The ids of its column families in the log.
     var logFamilies: LogContents.Families {
         LogContents.Families(
             about: rocksdb_column_family_handle_get_id(about), commits: rocksdb_column_family_handle_get_id(commits))
     }
 
-    /// The oldest that no table holds.
+    /// The oldest commit that no table holds.
     private func oldestCommitOfLog() throws(StoreError) -> UInt64? {
         let options = NativeReadOptions(snapshot: nil)
         options.readMemoryOnly()
@@ -383,7 +382,7 @@ final class RocksDatabase: @unchecked Sendable {
         return UInt64(bigEndianBytes: iterator.key.span)
     }
 
-    /// - Parameter version: one that is there.
+    /// - Parameter version: the version of an existing commit.
     private func newestCommit(before version: UInt64) throws(StoreError) -> UInt64? {
         let iterator = NativeIterator(handle, newest, commits)
         version.bigEndianBytes.withUnsafeBytes { iterator.seek($0) }
@@ -395,7 +394,7 @@ final class RocksDatabase: @unchecked Sendable {
         return UInt64(bigEndianBytes: iterator.key.span)
     }
 
-    /// Visits the records of commits from `version` on until the closure says false.
+    /// Visits the records of commits from `version` on until the closure returns false.
     func visitCommits(
         from version: UInt64, at options: borrowing NativeReadOptions,
         _ visit: (_ version: UInt64?, _ record: Span<UInt8>) -> Bool
@@ -421,7 +420,7 @@ final class RocksDatabase: @unchecked Sendable {
         }
     }
 
-    /// About what a range takes in the files; what is only in memory is not part of it.
+    /// About how many bytes a range takes in the files; rows that are only in memory are not included.
     func fileBytes(of range: KeyRange, in family: OpaquePointer) throws(StoreError) -> UInt64 {
         let (lower, upper) = (range.lower, range.upper ?? Self.endOfKeys)
         var size: UInt64 = 0
@@ -431,11 +430,12 @@ final class RocksDatabase: @unchecked Sendable {
         return size
     }
 
-    /// Bytes of the records after `version` up to `newest`: what their files take on disk, and their share of what is
-    /// still in memory.
+    /// Bytes of the records after `version` up to `newest`: their size on disk, and their share of what is still in
+    /// memory.
     func commitBytes(after version: UInt64, through newest: UInt64) -> UInt64 {
         let size = (try? fileBytes(of: KeyRange(lower: (version + 1).bigEndianBytes, upper: nil), in: commits)) ?? 0
-        // Memory holds the newest records, and lets go of none before it writes all of them out. They count as equals.
+        // Memory holds the newest records, and releases none before all of them are written out. They are assumed to be
+        // of equal size.
         let entries =
             property("rocksdb.num-entries-active-mem-table", of: commits)
             + property("rocksdb.num-entries-imm-mem-tables", of: commits)
@@ -446,25 +446,25 @@ final class RocksDatabase: @unchecked Sendable {
 
     // MARK: Copies
 
-    /// Lays a database with everything applied so far out in `folder`, which does not exist yet and must be on the same
-    /// disk: its tables are links, the log is copied. Write out what is in memory before (`writeOut`): then there is
-    /// little to copy, and whoever puts prepared rows in their place hardly waits.
+    /// Writes a checkpoint of everything applied so far to `folder`, which does not exist yet and must be on the same
+    /// disk: its tables are links, the log is copied. Flush before (`writeOut`): then there is little to copy, and
+    /// ingesting prepared rows hardly waits.
     func link(to folder: String) throws(StoreError) {
         try whileNotCopied { () throws(StoreError) in try linkAnyState(to: folder) }
     }
 
-    /// The same while prepared rows are put in their place: the copy may have their commit and not them. For who
-    /// looks at the tables only; nobody waits for it.
+    /// The same while prepared rows may be ingested: the copy may have their commit without them. For checks of the
+    /// tables only; it delays nothing.
     func linkAnyState(to folder: String) throws(StoreError) {
         let checkpoint = try checked("copy the database", self.folder) {
             rocksdb_checkpoint_object_create(handle, $0)
         }
         defer { rocksdb_checkpoint_object_destroy(checkpoint) }
-        // However long the log is: writing it out may have to wait for a compaction.
+        // Never flushes, however long the log is: flushing may have to wait for a compaction.
         try checked("copy the database", self.folder) { rocksdb_checkpoint_create(checkpoint, folder, .max, $0) }
     }
 
-    /// Writes out what is only in memory and in the log.
+    /// Flushes everything that is only in memory and in the log.
     func writeOut() throws(StoreError) {
         let options = rocksdb_flushoptions_create()
         defer { rocksdb_flushoptions_destroy(options) }
@@ -487,7 +487,7 @@ extension NativeIterator {
 extension UInt64 {
     var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 
-    /// Nil when there are not eight of them.
+    /// Nil unless there are exactly eight bytes.
     init?(bigEndianBytes bytes: Span<UInt8>) {
         guard bytes.count == 8 else { return nil }
         var number: UInt64 = 0

@@ -1,7 +1,7 @@
 import CRocksDB
 import HatoStorage
 
-/// The figures that RocksDB keeps about a database, by the names that metrics show.
+/// The statistics that RocksDB keeps about a database, by their metric names.
 struct RocksFigures {
     let database: RocksDatabase
 

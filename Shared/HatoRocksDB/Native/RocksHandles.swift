@@ -1,14 +1,14 @@
 import CRocksDB
 import HatoStorage
 
-// Every handle of the C interface has one type here that owns it. Nothing outside this folder calls `rocksdb_…`.
+// Every handle of the C interface is owned by one type in this file. Only this folder calls `rocksdb_…`.
 
-/// Calls into RocksDB; what it says through its error pointer is thrown, behind what it was to do and where: its own
-/// words are for those who know it.
+/// Calls RocksDB and throws the message of its error pointer, prefixed with the task and the path, since RocksDB's own
+/// messages need knowledge of its internals.
 ///
 /// - Parameters:
-///   - task: what could not be done, e.g. `open the database`.
-///   - path: the folder or file it is done to.
+///   - task: the operation that failed, e.g. `open the database`.
+///   - path: the folder or file of the operation.
 func checked<Result>(
     _ task: StaticString, _ path: String, _ call: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
 ) throws(StoreError) -> Result {
@@ -25,10 +25,10 @@ func checked<Result>(
 final class BlockCache: @unchecked Sendable {
     let handle: OpaquePointer
 
-    /// A long value is a block of its own. One that is larger than its shard does not stay: every look at it would read
-    /// its file and decompress it (10 MB: some 10 ms).
+    /// The minimum size of a shard. A long value is a block of its own. A block larger than its shard is not cached:
+    /// every read of it would read its file and decompress it (10 MB: some 10 ms).
     private static let shardBytesMin = 16 << 20
-    /// Few threads read: they do not meet in more.
+    /// The number of reader threads is small: more shards would not reduce contention.
     private static let shardBitsMax: Int32 = 6
 
     init(bytes: Int) {
@@ -54,13 +54,13 @@ struct NativeOptions: ~Copyable {
 
     deinit { rocksdb_options_destroy(handle) }
 
-    /// What every family has: LZ4, 10 bits of Bloom filter a key, checksums verified.
+    /// The table options of every family: LZ4, 10 bits of Bloom filter per key, checksums verified.
     func setTables(cache: BlockCache, writeBufferBytes: Int, writeBuffersMax: Int32) {
         let table = rocksdb_block_based_options_create()
         rocksdb_block_based_options_set_block_cache(table, cache.handle)
         rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10))
         rocksdb_block_based_options_set_format_version(table, 5)
-        // Indexes and filters count as cache too: memory stays bounded however much is stored.
+        // Indexes and filters count as cache too: memory stays bounded whatever the size of the data.
         rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1)
         rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1)
         rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1)
@@ -72,14 +72,14 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_max_write_buffer_number(handle, writeBuffersMax)
     }
 
-    /// Tables are not merged in the background.
+    /// Disables compactions in the background.
     func compactNothing() { rocksdb_options_set_disable_auto_compactions(handle, 1) }
 
     func setDatabase(memtableBytes: Int) {
         rocksdb_options_set_create_if_missing(handle, 1)
         rocksdb_options_set_create_missing_column_families(handle, 1)
         rocksdb_options_set_paranoid_checks(handle, 1)
-        // "Point in time" would open silently without everything behind a flipped bit.
+        // "Point in time" would open without an error and drop everything after a flipped bit.
         rocksdb_options_set_wal_recovery_mode(handle, Int32(rocksdb_tolerate_corrupted_tail_records_recovery))
         rocksdb_options_set_db_write_buffer_size(handle, memtableBytes)
         rocksdb_options_set_max_total_wal_size(handle, UInt64(4 * memtableBytes))
@@ -88,8 +88,9 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_bytes_per_sync(handle, 1 << 20)
         // Otherwise compaction reads block by block, with a system call for each.
         rocksdb_options_compaction_readahead_size(handle, 2 << 20)
-        // Silent, above its highest level: RocksDB's own log lies on the same disk, and builds with assertions
-        // (Debian's) abort the process at the second line that does not fit. What matters comes back as errors.
+        // Disables RocksDB's own log with a level above its highest: that log is on the same disk, and builds with
+        // assertions (Debian's) abort the process at the second line that does not fit. Calls return the errors that
+        // matter.
         rocksdb_options_set_info_log_level(handle, 6)
         rocksdb_options_set_max_log_file_size(handle, 4 << 20)
         rocksdb_options_set_keep_log_file_num(handle, 4)
@@ -97,7 +98,7 @@ struct NativeOptions: ~Copyable {
         rocksdb_options_set_stats_persist_period_sec(handle, 0)
     }
 
-    /// Instead of the database's own; it ends at the first record that is not whole.
+    /// Reads this log instead of the database's own; it ends at the first record that is not whole.
     func readLog(in folder: String) {
         rocksdb_options_set_wal_dir(handle, folder)
         rocksdb_options_set_wal_recovery_mode(handle, Int32(rocksdb_point_in_time_recovery))
@@ -111,7 +112,7 @@ struct NativeSnapshot: Hashable, @unchecked Sendable {
     let handle: OpaquePointer
 }
 
-/// Where a read looks: at a snapshot, or at the newest state.
+/// The options of a read: at a snapshot, or at the newest state.
 struct NativeReadOptions: ~Copyable {
     let handle: OpaquePointer
 
@@ -120,13 +121,13 @@ struct NativeReadOptions: ~Copyable {
         if let snapshot { rocksdb_readoptions_set_snapshot(handle, snapshot.handle) }
     }
 
-    /// Passes over the files.
+    /// Skips the files.
     func readMemoryOnly() {
-        // kMemtableTier, which the C interface gives no name.
+        // kMemtableTier, which has no name in the C interface.
         rocksdb_readoptions_set_read_tier(handle, 3)
     }
 
-    /// What is read from files does not stay in the block cache.
+    /// Keeps blocks read from files out of the block cache.
     func leaveCache() { rocksdb_readoptions_set_fill_cache(handle, 0) }
 
     deinit { rocksdb_readoptions_destroy(handle) }
@@ -184,7 +185,7 @@ struct NativeFileWriter: ~Copyable {
     }
 }
 
-/// The changes of transactions, used again and again so that its buffer is not allocated for each group.
+/// The changes of transactions; it is reused so that its buffer is not allocated for each group.
 struct WriteBatch: ~Copyable {
     let handle: OpaquePointer
     private let rows: OpaquePointer
@@ -200,10 +201,10 @@ struct WriteBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(handle) }
 
-    /// Its buffer stays as large as it is.
+    /// The buffer keeps its size.
     func clear() { rocksdb_writebatch_clear(handle) }
 
-    /// Bytes of the changes, as one record of the log.
+    /// The size of the changes in bytes, as one record of the log.
     var byteCount: Int {
         var count = 0
         _ = rocksdb_writebatch_data(handle, &count)
@@ -230,12 +231,12 @@ struct WriteBatch: ~Copyable {
         }
     }
 
-    /// What the store knows of itself.
+    /// Puts metadata of the store.
     func putAboutStore(_ name: [UInt8], _ value: [UInt8]) {
         hato_batch_put(handle, about, name, name.count, value, value.count)
     }
 
-    /// For the log only.
+    /// Writes log data, which does not reach the database.
     func noteInLog(_ bytes: Span<UInt8>) {
         bytes.withUnsafeBytes { hato_batch_put_log_data(handle, $0.baseAddress, $0.count) }
     }
@@ -249,7 +250,7 @@ struct WriteBatch: ~Copyable {
     }
 }
 
-/// A walk over the rows of one column family. It must be gone before its snapshot and its database are.
+/// An iterator over the rows of one column family. It must be freed before its snapshot and its database.
 struct NativeIterator: ~Copyable {
     private let handle: OpaquePointer
 
@@ -280,7 +281,7 @@ struct NativeIterator: ~Copyable {
         return Self.bytes(rocksdb_iter_value(handle, &count), count)
     }
 
-    /// The end of the rows and an error both look like "no row here".
+    /// Throws the iterator's error: the end of the rows and an error both look like "no row here".
     ///
     /// - Parameter folder: the database's.
     func checkEnd(in folder: String) throws(StoreError) {

@@ -6,16 +6,15 @@ import HatoStorage
 struct TableCheck {
     let database: RocksDatabase
 
-    /// Reads every table to its end and returns what is not as it was written; the text names the file.
+    /// Reads every table completely and returns the damage found; the text names the file.
     ///
-    /// RocksDB keeps a checksum with every block of a table and compares it when it reads one. No read comes to all
-    /// of them: not to those whose rows are covered by newer ones or deleted, which only a compaction meets, and the
-    /// store ends there; and of a filter that is damaged RocksDB says nothing: it looks into the rows themselves
-    /// instead, so that no row is missed, and the next compaction writes a new filter without having read the old
-    /// one. So the tables are read block by block here. Some bytes that fill up the footer of a table mean nothing,
-    /// and have no checksum.
+    /// RocksDB keeps a checksum with every block of a table and compares it when it reads one. No read reaches all of
+    /// them: rows that are covered by newer ones or deleted are read only by a compaction, and then damage ends the
+    /// store; and RocksDB does not report a damaged filter: it reads the rows themselves instead, so that no row is
+    /// missed, and the next compaction writes a new filter without having read the old one. So the tables are read
+    /// block by block here. Some padding bytes in the footer of a table have no meaning and no checksum.
     ///
-    /// - Parameter step: is called after every table, with what it holds: its rows, tombstones included. What it
+    /// - Parameter step: called after every table with the number of its rows, tombstones included. An error that it
     ///   throws ends the check.
     func damage(_ step: (_ rows: Int) throws(StoreError) -> Void) throws(StoreError) -> [StoreError] {
         var damage: [StoreError] = []
@@ -23,7 +22,7 @@ struct TableCheck {
         return damage
     }
 
-    /// As `damage`, of a copy that nobody has open and nobody writes to.
+    /// Like `damage`, for a copy that no process has open or writes to.
     static func damage(
         ofCopy folder: String, _ step: (_ rows: Int) throws(StoreError) -> Void
     ) throws(StoreError) -> [StoreError] {
@@ -32,7 +31,7 @@ struct TableCheck {
             let memory = RocksDBMemory(blockCacheBytes: 8 << 20, memtableBytes: 1 << 20)
             copy = try RocksDatabase(folder: folder, memory: memory, for: .reading())
         } catch .corrupted(let text) {
-            // Tables are opened with it, and are not always named then.
+            // Opening the database opens the tables, and its error does not always name them.
             var damage: [StoreError] = []
             for name in try Files.names(in: folder).sorted() where name.hasSuffix(".sst") {
                 try step(try check("\(folder)/\(name)", &damage))
@@ -53,7 +52,7 @@ struct TableCheck {
         }
     }
 
-    /// The files of the tables that it consists of.
+    /// The files of the database's tables.
     private func tables() -> [String] {
         guard let files = rocksdb_livefiles(database.handle) else { return [] }
         defer { rocksdb_livefiles_destroy(files) }
@@ -65,7 +64,7 @@ struct TableCheck {
 }
 
 extension StoreError {
-    /// What is said of the files in `folder`, said of those in `other`.
+    /// The error with the paths in `folder` replaced by those in `other`.
     func naming(_ other: String, insteadOf folder: String) -> StoreError {
         switch self {
         case .corrupted(let text): .corrupted(text.replacing(folder, with: other))

@@ -1,14 +1,14 @@
 import HatoStorage
 import Synchronization
 
-/// Lets users in while it is open; closing it waits until all are out.
+/// Counts users while it is open; closing it waits until all have left.
 ///
-/// The lowest bit says "closed", the rest counts those inside: entering and leaving cost one atomic addition each.
+/// The lowest bit says "closed", the other bits count the users: entering and leaving cost one atomic addition each.
 final class UsageGate: Sendable {
     private let state = Atomic<Int>(0)
     private let isEmpty = Latch()
 
-    /// False when the gate is closed; then the caller must not go on, nor `leave`.
+    /// Returns false when the gate is closed; then the caller must not continue, and must not call `leave`.
     func enter() -> Bool {
         if state.wrappingAdd(2, ordering: .acquiringAndReleasing).oldValue & 1 == 0 { return true }
         leave()
@@ -19,7 +19,7 @@ final class UsageGate: Sendable {
         if state.wrappingSubtract(2, ordering: .acquiringAndReleasing).newValue == 1 { isEmpty.open() }
     }
 
-    /// Closes the gate and waits for those inside. False when it was closed before.
+    /// Closes the gate and waits until all users have left. Returns false when it was closed before.
     func close() -> Bool {
         let before = state.bitwiseOr(1, ordering: .acquiringAndReleasing).oldValue
         if before & 1 == 1 { return false }

@@ -35,7 +35,7 @@ final class SyncThread: @unchecked Sendable {
             while var group = takeGroup() {
                 do throws(StoreError) {
                     try settle(&group)
-                    // What it holds goes before anybody hears that it is done.
+                    // The objects it retains are released before the thread is seen as idle.
                     group = PlannedGroup(after: group.version, nil)
                     end(.idle)
                     settled(nil)
