@@ -1,35 +1,34 @@
 /// Compiles and evaluates the rules language over anything that can be read like a tree.
 ///
-/// `Rules.compile` reads a whole document (spec realtime-database §9.1) and reports everything that is wrong with it,
-/// with line and column: `Document/` reads JSON with comments, `Expression/` the expressions in it, `Typing/` says
-/// what they are, `Lowering/` turns them into closures. `Evaluation/` is what these see when rules are asked: the
-/// caller, the time, the query, and the tree before and after the write as any `RulesData`. `RulesPredicate` is one
-/// expression that stands outside of a document and asks about values instead of a tree.
+/// `Rules.compile` reads a whole document (spec realtime-database §9.1) and reports every problem with line and column:
+/// `Document/` parses JSON with comments, `Expression/` the expressions in it, `Typing/` checks their types,
+/// `Lowering/` turns them into closures. `Evaluation/` has the inputs of an evaluation: the caller, the time, the
+/// query, and the tree before and after the write as any `RulesData`. `RulesPredicate` is one expression outside of a
+/// document, over values instead of a tree.
 ///
 /// Evaluation is pure and bounded (`RulesLimits`, `RulesStepLimits`): regular expressions run in linear time
-/// (`Regex/`), and a rule that takes too many steps fails like one that goes wrong.
+/// (`Regex/`), and a rule that takes too many steps fails like one that has an error.
 public import HatoModel
 
 /// The compiled rules of one database.
 public struct Rules: Sendable {
-    /// As it was written.
+    /// The text as it was written.
     public let text: String
-    /// Where `.indexOn` stands and what it names.
+    /// The declared indexes (`.indexOn`).
     public let indexes: [RulesIndex]
     /// Every rule, in the order of the text.
     public let rules: [RulesRule]
     let root: RulesNode
 
-    /// Denies everything to users; what a new database begins with.
+    /// Denies everything to users; the rules of a new database.
     public static let denyAll = Rules(text: "{\"rules\": {}}", indexes: [], rules: [], root: RulesNode())
 
-    /// Compiles a rules text. Throws the problems that were found, in the order of the text: all, up to
-    /// `RulesLimits.problemsMax`.
+    /// Compiles a rules text. Throws all problems up to `RulesLimits.problemsMax`, in the order of the text.
     public static func compile(_ text: String) throws(RulesProblems) -> Rules { try compile(text, isStored: false) }
 
-    /// Compiles a rules text that was taken before, perhaps by an older version: a database must open with the rules
-    /// that it has. What is refused since then keeps its meaning here: of two wildcards of one name on one path the
-    /// inner one hides the outer one.
+    /// Compiles a rules text that was accepted before, perhaps by an older version: a database must open with the rules
+    /// that it has. What is refused since then keeps its meaning here: of two wildcards with the same name on one path
+    /// the inner one hides the outer one.
     public static func compile(stored text: String) throws(RulesProblems) -> Rules {
         try compile(text, isStored: true)
     }
@@ -51,16 +50,16 @@ public struct Rules: Sendable {
         return Rules(text: text, indexes: compiler.indexes, rules: compiler.rules, root: root)
     }
 
-    /// Whether the node at `path` may be read: some `.read` from the root down to it must be true. What lies below the
-    /// path is never asked. Administrators are not asked here: they pass.
+    /// Whether the node at `path` may be read: some `.read` from the root down to it must be true. Rules below the path
+    /// are not evaluated. Administrators pass without this method.
     ///
-    /// - Throws: what the data throws.
+    /// - Throws: the errors of the data.
     public func judgeRead(_ path: TreePath, _ situation: RulesSituation) throws -> RulesVerdict {
         var judgement = RulesJudgement(self, situation, RulesRecording())
         return try judgement.read(path)
     }
 
-    /// The same, recording.
+    /// Like `judgeRead(_:_:)`, with a recording of the evaluation.
     public func judgeRead(
         _ path: TreePath, _ situation: RulesSituation, recording: inout RulesRecording
     ) throws -> RulesVerdict {
@@ -70,17 +69,17 @@ public struct Rules: Sendable {
     }
 
     /// Whether all `targets` may be written at once: for each, some `.write` from the root down to it must be true, and
-    /// then every `.validate` of a node that will be there, from the root through the target and at all that is
-    /// written. The first target that is refused refuses all.
+    /// then every `.validate` of a node that exists after the write, from the root through the target and at all
+    /// written nodes. The first target that is refused refuses all.
     ///
     /// - Parameter situation: its `after` is the tree with all targets written.
-    /// - Throws: what the data throws.
+    /// - Throws: the errors of the data.
     public func judgeWrite(_ targets: [RulesTarget], _ situation: RulesSituation) throws -> RulesVerdict {
         var judgement = RulesJudgement(self, situation, RulesRecording())
         return try judgement.write(targets)
     }
 
-    /// The same, recording.
+    /// Like `judgeWrite(_:_:)`, with a recording of the evaluation.
     public func judgeWrite(
         _ targets: [RulesTarget], _ situation: RulesSituation, recording: inout RulesRecording
     ) throws -> RulesVerdict {
@@ -89,8 +88,8 @@ public struct Rules: Sendable {
         return try judgement.write(targets)
     }
 
-    /// A path without the keys that the rules do not name: `/chats/*/messages/*`. What stands for a wildcard, or is
-    /// not in the rules at all, may be somebody's name.
+    /// The path with `*` for each key that the rules do not name literally: `/chats/*/messages/*`. A key that matches a
+    /// wildcard, or is not in the rules at all, may contain personal data.
     public func shape(of path: TreePath) -> String {
         if path.keys.isEmpty { return "/" }
         var node: RulesNode? = root
@@ -103,20 +102,20 @@ public struct Rules: Sendable {
         return text
     }
 
-    /// Whether verdicts can depend on what the tree holds or will hold; if not, it need not be read to judge.
+    /// Whether any rule is a `.validate`: only then the written data must be read to authorise a write.
     public var hasValidation: Bool { root.hasValidation }
 }
 
-/// One `.indexOn`: the collections at the places of a pattern are indexed by what their children hold at `on`.
+/// One `.indexOn`: the collections that match the pattern are indexed by the value of each child at `target`.
 public struct RulesIndex: Sendable, Hashable {
     /// A key or a wildcard of the path to the indexed collections.
     public enum Segment: Sendable, Hashable {
         case key(TreeKey)
-        /// Any key but those that stand literally beside the wildcard, which they hide it from.
+        /// Any key except those that are declared literally beside the wildcard, which hide it.
         case wildcard(String, except: Set<TreeKey>)
     }
 
-    /// What of each child is indexed.
+    /// The indexed part of each child.
     public enum Target: Sendable, Hashable {
         case child(TreePath)
         case value
@@ -124,7 +123,7 @@ public struct RulesIndex: Sendable, Hashable {
 
     /// The keys and wildcards that lead to the indexed collections.
     public var segments: [Segment]
-    /// What of each child is indexed.
+    /// The indexed part of each child.
     public var target: Target
 
     public init(segments: [Segment], target: Target) {

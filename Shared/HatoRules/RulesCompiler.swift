@@ -1,25 +1,24 @@
 import HatoModel
 
-/// Turns a parsed rules document into rules, collecting what is wrong on the way instead of stopping at the first
-/// fault.
+/// Turns a parsed rules document into rules and collects all problems instead of stopping at the first.
 struct RulesCompiler {
-    /// Whether the text was taken before: then it is not refused for what older versions took.
+    /// Whether the text was accepted before: then it is not refused for what older versions accepted.
     private let isStored: Bool
     private(set) var faults: [RulesFault] = []
     private(set) var indexes: [RulesIndex] = []
     /// Every rule, in the order of the text.
     private(set) var rules: [RulesRule] = []
-    /// What is counted of the work: tests hold that it grows with the text only.
+    /// Counts of the work: tests check that it grows with the text only.
     private(set) var work = RulesCompilerWork()
 
     init(isStored: Bool = false) { self.isStored = isStored }
 
     private static let badKey = "String can't contain \".\", \"#\", \"$\", \"/\", \"[\", or \"]\""
 
-    /// What is known about a place from the places above it.
+    /// The context of a node in the document.
     private struct Place {
         var segments: [RulesIndex.Segment] = []
-        /// `$name` to the key of the path it stands for.
+        /// `$name` to the index of its key in the path.
         var wildcards: [String: Int] = [:]
         /// Nil: the root.
         var pattern: RulesPattern?
@@ -29,7 +28,7 @@ struct RulesCompiler {
             switch segment {
             case .key(let key): place.pattern = RulesPattern(key.text, below: pattern)
             case .wildcard(let name, _):
-                // An inner wildcard hides an outer one of its name.
+                // An inner wildcard hides an outer one of the same name.
                 place.wildcards[name] = segments.count
                 place.pattern = RulesPattern(name, below: pattern)
             }
@@ -120,7 +119,7 @@ struct RulesCompiler {
         return node(member.value, place)
     }
 
-    /// What stands behind `.read`, `.write` or `.validate`; nil when `faults` say why it is no rule.
+    /// The rule of a `.read`, `.write` or `.validate`; nil when `faults` has its problems.
     private mutating func condition(
         _ member: RulesDocument.Member, _ kind: RulesRule.Kind, _ place: Place
     ) -> RulesRule? {
@@ -171,7 +170,7 @@ struct RulesCompiler {
         var isArrayOrString = true
         if case .array = value.kind {} else if texts.isEmpty { isArrayOrString = false }
         guard isArrayOrString else { return fault(value.offset, wrong) }
-        // No other place has the same pattern: only here can one be declared twice.
+        // No other node has the same pattern, so duplicates can only be declared here.
         var targets: Set<RulesIndex.Target> = []
         for element in texts {
             guard case .string(let text) = element.kind else {
@@ -198,7 +197,7 @@ struct RulesCompiler {
     }
 }
 
-/// How much was made of a document.
+/// The work that a document caused.
 struct RulesCompilerWork {
     /// Expressions that were checked and turned into closures.
     var expressions = 0

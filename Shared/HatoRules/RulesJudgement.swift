@@ -5,7 +5,7 @@ struct RulesJudgement {
     private let root: RulesNode
     private let text: String
     private var evaluation: RulesEvaluation
-    /// Counts lines; made when a trace needs it.
+    /// Computes line numbers; created when a trace needs it.
     private var source: RulesSource?
     private(set) var recording: RulesRecording
 
@@ -16,7 +16,7 @@ struct RulesJudgement {
         evaluation = RulesEvaluation(situation, keys: [], recording: recording.reads)
     }
 
-    /// What was recorded, the reads with it.
+    /// The recording of the evaluation, with its reads.
     var recorded: RulesRecording {
         var recorded = recording
         recorded.cutTrace()
@@ -39,7 +39,8 @@ struct RulesJudgement {
         var last: TreePath?
         for target in targets {
             evaluation.keys = target.path.keys
-            // What lies above both was asked for the one before, and is what it was.
+            // Nodes above both this target and the previous one were validated for the previous one, with the same
+            // result.
             let shared = recording.trace == nil ? last.map { target.path.sharedDepth(with: $0) } : nil
             if let validation = try invalidPlace(target, asked: shared) {
                 return .denied(RulesDenial(path: target.path, validation: validation))
@@ -77,10 +78,10 @@ struct RulesJudgement {
 
     // MARK: Validation
 
-    /// The first node, from the root through the target and all that is written there, whose `.validate` is not met;
-    /// nodes that will not be there are not asked.
+    /// The first node, from the root through the target and all nodes written there, whose `.validate` fails; nodes
+    /// that do not exist after the write are not validated.
     ///
-    /// - Parameter asked: nodes up to this depth above the target have been asked already; nil: none.
+    /// - Parameter asked: nodes up to this depth above the target have been validated already; nil: none.
     private mutating func invalidPlace(_ target: RulesTarget, asked: Int?) throws -> RulesDenial.Validation? {
         var node = root
         let depth = target.path.depth
@@ -98,14 +99,14 @@ struct RulesJudgement {
         return try isMet(rule, at: depth) ? nil : denial(rule, depth)
     }
 
-    /// Whether the rule holds, or there will be nothing at its node.
+    /// Whether the rule holds, or its node does not exist after the write.
     private mutating func isMet(_ rule: RulesRule, at depth: Int) throws -> Bool {
         let path = TreePath(uncheckedKeys: Array(evaluation.keys[..<depth]))
         guard try evaluation.after.exists(at: path) else { return true }
         return try holds(rule, at: depth)
     }
 
-    /// Walks what is written beside the rules for it; `evaluation.keys` leads to the node.
+    /// Walks the written nodes and their rules in parallel; `evaluation.keys` leads to the node.
     private mutating func invalidPlace(_ written: TreeNode, _ node: RulesNode) throws -> RulesDenial.Validation? {
         if written.isEmpty { return nil }
         if let rule = node.rules.validate {

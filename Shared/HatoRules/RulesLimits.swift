@@ -1,41 +1,42 @@
-/// What rules may cost at most.
+/// The limits of rules.
 public enum RulesLimits {
-    /// Bytes of a rules text as UTF-8 (spec §1: production documents 256 KB and takes a little more).
+    /// Bytes of a rules text as UTF-8 (spec §1: production documents 256 KB and accepts slightly more).
     public static let documentBytesMax = 512 * 1024
-    /// Bytes of a condition that stands by itself, as UTF-8.
+    /// Bytes of a standalone condition, as UTF-8.
     public static let predicateBytesMax = 4_096
-    /// UTF-8 of a text that a condition puts together; with a longer one it does not hold.
+    /// UTF-8 bytes of a text that a condition concatenates; with a longer one it does not hold.
     static let predicateTextBytesMax = 1 << 20
-    /// What one look at stored data counts.
+    /// Steps of one read of stored data.
     static let lookSteps = 50
-    /// Bytes of a text that an expression makes.
+    /// Bytes of a text that an expression builds.
     static let textBytesMax = 10 * 1024 * 1024
-    /// Brackets within brackets: 32 levels of the tree and what stands in the deepest.
+    /// The nesting depth of brackets: 32 levels of the tree and the values in the deepest.
     static let documentDepthMax = 40
-    /// Brackets and signs within each other in one expression: how deep its parser recurses.
+    /// The nesting depth of brackets and signs in one expression: the recursion depth of its parser.
     static let expressionDepthMax = 60
-    /// Operators, members and calls within each other, also those of long chains: how deep what walks it recurses.
+    /// The nesting depth of operators, members and calls, also in long chains: the recursion depth of code that walks
+    /// it.
     static let expressionHeightMax = 250
-    /// The greatest number in a `{n,m}`.
+    /// The highest count in a `{n,m}`.
     static let regexRepetitionsMax = 1_000
     /// Instructions of one compiled regular expression.
     static let regexInstructionsMax = 5_000
     /// Instructions of all regular expressions of one document: some 20 MB.
     static let documentRegexInstructionsMax = 500_000
-    /// Problems of one document that are reported: the first ones that are found.
+    /// Problems of one document that are reported: the first ones found.
     public static let problemsMax = 1_000
-    /// Characters of a name in a problem's message that was not written where the problem is.
+    /// Characters of a name that a problem's message quotes from elsewhere.
     static let quotedNameMax = 100
-    /// Places that a read set names one by one; beyond them it stands for everything.
+    /// Reads that a read set keeps individually; beyond them it stands for everything.
     public static let readsMax = 10_000
 }
 
-/// How many steps rules may take. A step is some 10 to 20 ns: one operator, one character of a regular expression at
-/// one place of it, 16 bytes of a text; a look at the data counts `RulesLimits.lookSteps`.
+/// The limits of steps. A step is some 10 to 20 ns: one operator, one character of a regular expression in one of its
+/// states, 16 bytes of a text; a read of data counts `RulesLimits.lookSteps`.
 public struct RulesStepLimits: Sendable, Hashable {
-    /// Of one rule; one that would take more fails.
+    /// Steps of one rule; a rule that needs more fails.
     public var ruleStepsMax: Int
-    /// Of all rules of one operation together; when they are used up, every further rule fails.
+    /// Steps of all rules of one operation together; when they are used up, every further rule fails.
     public var operationStepsMax: Int
 
     public init(ruleStepsMax: Int = 1_000_000, operationStepsMax: Int = 50_000_000) {

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// One place of the compiled rules. A literal child hides the wildcard for its key, with all that is below (spec §9.1).
+/// One node of the compiled rules. A literal child hides the wildcard for its key, with everything below (spec §9.1).
 final class RulesNode: Sendable {
     struct Rules: Sendable {
         var read: RulesRule?
@@ -11,7 +11,7 @@ final class RulesNode: Sendable {
     let literals: [TreeKey: RulesNode]
     let wildcard: RulesNode?
     let rules: Rules
-    /// Whether there is a `.validate` here or below: where there is none, what is written is not walked.
+    /// Whether there is a `.validate` here or below: if not, the written nodes are not walked.
     let hasValidation: Bool
 
     init(literals: [TreeKey: RulesNode] = [:], wildcard: RulesNode? = nil, rules: Rules = Rules()) {

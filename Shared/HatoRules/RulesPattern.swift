@@ -1,10 +1,10 @@
-/// Where a rule stands, as it is written: the pattern of the node above it and one key. Rules of one branch share it,
-/// so that long keys with many rules below them are held once.
+/// The path pattern of a rule: the pattern of the parent node and one key. Rules of one branch share it, so that long
+/// keys with many rules below them are stored once.
 final class RulesPattern: Sendable {
     let parent: RulesPattern?
     private let key: String
 
-    /// - Parameter parent: nil: the root.
+    /// - Parameter parent: the pattern of the parent; nil: the root.
     init(_ key: String, below parent: RulesPattern?) {
         self.key = key
         self.parent = parent

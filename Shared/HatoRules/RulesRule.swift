@@ -1,21 +1,21 @@
 /// One `.read`, `.write` or `.validate` of compiled rules.
 public final class RulesRule: Sendable {
-    /// What a rule is for.
+    /// The operation that a rule is for.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         case read = ".read"
         case write = ".write"
         case validate = ".validate"
     }
 
-    /// Its number in the order of the text, from 0: the place in `Rules.rules`.
+    /// Its number in the order of the text, from 0: the index in `Rules.rules`.
     public let id: Int
-    /// What the rule is for.
+    /// The operation that the rule is for.
     public let kind: Kind
-    /// Nil: the root.
+    /// The pattern of the rule's node; nil: the root.
     let place: RulesPattern?
     let source: RulesDocument.PlacedText
     let test: RulesTest
-    /// How many expressions it has: what it costs before it looks at data.
+    /// The number of its expressions: its cost before it reads data.
     let count: Int
 
     init(
@@ -27,16 +27,16 @@ public final class RulesRule: Sendable {
         (source, test, count) = compiled
     }
 
-    /// The node it stands at, as it is written: `/chats/$chat`.
+    /// The pattern of its node: `/chats/$chat`.
     public var pattern: String { place?.text ?? "/" }
 
     /// The expression, with the escapes of the document resolved.
     public var text: String { source.text }
 
-    /// Where the expression begins, as an offset of scalars of the document.
+    /// The offset of the expression in scalars of the document.
     var offset: Int { source.place(0) }
 
-    /// Whether the rule holds. What goes wrong in it makes it false; only data that cannot be read is thrown.
+    /// Whether the rule holds. A failure in it makes it false; only an error of the data is thrown.
     func holds(_ evaluation: inout RulesEvaluation) throws -> (Bool, RulesFailure?) {
         do {
             try evaluation.begin(count)

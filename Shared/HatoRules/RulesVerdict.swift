@@ -1,10 +1,10 @@
 public import HatoModel
 
-/// Who asks for what, and what the tree looks like before and after it.
+/// The inputs of a decision: the caller, the query, and the tree before and after the operation.
 public struct RulesSituation {
-    /// The user that asks, as `auth`.
+    /// The caller, as `auth`.
     public var auth: RulesAuth
-    /// Milliseconds since 1970: the one time of the operation.
+    /// Milliseconds since 1970: the single time of the operation.
     public var now: Int64
     /// The tree as it is.
     public var before: any RulesData
@@ -12,7 +12,7 @@ public struct RulesSituation {
     public var after: (any RulesData)?
     /// The query of a read, as `query`.
     public var query: RulesQuery
-    /// What judging may cost.
+    /// The limits of the evaluation.
     public var steps = RulesStepLimits()
 
     public init(
@@ -27,8 +27,8 @@ public struct RulesSituation {
     }
 }
 
-/// One place of a write with the node that will stand there, server values resolved; at a path that ends in `.priority`
-/// the priority as a leaf.
+/// One path of a write with its new node, server values resolved; for a path that ends in `.priority` the priority as a
+/// leaf.
 public struct RulesTarget: Sendable {
     /// The node that is written.
     public var path: TreePath
@@ -50,7 +50,7 @@ extension TreeNode {
     }
 }
 
-/// What rules say to an operation.
+/// The decision of rules about an operation.
 public enum RulesVerdict: Sendable, Hashable {
     case allowed
     case denied(RulesDenial)
@@ -61,16 +61,16 @@ public enum RulesVerdict: Sendable, Hashable {
 
 /// Why rules refuse an operation.
 public struct RulesDenial: Error, Sendable, Hashable {
-    /// The path of the operation that is refused: of an update, the first that is.
+    /// The path of the refused operation; of an update, the first refused path.
     public var path: TreePath
-    /// The `.validate` that is not met and the node it stands at; nil when nothing grants the operation.
+    /// The `.validate` that failed and its node; nil when no rule grants the operation.
     public var validation: Validation?
 
-    /// How `.validate` judged a node.
+    /// A failed `.validate` at a node.
     public struct Validation: Sendable, Hashable {
         /// The node.
         public var path: TreePath
-        /// The number of the rule: its place in `Rules.rules`.
+        /// The number of the rule: its index in `Rules.rules`.
         public var rule: Int
 
         public init(path: TreePath, rule: Int) {
@@ -85,21 +85,21 @@ public struct RulesDenial: Error, Sendable, Hashable {
     }
 }
 
-/// What to remember of an evaluation beside its verdict.
+/// What an evaluation records besides its verdict.
 public struct RulesRecording: Sendable {
-    /// What was read of the data; nil: nobody asks.
+    /// The reads of the data; nil: not recorded.
     public internal(set) var reads: RulesReadSet?
-    /// Every rule that was evaluated, in that order; nil: nobody asks.
+    /// Every rule that was evaluated, in that order; nil: not recorded.
     public internal(set) var trace: [RulesTraceEntry]?
-    /// How many of them are left out: the first ones, when there are more than were asked for.
+    /// The number of omitted rules: the first ones, when there are more than the maximum.
     public private(set) var traceLeftOut = 0
     private let traceMax: Int
     /// Whether a rule failed because it would have taken too many steps.
     public internal(set) var hasReachedStepLimit = false
 
     /// - Parameters:
-    ///   - readsMax: how many reads are kept by name.
-    ///   - traceMax: how many rules are kept, the last ones: what refuses an operation comes last.
+    ///   - readsMax: the number of reads that are kept individually.
+    ///   - traceMax: the number of rules that are kept, the last ones: the rule that refuses an operation is the last.
     public init(
         reads: Bool = false, readsMax: Int = RulesLimits.readsMax, trace: Bool = false, traceMax: Int = .max
     ) {
@@ -110,7 +110,7 @@ public struct RulesRecording: Sendable {
 
     mutating func note(_ entry: RulesTraceEntry) {
         trace?.append(entry)
-        // Not one by one: each cut moves all that stay.
+        // Cuts in batches: each cut moves all entries that stay.
         if let count = trace?.count, count / 2 >= max(traceMax, 16) { cutTrace() }
     }
 
@@ -121,24 +121,24 @@ public struct RulesRecording: Sendable {
     }
 }
 
-/// One rule that was evaluated, and what came out.
+/// One rule that was evaluated, and its result.
 public struct RulesTraceEntry: Sendable, Hashable {
-    /// The node it was evaluated at.
+    /// The node at which it was evaluated.
     public var path: TreePath
-    /// Its place in `Rules.rules`.
+    /// Its index in `Rules.rules`.
     public var rule: Int
     /// What the rule evaluated to.
     public var result: Bool
-    /// What went wrong in it, which made it false.
+    /// The failure that made it false.
     public var error: String?
     /// The sub-expression that made it false.
     public var failed: Excerpt?
 
-    /// A part of an expression and its place.
+    /// A part of an expression and its position.
     public struct Excerpt: Sendable, Hashable {
         /// The part of the expression.
         public var text: String
-        /// Counted from 1, in the rules text.
+        /// The line in the rules text, from 1.
         public var line: Int
         /// The column in the line, from 1.
         public var column: Int

@@ -1,6 +1,6 @@
 public import HatoModel
 
-/// A table of questions to rules with the answers that are expected: what `hato-messages rules test` reads.
+/// A table of operations with the verdicts that are expected: what `hato-messages rules test` reads.
 ///
 /// ```json
 /// {"data": {"members": {"c1": {"masuo": true}}}, "now": 1795000000000,
@@ -10,13 +10,13 @@ public import HatoModel
 ///     "as": {"uid": "masuo"}, "allowed": true}]}
 /// ```
 public struct RulesCases: FieldObject, Hashable {
-    /// The file with the rules, seen from the folder of this one; absent: it is named elsewhere.
+    /// The file with the rules, relative to the folder of this one; absent: it is given elsewhere.
     public var rules: String?
-    /// The tree that every case begins with, unless it has its own. No case changes it for the next.
+    /// The tree for every case that has none of its own. No case changes it for the next.
     public var data: JSONValue?
-    /// Milliseconds since 1970: `now`, and the server's time in what is written.
+    /// Milliseconds since 1970: `now`, and the server's time in written values.
     public var now: Int64?
-    /// People whom cases name.
+    /// Users that cases refer to by name.
     public var users: [String: Messages.Rules.Check.Speaker]?
     public var cases: [Case]
 
@@ -28,7 +28,7 @@ public struct RulesCases: FieldObject, Hashable {
         .optional("users", \.users),
         .required("cases", \.cases))
 
-    /// One question to the rules and the expected answer.
+    /// One operation and its expected verdict.
     public struct Case: FieldObject, Hashable {
         public var name: String?
         public var operation: Messages.Rules.Check.Operation
@@ -36,9 +36,9 @@ public struct RulesCases: FieldObject, Hashable {
         /// What `set`, `update` and `push` write; absent: null.
         public var value: JSONValue?
         public var query: TreeQuery?
-        /// A name of `users`, or `{"uid": …, "token": {…}}`; null or absent: nobody who is signed in.
+        /// A name of `users`, or `{"uid": …, "token": {…}}`; null or absent: no signed-in user.
         public var `as`: JSONValue?
-        /// Instead of the tree of the table.
+        /// Replaces the tree of the table.
         public var data: JSONValue?
         public var now: Int64?
         public var allowed: Bool
@@ -58,7 +58,7 @@ public struct RulesCases: FieldObject, Hashable {
 }
 
 extension RulesCases {
-    /// Asks `rules` every question. Throws `ArgumentError` that names the case where a question itself is wrong.
+    /// Evaluates every case against `rules`. Throws `ArgumentError` that names the case when the case itself is wrong.
     public func run(over rules: Rules) throws -> RulesCasesReport {
         var report = RulesCasesReport(coverage: RulesCoverage(rules))
         for (index, row) in cases.enumerated() {
@@ -137,7 +137,7 @@ extension RulesCases {
 }
 
 extension RulesCases {
-    /// What the service refuses before it asks the rules: one place set twice.
+    /// Refuses what the service refuses before it evaluates rules: one path set twice.
     private func refuseConflicts(_ paths: [TreePath]) throws {
         for (index, path) in paths.enumerated() {
             guard let other = paths[(index + 1)...].first(where: { path.isAtOrAbove($0) || $0.isAtOrAbove(path) })
@@ -151,7 +151,7 @@ extension RulesCases {
     }
 }
 
-/// Server values by the data and the time of a case.
+/// Resolves server values with the data and the time of a case.
 private struct CaseNumbers: ServerValueSource {
     let before: TreeNode
     let base: TreePath

@@ -1,15 +1,15 @@
-/// What came of a table of cases.
+/// The result of a table of cases.
 public struct RulesCasesReport: Sendable {
-    /// Cases that were asked.
+    /// The number of evaluated cases.
     public internal(set) var count = 0
-    /// The cases whose verdict was another one.
+    /// The cases with another verdict than the expected one.
     public internal(set) var failures: [Failure] = []
-    /// Which rules the cases have reached.
+    /// The rules that the cases have reached.
     public internal(set) var coverage: RulesCoverage
 
-    /// A case whose answer was not the expected one.
+    /// A case whose verdict was not the expected one.
     public struct Failure: Sendable, Hashable {
-        /// Its place in the table, from 0.
+        /// The index in the table, from 0.
         public var index: Int
         /// The name of the case.
         public var name: String
@@ -20,15 +20,15 @@ public struct RulesCasesReport: Sendable {
     }
 }
 
-/// Which rules were ever true and which false.
+/// How often each rule was true and false.
 public struct RulesCoverage: Sendable {
     /// A rule and how often it was evaluated.
     public struct Entry: Sendable {
         /// The rule.
         public let rule: RulesRule
-        /// Where the rule's expression begins, counted from 1.
+        /// The line where the rule's expression begins, counted from 1.
         public let line: Int
-        /// Where the rule stands in its line, from 1.
+        /// The column where the rule's expression begins, counted from 1.
         public let column: Int
         public fileprivate(set) var trueCount = 0
         public fileprivate(set) var falseCount = 0
@@ -36,13 +36,13 @@ public struct RulesCoverage: Sendable {
         /// Whether the rule was evaluated.
         public var isReached: Bool { trueCount + falseCount > 0 }
 
-        /// Whether the table saw both answers of the rule; of `true` or `false` alone there is only one.
+        /// Whether the cases saw both results of the rule; a constant rule `true` or `false` has only one.
         public var isCovered: Bool { !lacksTrue && !lacksFalse && isReached }
 
-        /// Was reached and never true, although it could be.
+        /// Whether it was evaluated and never true, although it could be.
         public var lacksTrue: Bool { isReached && trueCount == 0 && rule.text != "false" }
 
-        /// Was reached and never false, although it could be.
+        /// Whether it was evaluated and never false, although it could be.
         public var lacksFalse: Bool { isReached && falseCount == 0 && rule.text != "true" }
     }
 

@@ -1,8 +1,8 @@
-/// A rules text as it is written, before anybody asks what it means: JSON with comments, each part with its place.
+/// The syntax tree of a rules text: JSON with comments, each part with its offset.
 struct RulesDocument {
     struct Value {
         var kind: Kind
-        /// Where its first scalar stands.
+        /// The offset of its first scalar.
         var offset: Int
     }
 
@@ -17,17 +17,17 @@ struct RulesDocument {
 
     struct Member {
         var name: String
-        /// Where the name's opening quote stands.
+        /// The offset of the name's opening quote.
         var offset: Int
         var value: Value
     }
 
-    /// The text of a string with escapes resolved, and for each scalar the place it came from: an expression's problems
-    /// are reported where they stand in the document.
+    /// The text of a string with escapes resolved, and for each scalar its offset in the document: problems of an
+    /// expression are reported at their position in the document.
     struct PlacedText: Sendable {
         var scalars: [Unicode.Scalar]
         var offsets: [Int]
-        /// Where the closing quote stands.
+        /// The offset of the closing quote.
         var end: Int
 
         var text: String {
@@ -49,7 +49,7 @@ struct RulesDocument {
             end = offset + scalars.count
         }
 
-        /// The part that comes from a piece of the document.
+        /// The part whose scalars are in `span` of the document.
         func excerpt(_ span: RulesSpan) -> String {
             var text = String.UnicodeScalarView()
             for (scalar, offset) in zip(scalars, offsets) where offset >= span.start && offset < span.end {

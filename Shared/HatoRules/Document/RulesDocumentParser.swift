@@ -1,7 +1,7 @@
 import HatoModel
 
-/// Reads a rules text (spec §9.1): JSON with `//` and `/* */` comments, trailing commas, and raw line breaks and tabs
-/// inside strings. The first fault ends it: what follows a wrong bracket means nothing.
+/// Parses a rules text (spec §9.1): JSON with `//` and `/* */` comments, trailing commas, and raw line breaks and tabs
+/// inside strings. It stops at the first fault, since what follows a wrong bracket has no meaning.
 struct RulesDocumentParser {
     private let scalars: [Unicode.Scalar]
     private var position = 0

@@ -1,9 +1,9 @@
-/// One thing wrong with a rules text, where it stands: line and column count from 1, columns in Unicode scalars.
+/// One problem of a rules text and its position: line and column count from 1, columns in Unicode scalars.
 public struct RulesProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public var line: Int
     /// The column in the line, from 1.
     public var column: Int
-    /// In the words of Firebase where it has words for it (spec §9.6).
+    /// Firebase's message where it has one (spec §9.6).
     public var message: String
 
     public init(line: Int, column: Int, message: String) {
@@ -15,7 +15,7 @@ public struct RulesProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(line):\(column): \(message)" }
 }
 
-/// All that is wrong with a rules text, in the order of the text. Never empty.
+/// All problems of a rules text, in the order of the text. Never empty.
 public struct RulesProblems: Error, Sendable, Hashable, CustomStringConvertible {
     public var problems: [RulesProblem]
 
@@ -25,7 +25,7 @@ public struct RulesProblems: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String { problems.map { "\($0)\n" }.joined() }
 }
 
-/// A problem before anybody counted lines: the place is an offset into the scalars of the text.
+/// A problem whose position is an offset into the scalars of the text, before lines are counted.
 struct RulesFault: Error, Hashable {
     var offset: Int
     var message: String

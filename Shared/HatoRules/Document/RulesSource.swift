@@ -1,4 +1,4 @@
-/// The scalars of a rules text, with lines and columns of every place in it.
+/// The scalars of a rules text, with the line and column of every offset.
 struct RulesSource: Sendable {
     let scalars: [Unicode.Scalar]
     private let lineStarts: [Int]

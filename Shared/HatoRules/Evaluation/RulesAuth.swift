@@ -1,15 +1,15 @@
 public import HatoModel
 
-/// What rules see as `auth` (spec §9.3).
+/// The value of `auth` in rules (spec §9.3).
 public enum RulesAuth: Sendable {
-    /// Nobody is signed in; every member of it reads as null.
+    /// No user is signed in; every member reads as null.
     case nobody
     /// `uid`, `token` with all claims, and `provider`.
     case user(Caller.User)
-    /// Any members: how tables of tests say it.
+    /// Any members, as tables of cases give them.
     case members(JSONObject)
 
-    /// An administrator passes every rule without being asked; rules would see nobody.
+    /// Maps an administrator to `nobody`: an administrator passes every rule without evaluation.
     public init(_ caller: Caller) {
         switch caller {
         case .nobody, .administrator: self = .nobody

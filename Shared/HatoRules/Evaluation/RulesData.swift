@@ -1,11 +1,11 @@
 public import HatoModel
 
-/// What rules can be evaluated over: a tree, asked path by path, so that a look at one child never reads its
+/// The data that rules are evaluated over: a tree, read path by path, so that reading one child never reads its
 /// siblings.
 ///
-/// Paths name nodes, never priorities. What these throw ends the whole evaluation: it is no answer of the rules.
+/// Paths name nodes, never priorities. An error of these methods ends the whole evaluation without a verdict.
 public protocol RulesData {
-    /// The primitive at `path`; nil where there is nothing or an object.
+    /// The primitive at `path`; nil where the node is missing or an object.
     func leaf(at path: TreePath) throws -> TreeLeaf?
     /// Whether there is anything at or below `path`.
     func exists(at path: TreePath) throws -> Bool

@@ -4,7 +4,7 @@ typealias RulesTest = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> 
 typealias RulesReading = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesValue
 typealias RulesLocating = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesPlace
 
-/// What expressions see while the rules of one operation are evaluated, and what that has cost so far.
+/// The environment of expressions while the rules of one operation are evaluated, and the steps taken so far.
 struct RulesEvaluation {
     let auth: RulesAuth
     private let now: Double
@@ -12,23 +12,23 @@ struct RulesEvaluation {
     let before: any RulesData
     let after: any RulesData
 
-    /// The keys from the root to the rule, and possibly more.
+    /// The keys from the root to the rule; more keys may follow.
     var keys: [TreeKey]
-    /// How many of them lead to the rule.
+    /// The number of keys that lead to the rule.
     var depth = 0
-    /// `newData` of the rule, where the write says all of it.
+    /// `newData` of the rule, where the write determines all of it.
     var written: TreeNode?
 
     /// The sub-expression that made the rule false.
     var failed = RulesSpan.nowhere
-    /// Why data could not be read.
+    /// The error because of which data could not be read.
     private(set) var dataError: (any Error)?
     private(set) var reads: RulesReadSet?
     private let limits: RulesStepLimits
-    /// What is left of them.
+    /// The steps that are left.
     private var ruleSteps = 0
     private var operationSteps: Int
-    /// Whether some rule failed because it took too many.
+    /// Whether a rule failed because it took too many steps.
     private(set) var hasReachedStepLimit = false
 
     init(_ situation: RulesSituation, keys: [TreeKey], recording reads: RulesReadSet?) {
@@ -45,7 +45,7 @@ struct RulesEvaluation {
 
     // MARK: Steps
 
-    /// Begins a rule of so many expressions.
+    /// Begins a rule of this many expressions.
     mutating func begin(_ count: Int) throws(RulesFailure) {
         ruleSteps = min(limits.ruleStepsMax, operationSteps)
         failed = .nowhere
@@ -72,13 +72,13 @@ struct RulesEvaluation {
         return found ?? false
     }
 
-    /// Milliseconds since 1970, noting that somebody asked.
+    /// Milliseconds since 1970; records that the time was read.
     mutating func readTime() -> Double {
         reads?.insertTime()
         return now
     }
 
-    /// Notes what made the rule false, and says false.
+    /// Records the sub-expression that made the rule false, and returns false.
     mutating func fail(_ span: RulesSpan) -> Bool {
         failed = span
         return false
@@ -86,13 +86,13 @@ struct RulesEvaluation {
 
     // MARK: Data
 
-    /// `data` or `newData` of the rule, or what lies above it by as many `parent()`.
+    /// `data` or `newData` of the rule, or an ancestor reached by this many `parent()`.
     func here(isAfter: Bool, above ascents: [RulesSpan] = []) throws(RulesFailure) -> RulesPlace {
         guard ascents.count <= depth else { throw RulesFailure(reason: .parentOfRoot, span: ascents[depth]) }
         let end = depth - ascents.count
         if end == keys.count { return RulesPlace(isAfter: isAfter, keys: keys) }
         var here: [TreeKey] = []
-        // With room for the way down from there.
+        // Reserves capacity for keys below it.
         here.reserveCapacity(end + 4)
         here.append(contentsOf: keys[..<end])
         return RulesPlace(isAfter: isAfter, keys: here)
@@ -103,8 +103,8 @@ struct RulesEvaluation {
         return try look(place, .value, span) { data, path in try data.leaf(at: path) } ?? nil
     }
 
-    /// What `val()` gives. Whether there are children is looked up only where there is no primitive; that second look
-    /// is not recorded: every change that touches it touches the value that was looked up first.
+    /// The result of `val()`. The existence of children is read only where there is no primitive; this second read is
+    /// not recorded, because every change that affects it affects the value that was read first.
     mutating func value(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> RulesValue {
         if let leaf = try leaf(place, span) {
             if case .string(let text) = leaf { try spend(text.utf8.count / 16, span) }
@@ -132,7 +132,7 @@ struct RulesEvaluation {
         return try look(place, .priority, span) { data, path in try data.priority(at: path) } ?? nil
     }
 
-    /// nil where nothing can be.
+    /// Nil when the place has a key that no node can have.
     private mutating func look<Found>(
         _ place: RulesPlace, _ aspect: RulesRead.Aspect, _ span: RulesSpan,
         _ body: (any RulesData, TreePath) throws -> Found
@@ -145,7 +145,7 @@ struct RulesEvaluation {
         return try reading(span) { () throws in try body(data, path) }
     }
 
-    /// Keeps the error of data that cannot be read.
+    /// Runs `body` and keeps its error in `dataError`.
     private mutating func reading<Found>(
         _ span: RulesSpan, _ body: () throws -> Found
     ) throws(RulesFailure) -> Found {

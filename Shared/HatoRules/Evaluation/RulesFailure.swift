@@ -1,4 +1,4 @@
-/// Why the evaluation of a rule ended before its end; the rule then counts as false (spec §9.2).
+/// Why the evaluation of a rule was aborted; the rule then counts as false (spec §9.2).
 struct RulesFailure: Error {
     enum Reason: Equatable {
         case receiverIsNoString

@@ -1,12 +1,12 @@
 import HatoModel
 
-/// A snapshot while a rule is evaluated: a place in the tree before or after the write, nothing of it read yet.
+/// A snapshot in a rule: a node of the tree before or after the write, none of it read yet.
 struct RulesPlace {
     var isAfter: Bool
     var keys: [TreeKey]
-    /// The node itself, where the write says what it will be; the keys are then not looked at.
+    /// The node itself, where the write determines it; the keys are then ignored.
     var node: TreeNode?
-    /// The depth of the first key that no node can have; nothing is there or below.
+    /// The depth of the first key that no node can have; nothing exists at or below it.
     private var missingDepth = Int.max
 
     init(isAfter: Bool, keys: [TreeKey]) {
@@ -14,7 +14,7 @@ struct RulesPlace {
         self.keys = keys
     }
 
-    /// A node of what is written.
+    /// A node that the write determines.
     init(_ node: TreeNode) {
         isAfter = true
         keys = []
@@ -34,7 +34,7 @@ struct RulesPlace {
         if !isLegal || keys.count > TreeLimits.depthMax { missingDepth = min(missingDepth, keys.count) }
     }
 
-    /// Follows a path as `child()` takes it; false when it has `.` or `..` in it.
+    /// Follows a path as `child()` does; returns false when the path has `.` or `..` in it.
     mutating func descend(along text: String) -> Bool {
         if !text.isEmpty, !text.utf8.contains(UInt8(ascii: "/")), text != ".", text != ".." {
             descend(TreeKey(unchecked: text), isLegal: TreeKey.problem(text) == nil)
@@ -45,7 +45,7 @@ struct RulesPlace {
         return true
     }
 
-    /// False at the root.
+    /// Returns false at the root.
     mutating func ascend() -> Bool {
         guard !keys.isEmpty else { return false }
         keys.removeLast()
@@ -54,7 +54,7 @@ struct RulesPlace {
     }
 }
 
-/// A path as `child()` and `hasChild()` take it: keys with characters that keys never have do not exist, which is no
+/// The path argument of `child()` and `hasChild()`: keys with characters that keys never have do not exist, which is no
 /// error (spec §9.4).
 struct RulesPath: Sendable {
     struct Part: Sendable {

@@ -1,6 +1,6 @@
 public import HatoModel
 
-/// What rules see as `query` (spec §9.3).
+/// The value of `query` in rules (spec §9.3).
 public struct RulesQuery: Sendable, Hashable {
     /// Whether `orderBy` is `$key`.
     public var orderByKey = false
@@ -16,15 +16,15 @@ public struct RulesQuery: Sendable, Hashable {
     public var endAt: TreeLeaf?
     /// The only value; nil: none is given.
     public var equalTo: TreeLeaf?
-    /// At most so many children, the first ones; nil: none is given.
+    /// The maximum number of children, from the first; nil: none is given.
     public var limitToFirst: Int?
-    /// At most so many children, the last ones; nil: none is given.
+    /// The maximum number of children, from the last; nil: none is given.
     public var limitToLast: Int?
 
-    /// A plain read.
+    /// A read without a query.
     public init() {}
 
-    /// Bounds that leave out their value are told like those that include it; a range of one value is `equalTo`.
+    /// Exclusive bounds are represented like inclusive ones; a range of one value is `equalTo`.
     public init(_ query: TreeQuery) {
         switch query.order {
         case .child(let path): orderByChild = path.keys.map(\.text).joined(separator: "/")

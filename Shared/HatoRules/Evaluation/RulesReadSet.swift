@@ -1,21 +1,21 @@
 public import HatoModel
 
-/// One thing that rules looked at: an answer given before holds as long as none of these changed.
+/// One read of data by rules: an earlier verdict holds as long as none of these changed.
 public struct RulesRead: Sendable, Hashable {
-    /// What of a node was read.
+    /// The part of a node that was read.
     public enum Aspect: Sendable, Hashable, CaseIterable {
         /// The primitive, or that there is none because of children.
         case value
-        /// Whether there is anything.
+        /// Whether the node exists.
         case existence
-        /// Whether there is an object.
+        /// Whether the node has children.
         case children
         case priority
     }
 
     /// The node.
     public var path: TreePath
-    /// What of it was read.
+    /// The part that was read.
     public var aspect: Aspect
 
     public init(path: TreePath, aspect: Aspect) {
@@ -24,24 +24,24 @@ public struct RulesRead: Sendable, Hashable {
     }
 }
 
-/// All that an evaluation looked at in the data. What a write brings with it is not data.
+/// All reads of stored data by an evaluation. Values that a write contains are not included.
 public struct RulesReadSet: Sendable {
-    /// All reads but that of the time.
+    /// All reads except that of the time.
     public private(set) var reads: Set<RulesRead> = []
-    /// More was read than is named here: then every change may matter.
+    /// Whether more was read than `max` entries: then every change may affect the verdict.
     public private(set) var isOverflowing = false
-    /// Whether the time was looked at: then an answer may end without any change.
+    /// Whether the time was read: then a verdict may change without any write.
     public private(set) var readsTime = false
 
     private let max: Int
 
-    /// - Parameter max: of how many reads it keeps the names.
+    /// - Parameter max: the number of reads that are kept individually.
     public init(max: Int = RulesLimits.readsMax) { self.max = max }
 
-    /// Notes that the time was read.
+    /// Records that the time was read.
     public mutating func insertTime() { readsTime = true }
 
-    /// Notes a read.
+    /// Records a read.
     public mutating func insert(_ read: RulesRead) {
         guard !isOverflowing else { return }
         reads.insert(read)

@@ -1,8 +1,8 @@
 import HatoModel
 
-/// What the language does with texts: lengths and orders in UTF-16, searches byte by byte.
+/// String operations of the language: lengths and orders in UTF-16, searches byte by byte.
 enum RulesText {
-    /// As JavaScript would print it: integral numbers without a fraction.
+    /// Formats a number as JavaScript does: integral numbers without a fraction.
     static func text(of number: Double) -> String {
         if number.isNaN { return "NaN" }
         if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
@@ -12,7 +12,7 @@ enum RulesText {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// UTF-16 units.
+    /// The length in UTF-16 units.
     static func length(_ text: String) -> Int {
         var length = 0
         let bytes = text.utf8.span
@@ -38,12 +38,12 @@ enum RulesText {
         return true
     }
 
-    /// Where `part` stands in `text` at or after `start`, as an offset of bytes. In at most as many steps as both have
-    /// bytes (Knuth, Morris and Pratt).
+    /// Finds `part` in `text` at or after `start`, as an offset of bytes, in at most as many steps as both have bytes
+    /// (Knuth, Morris and Pratt).
     struct Search {
         private let wanted: [UInt8]
-        /// For each length of a partial match, the length that remains when the next byte is another. 32 bits: texts
-        /// are shorter than `RulesLimits.textBytesMax`, and this is four times as long as one.
+        /// For each length of a partial match, the length that remains when the next byte differs. 32 bits: texts are
+        /// shorter than `RulesLimits.textBytesMax`, and this array takes four times the bytes of one.
         private let fallback: [Int32]
 
         init(_ part: String) {
@@ -76,10 +76,10 @@ enum RulesText {
         part.utf8.count <= text.utf8.count && Search(part).first(in: text.utf8.span, from: 0) != nil
     }
 
-    /// Every occurrence of `part` replaced, literally; nil when the result would be longer than texts may be.
+    /// Replaces every occurrence of `part`, literally; nil when the result would exceed the limit of a text.
     ///
-    /// An empty `part` occurs before, between and behind all scalars, as in Java's `String.replace`. (Java counts
-    /// UTF-16 units and would cut a surrogate pair in two, which no text here can hold.)
+    /// An empty `part` occurs before, between and after all scalars, as in Java's `String.replace`. (Java counts UTF-16
+    /// units and would split a surrogate pair, which no text here can hold.)
     static func replacing(_ part: String, in text: String, with other: String) -> String? {
         if part.utf8.isEmpty { return separating(text, with: other) }
         let search = Search(part)
@@ -98,7 +98,7 @@ enum RulesText {
         return result.count <= RulesLimits.textBytesMax ? String(decoding: result, as: UTF8.self) : nil
     }
 
-    /// `separator` before, between and behind all scalars of `text`; nil when that would be longer than texts may be.
+    /// `separator` before, between and after all scalars of `text`; nil when that would exceed the limit of a text.
     private static func separating(_ text: String, with separator: String) -> String? {
         if separator.utf8.isEmpty { return text }
         let scalars = text.unicodeScalars

@@ -1,17 +1,17 @@
 import HatoModel
 
-/// What an expression evaluates to.
+/// The value of an expression.
 enum RulesValue: Sendable {
     case null
     case bool(Bool)
     case number(Double)
     case string(String)
-    /// An object or array inside of `auth`: it can be compared with null and asked for its members.
+    /// An object or array inside of `auth`: it can be compared with null, and its members can be read.
     case object(JSONValue)
-    /// `auth` itself, when somebody is signed in.
+    /// `auth` itself, when a user is signed in.
     case auth
-    /// `val()` of a node that has children (spec §9.4): unequal to everything but another such value, and an error
-    /// wherever it is not compared for equality.
+    /// `val()` of a node that has children (spec §9.4): unequal to everything but another such value, and an error in
+    /// every other use.
     case children
 
     init(_ json: JSONValue?) {
@@ -33,7 +33,7 @@ enum RulesValue: Sendable {
         }
     }
 
-    /// `==` of the language: strict, nothing is converted.
+    /// `==` of the language: strict, without conversion.
     func equals(_ other: RulesValue) -> Bool {
         switch (self, other) {
         case (.null, .null), (.auth, .auth), (.children, .children): true
@@ -61,7 +61,7 @@ enum RulesValue: Sendable {
         return RulesValue(elements[index])
     }
 
-    /// As a part of a sum that is a text; nil for what has no text.
+    /// The text of a value as an operand of a concatenation; nil for values without one.
     var text: String? {
         switch self {
         case .string(let text): text

@@ -1,4 +1,4 @@
-/// A rule expression as parsed: what stands where, before anybody asks for types.
+/// The syntax tree of a rule expression, before type checking.
 struct RulesExpression: Hashable, Sendable {
     indirect enum Kind: Hashable, Sendable {
         case null
@@ -18,15 +18,14 @@ struct RulesExpression: Hashable, Sendable {
     }
 
     let kind: Kind
-    /// Where problems of it are reported: its operator, or its first word.
+    /// The offset at which its problems are reported: its operator, or its first token.
     let offset: Int
-    /// From its first word to behind its last, with the brackets around it.
+    /// From its first token to after its last, including the brackets around it.
     private(set) var span: RulesSpan
-    /// How many expressions stand within each other here, itself included; what walks expressions may recurse that
-    /// deep.
+    /// The height of this syntax tree, itself included: the recursion depth of code that walks it.
     let height: Int
 
-    /// Throws when expressions would stand too deep within each other.
+    /// Throws when expressions are nested too deeply.
     init(_ kind: Kind, at offset: Int, _ span: RulesSpan) throws(RulesFault) {
         self.kind = kind
         self.offset = offset
@@ -43,7 +42,7 @@ struct RulesExpression: Hashable, Sendable {
 }
 
 extension RulesExpression.Kind {
-    /// The expressions right inside this one, as they are written.
+    /// The direct sub-expressions, in the order of the text.
     var parts: [RulesExpression] {
         switch self {
         case .null, .bool, .number, .string, .regex, .variable: []
@@ -59,7 +58,7 @@ extension RulesExpression.Kind {
 }
 
 extension RulesExpression {
-    /// The same in brackets.
+    /// The same expression with the span of the brackets around it.
     func bracketed(_ span: RulesSpan) -> RulesExpression {
         var expression = self
         expression.span = span
@@ -68,18 +67,17 @@ extension RulesExpression {
 
     var parts: [RulesExpression] { kind.parts }
 
-    /// Where its first word stands.
+    /// The offset of its first token.
     var first: Int { Int(span.start) }
 
-    /// Whether it is a text that is written out.
+    /// Whether it is a string literal.
     var isString: Bool { if case .string = kind { true } else { false } }
 
-    /// How many expressions there are in this one, itself included: what one evaluation costs at most before it looks
-    /// at data.
+    /// The number of expressions in this one, itself included: the maximum cost of one evaluation before it reads data.
     var count: Int { kind.parts.reduce(1) { $0 + $1.count } }
 }
 
-/// A piece of the document, as offsets of scalars: from the first to behind the last.
+/// A range of scalars of the document: from the first to after the last.
 struct RulesSpan: Hashable, Sendable {
     var start: Int32
     var end: Int32
@@ -123,7 +121,7 @@ enum RulesBinaryOperator: String, Sendable {
         }
     }
 
-    /// Higher binds tighter.
+    /// Operators with higher precedence bind tighter.
     var precedence: Int {
         switch self {
         case .multiply, .divide, .remainder: 6

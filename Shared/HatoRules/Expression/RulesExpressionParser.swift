@@ -1,5 +1,5 @@
-/// Parses the whole grammar of rule expressions (spec §9.5), by precedence climbing; what a rule may say is decided
-/// after.
+/// Parses the whole grammar of rule expressions (spec §9.5) by precedence climbing; the type checker decides what is
+/// allowed.
 struct RulesExpressionParser {
     private let tokens: [RulesToken]
     private var index = 0
@@ -14,7 +14,7 @@ struct RulesExpressionParser {
         return expression
     }
 
-    /// The last token is `.end` and never taken, so there is always one.
+    /// The last token is `.end` and is never consumed, so there is always one.
     private var token: RulesToken { tokens[index] }
 
     private func fault() -> RulesFault {
@@ -34,7 +34,7 @@ struct RulesExpressionParser {
         guard take(mark) else { throw fault() }
     }
 
-    /// From a place to behind the word that was taken last.
+    /// From `start` to after the last consumed token.
     private func span(from start: Int32) -> RulesSpan {
         RulesSpan(Int(start), index > 0 ? tokens[index - 1].end : Int(start))
     }
@@ -96,7 +96,7 @@ struct RulesExpressionParser {
             } else if take("[") {
                 let element = try self.expression()
                 try expect("]")
-                // A name that is written out is the same with a dot or in brackets.
+                // A literal name means the same with a dot or in brackets.
                 var kind = RulesExpression.Kind.element(expression, element)
                 if case .string(let name) = element.kind { kind = .member(expression, name) }
                 expression = try RulesExpression(kind, at: offset, span(from: start))

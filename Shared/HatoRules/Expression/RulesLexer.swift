@@ -1,4 +1,4 @@
-/// Cuts a rule expression into words (spec §9.5). A `/` where an operand may stand begins a regular expression.
+/// Splits a rule expression into tokens (spec §9.5). A `/` where an operand may be begins a regular expression.
 struct RulesLexer {
     private let text: RulesDocument.PlacedText
     private var position = 0
@@ -6,7 +6,7 @@ struct RulesLexer {
 
     private init(_ text: RulesDocument.PlacedText) { self.text = text }
 
-    /// The words of `text`; the last is `.end`.
+    /// The tokens of `text`; the last is `.end`.
     static func tokens(of text: RulesDocument.PlacedText) throws(RulesFault) -> [RulesToken] {
         var lexer = RulesLexer(text)
         while let scalar = lexer.next { try lexer.takeToken(scalar) }
@@ -16,7 +16,7 @@ struct RulesLexer {
 
     private var next: Unicode.Scalar? { position < text.scalars.count ? text.scalars[position] : nil }
 
-    /// Appends a word that ends where the lexer stands.
+    /// Appends a token that ends at the current position.
     private mutating func append(_ kind: RulesToken.Kind, from start: Int) {
         let end = position > start ? text.place(position - 1) + 1 : text.place(start)
         tokens.append(RulesToken(kind: kind, offset: text.place(start), end: end))
@@ -42,7 +42,7 @@ struct RulesLexer {
         }
     }
 
-    /// Whether the words so far end where an operand must follow.
+    /// Whether an operand must follow the tokens so far.
     private var isOperandExpected: Bool {
         switch tokens.last?.kind {
         case .name, .number, .string, .regex, .mark(")"), .mark("]"): false
@@ -50,7 +50,7 @@ struct RulesLexer {
         }
     }
 
-    /// Longer ones before those that they begin with.
+    /// Longer marks precede their own prefixes.
     private static let marks = [
         "===", "!==", "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "=", "+", "-", "*", "/", "%", "?", ":", "(",
         ")", "[", "]", ",", ".",
@@ -133,7 +133,7 @@ struct RulesLexer {
         }
     }
 
-    /// Behind `\u`; the second half of a surrogate pair has a `\u` of its own.
+    /// After `\u`; the second half of a surrogate pair has a `\u` of its own.
     private mutating func takeUnicodeEscape(_ start: Int) throws(RulesFault) -> Unicode.Scalar {
         let unit = try takeHexUnit(start)
         if let scalar = Unicode.Scalar(unit) { return scalar }

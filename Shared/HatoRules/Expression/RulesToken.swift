@@ -1,4 +1,4 @@
-/// One word of a rule expression.
+/// One token of a rule expression.
 struct RulesToken: Hashable {
     enum Kind: Hashable {
         /// A name, or `$name`.
@@ -12,8 +12,8 @@ struct RulesToken: Hashable {
     }
 
     var kind: Kind
-    /// Its place in the document.
+    /// The offset in the document.
     var offset: Int
-    /// The place behind its last scalar.
+    /// The offset after its last scalar.
     var end: Int
 }

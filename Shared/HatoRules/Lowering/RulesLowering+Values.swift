@@ -2,7 +2,7 @@ import HatoModel
 
 typealias RulesTexting = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> String
 
-/// Expressions as values, of whatever type.
+/// Lowers expressions of any type to values.
 extension RulesLowering {
     func reading(_ expression: RulesExpression) -> RulesReading {
         let span = expression.span
@@ -25,7 +25,7 @@ extension RulesLowering {
             }
         case .call(let target, let arguments):
             if let reading = call(target, arguments, span) { return reading }
-            // `test` knows all other calls but those that give a snapshot.
+            // `test` lowers all other calls except those that return a snapshot.
             if expression.isSnapshotCall { return noValue(span) }
         case .regex, .array: return { _ in .null }
         case .unary, .binary: break
@@ -34,7 +34,7 @@ extension RulesLowering {
         return { evaluation throws(RulesFailure) in .bool(try test(&evaluation)) }
     }
 
-    /// Of a snapshot where a value is wanted: stored rules may have it as a branch of `?:`.
+    /// Fails for a snapshot where a value is needed: stored rules may have it as a branch of `?:`.
     private func noValue(_ span: RulesSpan) -> RulesReading {
         { _ throws(RulesFailure) in throw RulesFailure(reason: .notAValue, span: span) }
     }
@@ -94,7 +94,7 @@ extension RulesLowering {
         }
     }
 
-    /// A chain of sums is taken apart once, however long it is.
+    /// A chain of sums is flattened once, however long it is.
     private func sum(_ left: RulesExpression, _ right: RulesExpression, _ span: RulesSpan) -> RulesReading {
         // From the last operand to the second, each with the span of the sum that it ends.
         var parts = [(operand: right, span: span)]
@@ -126,7 +126,7 @@ extension RulesLowering {
         }
     }
 
-    /// `'members/' + $chat + '/' + auth.uid`: a sum that begins with a text is one text, made in one go.
+    /// `'members/' + $chat + '/' + auth.uid`: a sum that begins with a string literal is one text, built in one step.
     private func textSum(_ start: String, _ readings: [RulesReading], _ span: RulesSpan) -> RulesReading {
         { evaluation throws(RulesFailure) in
             var text = start
@@ -158,7 +158,7 @@ extension RulesLowering {
             }
             switch symbol {
             case .multiply: return .number(left * right)
-            // What is divided by zero is no number, unlike elsewhere infinite (spec §9.5).
+            // Division by zero yields NaN, unlike elsewhere where it is infinite (spec §9.5).
             case .divide: return .number(right == 0 ? .nan : left / right)
             case .remainder: return .number(right == 0 ? .nan : left.truncatingRemainder(dividingBy: right))
             default: return .number(left - right)
@@ -228,7 +228,7 @@ extension RulesLowering {
         }
     }
 
-    /// A value that must be a string; each 16 bytes of it count as a step, once for every method that looks at it.
+    /// A value that must be a string; each 16 bytes of it count as a step, once for every method that reads it.
     func text(_ expression: RulesExpression, _ reason: RulesFailure.Reason) -> RulesTexting {
         let span = expression.span
         if case .string(let text) = expression.kind { return { _ in text } }

@@ -1,18 +1,18 @@
 import HatoModel
 
-/// Turns a checked expression into closures, one in the other: what can be known when rules are set (names, keys of
-/// literal paths, regular expressions) is not looked for when they are asked.
+/// Turns a checked expression into nested closures: what is known when rules are set (names, keys of literal paths,
+/// regular expressions) is computed then, not during evaluation.
 ///
-/// It trusts the type checker: the shape of an expression tells what it is.
+/// It relies on the type checker: the shape of an expression determines its type.
 struct RulesLowering {
-    /// The `$names` that can be seen, with the key of the path they stand for.
+    /// The `$names` in scope, with the index of the key in the path.
     let wildcards: [String: Int]
-    /// The regular expressions, by the offset of each.
+    /// The regular expressions by their offset.
     let programs: [Int: RegexProgram]
 
     var places: RulesPlaceLowering { RulesPlaceLowering(values: self) }
 
-    /// An expression whose type is boolean. When it is false, the evaluation knows which part of it was.
+    /// Lowers an expression of type boolean. When it is false, the evaluation records which part of it was.
     func test(_ expression: RulesExpression) -> RulesTest {
         let span = expression.span
         switch expression.kind {
@@ -69,7 +69,7 @@ struct RulesLowering {
         }
     }
 
-    /// `auth != null`, which nearly every rule begins with.
+    /// `auth != null`, the beginning of nearly every rule.
     private func signedIn(
         _ left: RulesExpression, _ right: RulesExpression, isEqual: Bool, _ span: RulesSpan
     ) -> RulesTest? {
@@ -109,7 +109,7 @@ struct RulesLowering {
         }
     }
 
-    // MARK: Calls that say yes or no
+    // MARK: Calls that return a boolean
 
     private func call(
         _ target: RulesExpression, _ arguments: [RulesExpression], _ span: RulesSpan
@@ -175,8 +175,8 @@ struct RulesLowering {
         }
         return { evaluation throws(RulesFailure) in
             let place = try locating(&evaluation)
-            // Every name is looked at before the data is: one that is no string fails the rule even behind a missing
-            // child.
+            // Every name is evaluated before the data is read: one that is no string fails the rule even after a
+            // missing child.
             var places: [RulesPlace] = []
             places.reserveCapacity(descents.count)
             for descent in descents {

@@ -1,11 +1,11 @@
 import HatoModel
 
-/// Goes from a place to one below or above it.
+/// Moves a place to one below or above it.
 typealias RulesDescent = @Sendable (inout RulesPlace, inout RulesEvaluation) throws(RulesFailure) -> Void
 
-/// Turns expressions that are snapshots into closures that find their place in the tree.
+/// Turns snapshot expressions into closures that compute their place in the tree.
 struct RulesPlaceLowering {
-    /// Lowers the parts that are no snapshots.
+    /// Lowers the parts that are not snapshots.
     let values: RulesLowering
 
     func locating(_ expression: RulesExpression) -> RulesLocating {
@@ -44,10 +44,10 @@ struct RulesPlaceLowering {
         }
     }
 
-    /// `data.parent().child(a)` as `data`, how far up from it, and what is done then.
+    /// `data.parent().child(a)` as the base `data`, the steps up from it, and the steps down after that.
     private struct Way {
         var base: RulesExpression
-        /// The `parent()` that come first.
+        /// The leading `parent()` calls.
         var ascents: [RulesSpan] = []
         var descents: [RulesDescent] = []
     }
@@ -83,7 +83,7 @@ struct RulesPlaceLowering {
         case .conditional(let condition, let first, let second):
             let condition = values.test(condition)
             let branches = [first, second].map { branch in
-                // A branch must be a place in the tree if the whole goes up from it.
+                // A branch must be a place in the tree if the whole expression goes up from it.
                 locating(branch, onlyGoesDown: onlyGoesDown && !branch.asksForParents)
             }
             let (first, second, up) = (branches[0], branches[1], ascents.map(ascent))
@@ -109,7 +109,7 @@ struct RulesPlaceLowering {
         }
     }
 
-    /// To the child that an argument names: literal paths are taken apart once, a lone `$name` is a key as it is.
+    /// To the child that an argument names: literal paths are split once, a lone `$name` is used as a key.
     func descent(_ argument: RulesExpression) -> RulesDescent {
         let span = argument.span
         switch argument.kind {
@@ -135,7 +135,7 @@ struct RulesPlaceLowering {
 }
 
 extension RulesExpression {
-    /// Whether there is a `parent()` anywhere on the way of this snapshot.
+    /// Whether this snapshot expression contains a `parent()`.
     var asksForParents: Bool {
         switch kind {
         case .call(let target, _):

@@ -1,11 +1,11 @@
 public import HatoModel
 
-/// A condition over named JSON values, in the grammar, with the operators and the strictness of rule expressions
-/// (spec §9.5, §9.6): `after.kind == 'text' && before.status != after.status`.
+/// A condition over named JSON values, with the grammar, the operators and the strictness of rule expressions (spec
+/// §9.5, §9.6): `after.kind == 'text' && before.status != after.status`.
 ///
-/// A member of a value is its child: `after.author.uid`, or `after['first-name']` where the key is no name; what is
-/// missing is `null`, and a leaf with a priority is the leaf. Texts have `length`, `contains`, `beginsWith`,
-/// `endsWith`, `toLowerCase` and `toUpperCase`. What cannot be evaluated (a text that is less than a number) does not
+/// A member of a value is its child: `after.author.uid`, or `after['first-name']` where the key is no name; a missing
+/// child is `null`, and a leaf with a priority is the leaf. Texts have `length`, `contains`, `beginsWith`, `endsWith`,
+/// `toLowerCase` and `toUpperCase`. A condition that cannot be evaluated (a text that is less than a number) does not
 /// hold. One evaluation visits each part of the condition at most once.
 public struct RulesPredicate: Sendable, Hashable {
     /// The expression as it is written.
@@ -31,20 +31,20 @@ public struct RulesPredicate: Sendable, Hashable {
         }
     }
 
-    /// What is known of a condition when not all values are.
+    /// The result of a condition when some values are unknown.
     public enum Truth: Sendable, Hashable {
         case holds
         case doesNotHold
-        /// It depends on what is not known.
+        /// It depends on unknown values.
         case unknown
     }
 
-    /// Whether it holds for these values; nil is the value of a name that has none.
+    /// Whether it holds for these values; nil is the value of a name without one.
     public func holds(_ value: (String) -> JSONValue?) -> Bool { truth(unknown: [], value) == .holds }
 
-    /// The same when nobody knows the values of some names: `before.a == 1 && after.b == 2` does not hold, whatever
-    /// was before, where `after.b` is 3. What does not hold here does not hold with any values; what holds may still go
-    /// wrong with some: `before.a < 1 || after.b == 3` where `before.a` is a text.
+    /// The same when the values of some names are unknown: `before.a == 1 && after.b == 2` does not hold, whatever
+    /// `before` is, where `after.b` is 3. A condition that does not hold here does not hold with any values; one that
+    /// holds may still fail with some: `before.a < 1 || after.b == 3` where `before.a` is a text.
     public func truth(unknown: Set<String>, _ value: (String) -> JSONValue?) -> Truth {
         withoutActuallyEscaping(value) { value in
             do throws(RulesPredicateEvaluator.Failure) {
@@ -56,8 +56,8 @@ public struct RulesPredicate: Sendable, Hashable {
         }
     }
 
-    /// The places that it reads: a name and the keys below it, as far as they are written out; of `after.text.length`
-    /// the text.
+    /// The paths that it reads: a name and the keys below it, as far as they are literal; for `after.text.length` the
+    /// text.
     public var places: [[String]] { expression.places }
 }
 

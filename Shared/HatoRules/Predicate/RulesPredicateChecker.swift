@@ -1,19 +1,19 @@
-/// Finds what is wrong with a condition before it is ever asked: unknown names and methods, and operands of a type that
-/// their operator never takes. In the words of spec §9.6.
+/// Finds the problems of a condition before it is evaluated: unknown names and methods, and operands of a type that
+/// their operator never accepts. The messages are those of spec §9.6.
 struct RulesPredicateChecker {
     let names: [String]
-    /// How many parts were visited: each once, which tests hold.
+    /// The number of visited parts: each once, which tests check.
     private(set) var visits = 0
 
     init(names: [String]) { self.names = names }
 
-    /// What is known of a part without its values.
+    /// The static type of a part.
     private enum Kind: Hashable {
         case bool
         case number
         case string
         case null
-        /// Decided when it is asked.
+        /// Known only during evaluation.
         case value
     }
 

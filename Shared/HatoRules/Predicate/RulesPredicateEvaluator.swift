@@ -1,6 +1,6 @@
 import HatoModel
 
-/// What texts can be asked.
+/// The methods of texts.
 enum RulesTextMethod: String {
     case contains
     case beginsWith
@@ -8,10 +8,10 @@ enum RulesTextMethod: String {
     case toLowerCase
     case toUpperCase
 
-    /// Of a text: in UTF-16, as JavaScript counts. Of anything else it is a child of that name.
+    /// The length of a text in UTF-16 units, as JavaScript counts. Of any other value it is the child of that name.
     static let length = "length"
 
-    /// Whether it is asked with a text, and answers yes or no.
+    /// Whether it takes a text and returns a boolean.
     var takesText: Bool {
         switch self {
         case .contains, .beginsWith, .endsWith: true
@@ -20,16 +20,16 @@ enum RulesTextMethod: String {
     }
 }
 
-/// Evaluates a condition that was checked. Recursion ends with the height of the expression.
+/// Evaluates a checked condition. The recursion depth is the height of the expression.
 struct RulesPredicateEvaluator {
     let value: (String) -> JSONValue?
-    /// Names whose values nobody knows.
+    /// Names whose values are unknown.
     var unknown: Set<String> = []
 
     enum Failure: Error {
-        /// An operand that its operator does not take.
+        /// An operand that its operator does not accept.
         case mistaken
-        /// It depends on a name whose value is not known.
+        /// The result depends on a name whose value is unknown.
         case unknown
     }
 
@@ -59,7 +59,7 @@ struct RulesPredicateEvaluator {
         }
     }
 
-    /// A leaf with a priority comes as an object in export form.
+    /// A leaf with a priority is an object in export form.
     private func leaf(_ value: JSONValue?) -> JSONValue { value?[".value"] ?? value ?? .null }
 
     private func bool(of expression: RulesExpression) throws(Failure) -> Bool {
@@ -99,7 +99,7 @@ struct RulesPredicateEvaluator {
         }
     }
 
-    /// `decides` when one side is that, so that the other does not matter; else the right side.
+    /// `decides` when one side has this value, so that the other does not matter; otherwise the right side.
     private func either(
         _ left: RulesExpression, _ right: RulesExpression, decides: Bool
     ) throws(Failure) -> Bool {
@@ -111,7 +111,7 @@ struct RulesPredicateEvaluator {
         return first == decides ? decides : try bool(of: right)
     }
 
-    /// Two numbers or two texts; texts by UTF-16 units, as everywhere in the tree.
+    /// Compares two numbers or two texts; texts by UTF-16 units, as everywhere in the tree.
     private func compare(
         _ left: RulesExpression, _ right: RulesExpression, _ numbers: (Double, Double) -> Bool,
         _ order: (Int, Int) -> Bool
@@ -149,7 +149,7 @@ struct RulesPredicateEvaluator {
             return .string(method == .toLowerCase ? text.lowercased() : text.uppercased())
         }
         guard let argument = arguments.first else { throw .mistaken }
-        // Bytes, not characters: an accent composed in another way is another text, as in the tree.
+        // Compares bytes, not characters: an accent composed in another way is another text, as in the tree.
         let (bytes, part) = (Array(text.utf8), Array(try self.text(of: argument).utf8))
         switch method {
         case .beginsWith: return .bool(bytes.starts(with: part))
@@ -160,7 +160,7 @@ struct RulesPredicateEvaluator {
 }
 
 extension [UInt8] {
-    /// Whether `part` stands somewhere in this, in steps linear in both (Knuth, Morris, Pratt).
+    /// Whether this contains `part`, in steps linear in both (Knuth, Morris, Pratt).
     fileprivate func hasPart(_ part: [UInt8]) -> Bool {
         guard !part.isEmpty else { return true }
         // For each prefix of `part`, the length of its longest proper prefix that also ends it.

@@ -1,14 +1,14 @@
-/// Runs a program over a text: all places of the program where a match may stand are kept, each once, and go forward
+/// Runs a program over a text: keeps all states of the program that a match may be in, each once, and advances them
 /// together one scalar at a time.
 struct RegexMatcher {
     private let program: RegexProgram
-    /// Places that wait for the next scalar.
+    /// States that wait for the next scalar.
     private var waiting: [Int] = []
     private var following: [Int] = []
-    /// The last position of the text at which each place was entered: none is entered twice.
+    /// The last position of the text at which each state was entered: none is entered twice.
     private var entered: [Int]
     private var stack: [Int] = []
-    /// Splits, jumps and anchors that were passed, since they were charged last.
+    /// Splits, jumps and anchors that were passed since steps were last charged.
     private var passed = 0
     private var isMatched = false
 
@@ -17,9 +17,9 @@ struct RegexMatcher {
         entered = [Int](repeating: -1, count: program.instructions.count)
     }
 
-    /// Whether the expression matches somewhere in the text. nil when that would take more than `steps`, from which
-    /// what it took is deducted: one for each scalar, each place of the program that looked at it and every four places
-    /// that were passed without looking, and at the beginning one for every sixteen places that there are.
+    /// Whether the expression matches somewhere in the text. Nil when that would take more than `steps`; the steps
+    /// taken are deducted from it: one for each scalar, for each state of the program that read it and for every four
+    /// states that were passed without reading, and at the beginning one for every sixteen states of the program.
     static func finds(_ program: RegexProgram, in text: String, steps: inout Int) -> Bool? {
         var matcher = RegexMatcher(program)
         return matcher.finds(in: text, steps: &steps)
@@ -52,7 +52,7 @@ struct RegexMatcher {
         }
     }
 
-    /// Enters a place and all that is reached from it without reading.
+    /// Enters a state and all states reached from it without reading.
     private mutating func enter(_ place: Int, _ position: Int, _ isAtEnd: Bool) {
         stack.append(place)
         while let place = stack.popLast() {

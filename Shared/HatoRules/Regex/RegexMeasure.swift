@@ -1,5 +1,6 @@
-/// Finds out how many instructions a regular expression makes before any is made, and leaves out what makes none, such
-/// as `(a{0}){1000}`: what is left takes work in proportion to its instructions, whatever its counts multiply to.
+/// Computes the number of instructions of a regular expression before any is made, and removes parts that make none,
+/// such as `(a{0}){1000}`: compiling the rest takes time in proportion to its instructions, whatever the product of its
+/// counts.
 enum RegexMeasure {
     /// An expression and the number of its instructions, which is at least 1.
     struct Measured {
@@ -7,13 +8,13 @@ enum RegexMeasure {
         var size: Int
     }
 
-    /// Nil: it matches the empty text only and makes no instruction. Throws when it would make too many.
+    /// Nil: the expression matches the empty text only and makes no instruction. Throws when it would make too many.
     static func simplified(_ node: RegexNode) throws(RegexFault) -> Measured? {
         switch node {
         case .set, .start, .end: return Measured(node: node, size: 1)
         case .sequence(let nodes): return try sequence(nodes)
         case .alternatives(let nodes): return try alternatives(nodes)
-        // Nothing of it is there, however large it is.
+        // A repetition of at most 0 makes no instruction, whatever its size.
         case .repetition(_, _, maximum: 0?): return nil
         case .repetition(let node, let minimum, let maximum):
             guard let inner = try simplified(node) else { return nil }
@@ -35,7 +36,7 @@ enum RegexMeasure {
     }
 
     private static func alternatives(_ nodes: [RegexNode]) throws(RegexFault) -> Measured {
-        // A split and a jump for each but the last.
+        // A split and a jump for each except the last.
         var (kept, size): ([RegexNode], Int) = ([], 2 * (nodes.count - 1))
         for node in nodes {
             let inner = try simplified(node)
@@ -46,7 +47,7 @@ enum RegexMeasure {
         return Measured(node: .alternatives(kept), size: size)
     }
 
-    /// One place is kept for the instruction that ends a program.
+    /// One instruction is reserved for the end of the program.
     private static func checked(_ node: RegexNode, _ size: Int) throws(RegexFault) -> Measured {
         guard size < RulesLimits.regexInstructionsMax else { throw .tooLarge }
         return Measured(node: node, size: size)

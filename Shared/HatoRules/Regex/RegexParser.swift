@@ -1,9 +1,9 @@
-/// What a regular expression of the rules language says (spec §9.5).
+/// The syntax tree of a regular expression of the rules language (spec §9.5).
 indirect enum RegexNode: Sendable {
     case set(RegexSet)
     case sequence([RegexNode])
     case alternatives([RegexNode])
-    /// `maximum` nil: without end.
+    /// `maximum` nil: unbounded.
     case repetition(RegexNode, minimum: Int, maximum: Int?)
     case start
     case end
@@ -19,8 +19,8 @@ struct RegexFault: Error, Hashable {
 }
 
 /// Parses the regular expressions of the rules language: literals, escapes, `.`, classes, capturing groups, `|`, `* + ?
-/// {n} {n,} {n,m}`, `^` as the very first and `$` as the very last character. Everything else that other engines know
-/// (lookaround, references, lazy and doubled quantifiers, empty alternatives) is refused, as the original does.
+/// {n} {n,} {n,m}`, `^` as the very first and `$` as the very last character. Other features of regular expression
+/// engines (lookaround, references, lazy and doubled quantifiers, empty alternatives) are refused, as Firebase does.
 struct RegexParser {
     private let pattern: [Unicode.Scalar]
     private let isCaseInsensitive: Bool
@@ -138,7 +138,7 @@ struct RegexParser {
         case ranges([ClosedRange<UInt32>])
     }
 
-    /// Behind the backslash.
+    /// After the backslash.
     private mutating func escape() throws(RegexFault) -> Escape {
         guard let scalar = next else { throw .syntax }
         position += 1
@@ -158,13 +158,13 @@ struct RegexParser {
             guard let scalar = Unicode.Scalar(try hexadecimal(digits: 2)) else { throw .syntax }
             return .scalar(scalar)
         case "u": return .scalar(try unicodeEscape())
-        // Other letters and digits mean something elsewhere that there is not here: references, boundaries.
+        // Other letters and digits have a meaning in other engines that is not supported: references, boundaries.
         case "a"..."z", "A"..."Z", "0"..."9": throw .syntax
         default: return .scalar(scalar)
         }
     }
 
-    /// Behind `\u`; the second half of a surrogate pair has a `\u` of its own.
+    /// After `\u`; the second half of a surrogate pair has a `\u` of its own.
     private mutating func unicodeEscape() throws(RegexFault) -> Unicode.Scalar {
         let unit = try hexadecimal(digits: 4)
         if let scalar = Unicode.Scalar(unit) { return scalar }
@@ -184,7 +184,7 @@ struct RegexParser {
         return value
     }
 
-    /// Behind the opening bracket.
+    /// After the opening bracket.
     private mutating func characterClass() throws(RegexFault) -> RegexSet {
         let isNegated = take("^")
         var ranges: [ClosedRange<UInt32>] = []

@@ -1,10 +1,10 @@
-/// A regular expression as instructions of a machine that follows every way of matching at once (Thompson's
-/// construction): the time of a match is at most the length of the text times that of the program, whatever both say.
+/// A regular expression as instructions of a nondeterministic automaton (Thompson's construction): the time of a match
+/// is at most the length of the text times that of the program, for every expression and text.
 struct RegexProgram: Sendable {
     enum Instruction: Sendable {
-        /// Goes on behind a scalar of the set.
+        /// Continues after a scalar of the set.
         case set(RegexSet)
-        /// Goes on in two places.
+        /// Continues in two states.
         case split(Int, Int)
         case jump(Int)
         case start
@@ -13,7 +13,7 @@ struct RegexProgram: Sendable {
     }
 
     let instructions: [Instruction]
-    /// Whether a match can only begin where the text does.
+    /// Whether a match can only begin at the start of the text.
     let isAnchored: Bool
 
     init(_ pattern: String, isCaseInsensitive: Bool) throws(RegexFault) {

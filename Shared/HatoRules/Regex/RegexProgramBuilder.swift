@@ -1,7 +1,7 @@
-/// Makes the instructions of a regular expression that was measured.
+/// Builds the instructions of a measured regular expression.
 struct RegexProgramBuilder {
     private(set) var instructions: [RegexProgram.Instruction] = []
-    /// How many parts of the expression were visited: the work, which tests bound.
+    /// The number of visited parts of the expression: the work, which tests bound.
     private(set) var visits = 0
 
     init(capacity: Int) { instructions.reserveCapacity(capacity) }

@@ -1,17 +1,17 @@
-/// A set of Unicode scalars, as a class, an escape or a single character of a regular expression names it.
+/// A set of Unicode scalars: a class, an escape or a single character of a regular expression.
 ///
-/// Asking whether it contains a scalar takes the logarithm of the number of its ranges at most.
+/// A membership test takes at most the logarithm of the number of its ranges.
 struct RegexSet: Sendable, Hashable {
-    /// What it contains of US-ASCII, one bit each: nearly all that is ever asked.
+    /// The US-ASCII members, one bit each: nearly all tests need only these.
     private var low: UInt64 = 0
     private var high: UInt64 = 0
-    /// The ranges above US-ASCII, in order and apart.
+    /// The ranges above US-ASCII, sorted and disjoint.
     private var ranges: [ClosedRange<UInt32>] = []
-    /// Whether the complement of `ranges` is meant.
+    /// Whether the set is the complement of `ranges`.
     private var isNegated = false
 
-    /// - Parameter isCaseInsensitive: whether letters of US-ASCII stand for both cases, as Java's `CASE_INSENSITIVE`
-    ///   has it; other letters stand for themselves (spec §9.5).
+    /// - Parameter isCaseInsensitive: whether letters of US-ASCII match both cases, like Java's `CASE_INSENSITIVE`;
+    ///   other letters match themselves only (spec §9.5).
     init(_ ranges: [ClosedRange<UInt32>], isNegated: Bool = false, isCaseInsensitive: Bool = false) {
         var wide: [ClosedRange<UInt32>] = []
         for range in ranges {
@@ -31,7 +31,7 @@ struct RegexSet: Sendable, Hashable {
         self.init([scalar.value...scalar.value], isCaseInsensitive: isCaseInsensitive)
     }
 
-    /// Everything but the ends of lines.
+    /// Everything except line terminators.
     static let any = RegexSet([0xA...0xA, 0xD...0xD, 0x2028...0x2029], isNegated: true)
 
     func contains(_ scalar: Unicode.Scalar) -> Bool {
@@ -41,7 +41,7 @@ struct RegexSet: Sendable, Hashable {
         return holds(value) != isNegated
     }
 
-    /// Sets the bits of what a range has of US-ASCII.
+    /// Sets the bits of the US-ASCII part of a range.
     private mutating func insert(_ range: ClosedRange<UInt32>) {
         guard range.lowerBound < 0x80 else { return }
         for value in range.lowerBound...min(range.upperBound, 0x7F) {
@@ -49,7 +49,7 @@ struct RegexSet: Sendable, Hashable {
         }
     }
 
-    /// Inserts what a range has of `letters`, in the other case.
+    /// Inserts the part of a range that is in `letters`, in the other case.
     private mutating func insert(_ range: ClosedRange<UInt32>, ifIn letters: ClosedRange<UInt32>, movedBy offset: Int32)
     {
         guard range.overlaps(letters) else { return }
@@ -58,7 +58,7 @@ struct RegexSet: Sendable, Hashable {
         insert(common.lowerBound &+ distance...common.upperBound &+ distance)
     }
 
-    /// In order, and no two that overlap or touch.
+    /// Sorts the ranges and merges those that overlap or touch.
     private static func merged(_ ranges: [ClosedRange<UInt32>]) -> [ClosedRange<UInt32>] {
         if ranges.count < 2 { return ranges }
         var merged: [ClosedRange<UInt32>] = []
@@ -90,7 +90,7 @@ extension RegexSet {
         0x205F...0x205F, 0x3000...0x3000, 0xFEFF...0xFEFF,
     ]
 
-    /// All scalars that are not in these ranges, which are in order and apart.
+    /// All scalars outside these ranges, which are sorted and disjoint.
     static func complement(_ ranges: [ClosedRange<UInt32>]) -> [ClosedRange<UInt32>] {
         var rest: [ClosedRange<UInt32>] = []
         var next: UInt32 = 0

@@ -9,16 +9,16 @@ enum RulesType: Hashable {
     case snapshot
     /// `data.exists` or `'a'.contains` before it is called.
     case method
-    /// What `val()` and `getPriority()` give.
+    /// The result of `val()` and `getPriority()`.
     case value
     /// `auth` and every member of it.
     case auth
     case query
     /// A member of `query` that is no boolean.
     case queryValue
-    /// What a `?:` gives whose branches have different types.
+    /// The type of a `?:` whose branches have different types.
     case mixed
-    /// Of an expression that has been complained about; fits everywhere, so that one mistake is one problem.
+    /// The type of an expression with a reported problem; it fits everywhere, so that one mistake is reported once.
     case wrong
 
     var fitsEquality: Bool {

@@ -1,4 +1,4 @@
-/// Calls: which methods there are on what, and which arguments they take (spec §9.4, §9.6).
+/// Checks calls: which methods a type has, and which arguments they take (spec §9.4, §9.6).
 extension RulesTypeChecker {
     mutating func call(_ target: RulesExpression, _ arguments: [RulesExpression]) -> RulesType {
         guard case .member(let object, let name) = target.kind else {
@@ -23,7 +23,7 @@ extension RulesTypeChecker {
         fault(target.offset, "Type error: Function call on target that is not a function.")
     }
 
-    /// Looks for wrong names in an argument that has no business there.
+    /// Checks the names in an argument that is not allowed there.
     private mutating func skim(_ argument: RulesExpression) {
         switch argument.kind {
         case .array(let elements): for element in elements { _ = type(of: element) }
@@ -115,7 +115,8 @@ extension RulesTypeChecker {
         compile(pattern, isCaseInsensitive: flags == "i", at: arguments[0].offset)
     }
 
-    /// Whether an argument may be a string. An array or a regular expression is told of by the method it stands in.
+    /// Whether an argument may be a string. The method that has an array or a regular expression as its argument
+    /// reports it.
     private mutating func isString(_ argument: RulesExpression) -> Bool {
         switch argument.kind {
         case .array, .regex:

@@ -1,13 +1,13 @@
-/// Finds out the static type of an expression and all that is wrong with it, in the words of spec §9.6.
+/// Determines the static type of an expression and reports its problems with the messages of spec §9.6.
 struct RulesTypeChecker {
     /// The rule the expression belongs to, e.g. `.read`.
     let rule: String
-    /// The `$names` that can be seen, with the key of the path they stand for.
+    /// The `$names` in scope, with the index of the key in the path.
     let wildcards: [String: Int]
-    /// Whether the rule was taken before: then it is not refused for what older versions took.
+    /// Whether the rule was accepted before: then it is not refused for what older versions accepted.
     private let isStored: Bool
     private(set) var faults: [RulesFault] = []
-    /// The regular expressions, by the offset of each.
+    /// The regular expressions by their offset.
     private(set) var programs: [Int: RegexProgram] = [:]
 
     init(rule: String, wildcards: [String: Int], isStored: Bool = false) {
@@ -29,7 +29,7 @@ struct RulesTypeChecker {
         return .wrong
     }
 
-    /// Keeps a regular expression for whoever turns the rule into closures.
+    /// Compiles a regular expression and keeps it for the lowering.
     mutating func compile(_ pattern: String, isCaseInsensitive: Bool, at offset: Int) {
         do { programs[offset] = try RegexProgram(pattern, isCaseInsensitive: isCaseInsensitive) } catch {
             fault(offset, error.message)
@@ -92,7 +92,7 @@ struct RulesTypeChecker {
         fault(offset, "No such method/property '\(name)'.")
     }
 
-    /// A name that is computed: only what is inside of `auth` has such.
+    /// A computed name: only values inside of `auth` have such members.
     private mutating func element(
         _ element: RulesExpression, of object: RulesExpression, at offset: Int
     ) -> RulesType {
@@ -139,7 +139,7 @@ struct RulesTypeChecker {
         }
     }
 
-    /// Whether an operator takes an operand of a type.
+    /// Whether an operator accepts an operand of a type.
     private mutating func check(
         _ symbol: RulesBinaryOperator, _ type: RulesType, isLeft: Bool, at offset: Int
     ) -> Bool {
@@ -148,7 +148,7 @@ struct RulesTypeChecker {
         switch symbol {
         case .equal, .notEqual:
             if type.fitsEquality { return true }
-            // Production leaves out the "or" in this one of the four.
+            // Production omits the "or" in this one of the four.
             let or = symbol == .equal && isLeft ? "" : "or "
             fault(offset, "\(operand) is not a number, boolean, string, \(or)null.")
         case .less, .lessOrEqual, .greater, .greaterOrEqual:
@@ -175,7 +175,7 @@ struct RulesTypeChecker {
         let types = (type(of: branches.0), type(of: branches.1))
         if types.0 == .wrong || types.1 == .wrong { return .wrong }
         if types.0 == types.1 { return types.0 }
-        // A snapshot beside a value is neither: nothing can be done with it.
+        // A snapshot beside a value is neither: no operation accepts it.
         guard isStored || types.0.fitsEquality && types.1.fitsEquality else {
             return fault(offset, "Invalid ?: expression: a branch is not a number, boolean, string, or null.")
         }
