@@ -1,28 +1,28 @@
 import Crypto
 
-/// The keys that make a caller an administrator: every line of the file is one, so that keys can be changed without a
-/// pause.
+/// The keys that make a caller an administrator: every line of the file is one, so that keys can be rotated without
+/// downtime.
 ///
 /// Only digests are kept, and a credential is compared with all of them in constant time.
 public struct AdministratorKeys: Sendable {
-    /// Shorter keys are refused: a key is chosen once, and guessing must be hopeless (protocol §2).
+    /// The minimum length in bytes: a key is chosen once, and guessing it must be infeasible (protocol §2).
     public static let keyBytesMin = 32
 
     private let digests: [SHA256Digest]
-    /// What the operator should know though it does not stop the start.
+    /// Warnings for the operator that do not stop the start.
     public let warnings: [String]
 
-    /// No key at all: nobody is an administrator.
+    /// No key: no caller is an administrator.
     public static let none = AdministratorKeys(digests: [], warnings: [])
 
-    /// Keys from memory, for tests and for a service that has just made one. Nil when a key is too short.
+    /// Keys from memory, for tests and for a service that has just generated one. Nil when a key is too short.
     public init?(keys: [String]) {
         guard keys.allSatisfy({ $0.utf8.count >= Self.keyBytesMin }) else { return nil }
         self.init(digests: keys.map { SHA256.hash(data: Array($0.utf8)) }, warnings: [])
     }
 
-    /// Reads `path`: a key a line, blank lines and white space around keys do not count. `SecretFileAccess` says whose
-    /// the file must be and who may read it.
+    /// Reads `path`: one key per line; blank lines and white space around keys are ignored. `SecretFileAccess` checks
+    /// the file's owner and mode.
     public init(file path: String) throws(SecretFileError) {
         let (bytes, access) = try SecretFile.read(path)
         var warnings: [String] = []
@@ -41,7 +41,7 @@ public struct AdministratorKeys: Sendable {
                     problem:
                         "the key on line \(index + 1) has \(key.count) bytes, at least \(Self.keyBytesMin) are needed")
             }
-            // Clients show it as JSON text.
+            // Clients send it as JSON text.
             guard let text = String(validating: key, as: UTF8.self),
                 !text.unicodeScalars.contains(where: { $0.value < 0x20 })
             else {
@@ -55,7 +55,7 @@ public struct AdministratorKeys: Sendable {
         self.init(digests: digests, warnings: warnings)
     }
 
-    /// The first key of a file that `init(file:)` takes: the one to show to other services, since the others are there
+    /// The first key of a file that `init(file:)` accepts: the one to present to other services, since the others stay
     /// until every service has the new one. Nil when there is none.
     public static func first(inFile path: String) throws(SecretFileError) -> String? {
         let (bytes, _) = try SecretFile.read(path)
@@ -71,13 +71,13 @@ public struct AdministratorKeys: Sendable {
         self.warnings = warnings
     }
 
-    /// Whether there is no key, so that nobody is an administrator.
+    /// Whether there is no key, so that no caller is an administrator.
     public var isEmpty: Bool { digests.isEmpty }
 
     /// Whether a credential is one of the keys, compared in constant time.
     public func contains(_ credential: String) -> Bool { contains(SHA256.hash(data: Array(credential.utf8))) }
 
-    /// Looks at every key, whichever matches: the time tells nothing.
+    /// Compares every key, whichever matches, so that the duration reveals nothing.
     func contains(_ digest: SHA256Digest) -> Bool {
         var isFound = false
         for key in digests where key == digest { isFound = true }

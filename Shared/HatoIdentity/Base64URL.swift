@@ -1,4 +1,4 @@
-/// Base64 with the URL-safe alphabet and without padding (RFC 4648 §5), strictly: one text for one sequence of bytes.
+/// Base64 with the URL-safe alphabet and without padding (RFC 4648 §5), strict: one text for each sequence of bytes.
 public enum Base64URL {
     /// Encodes without padding.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String {
@@ -18,7 +18,7 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for padding, other characters, an impossible length, and stray bits at the end.
+    /// Decodes strictly. Nil for padding, other characters, an impossible length, and stray bits at the end.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.underestimatedCount * 3 / 4)

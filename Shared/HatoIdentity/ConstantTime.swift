@@ -1,6 +1,6 @@
-/// Comparing secrets.
+/// Comparison of secrets in constant time.
 public enum ConstantTime {
-    /// Whether both are the same; the time tells nothing of where they differ, only whether they are of one length.
+    /// Whether both are the same; the duration reveals only whether their lengths are equal, not where they differ.
     public static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         var difference: UInt8 = 0

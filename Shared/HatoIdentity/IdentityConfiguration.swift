@@ -1,34 +1,34 @@
-/// Settings of whoever verifies ID tokens; each with its default.
+/// The settings for verifying ID tokens, each with its default.
 public struct IdentityConfiguration: Sendable {
     /// Tokens of other projects are refused: the project is the audience and the end of the issuer (spec auth §4).
     public var project = "hato"
-    /// How far the clock of the issuer may be ahead of ours; `iat` and `nbf` may lie that far in the future. `exp` is
+    /// The maximum that the clock of the issuer may be ahead; `iat` and `nbf` may be this far in the future. `exp` is
     /// exact.
     public var leewaySeconds: Int64 = 5
-    /// Longer credentials are refused unread.
+    /// Longer credentials are refused without parsing.
     public var tokenBytesMax = 16 << 10
-    /// Verified tokens remembered; the oldest goes when one more comes.
+    /// The number of cached verified tokens; the oldest is evicted when one more is added.
     public var rememberedTokensMax = 20_000
-    /// After the keys came, an unknown `kid` asks for them again only when they are older than this.
+    /// After a successful fetch, an unknown `kid` causes a new fetch only when the keys are older than this.
     public var refetchMillisecondsMin: Int64 = 1_000
-    /// So many times in a row; then one more each time `refetchRecoveryMilliseconds` have passed.
+    /// The number of such fetches in a row; then one more each time `refetchRecoveryMilliseconds` have passed.
     public var refetchBurst = 6
     /// Milliseconds after which one more fetch of the keys is allowed.
     public var refetchRecoveryMilliseconds: Int64 = 6_000
-    /// A token issued longer than this before the keys were fetched names no key that is newer than they are: auth
-    /// publishes a key before it signs with it, and clocks differ by less.
+    /// A token issued longer than this before the keys were fetched cannot name a newer key: auth publishes a key
+    /// before it signs with it, and clocks differ by less.
     public var keyLeewaySeconds: Int64 = 60
-    /// How long a `kid` that auth did not have is refused without asking, and how many of them are remembered.
+    /// How long a `kid` that auth did not have is refused without a fetch.
     public var absentKeyMilliseconds: Int64 = 60_000
-    /// Key ids that are remembered as absent.
+    /// The number of key ids that are cached as absent.
     public var absentKeysMax = 1_000
-    /// No key has a longer id.
+    /// The maximum length of a key id in bytes.
     public var keyIDBytesMax = 256
-    /// After asking failed, nobody asks again before this.
+    /// The minimum time from a failed fetch to the next.
     public var retryMillisecondsMin: Int64 = 1_000
-    /// How often keys are fetched without being asked for.
+    /// The interval of regular fetches of the keys.
     public var refreshInterval: Duration = .seconds(600)
-    /// Where the public keys are kept so that the service starts while auth is down; nil keeps them in memory only.
+    /// The file for the public keys, so that the service starts while auth is down; nil keeps them in memory only.
     public var keysFile: String?
 
     public init(project: String = "hato", keysFile: String? = nil) {

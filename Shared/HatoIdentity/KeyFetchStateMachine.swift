@@ -1,21 +1,21 @@
-/// Decides whether an unknown key id is worth asking auth again: strangers must not be able to make us ask without end,
-/// nor, by asking, keep others from being heard.
+/// Decides whether an unknown key id justifies another fetch of auth's keys: unauthenticated callers must not be able
+/// to cause unlimited fetches, or to use up the fetches of others.
 ///
-/// Auth publishes a key before it signs with it, so a token that was issued before the keys were fetched names a key
-/// that is gone. What is left may be newer than the keys: it costs one of the fetches that there are, which come back
-/// one by one. Who gets none is asked to come again: the next fetch of whomever brings the key for all.
+/// Auth publishes a key before it signs with it, so a token that was issued before the keys were fetched names a
+/// removed key. Other tokens may name a newer key: they cost one of a limited number of fetches, which recover one by
+/// one. A caller that gets no fetch has to retry: the next fetch by any caller brings the key for all.
 struct KeyFetchStateMachine {
     enum Decision: Hashable {
         case fetch
         /// The key does not exist.
         case refuse
-        /// The key may exist, and this is not the time to ask.
+        /// The key may exist, but no fetch is available now.
         case later
-        /// Asking failed a moment ago.
+        /// The last fetch failed a moment ago.
         case unavailable
     }
 
-    /// What a token says of itself, unproven.
+    /// Unverified claims of a token.
     struct Claim: Hashable {
         var kid: String
         /// Seconds since 1970.
@@ -26,17 +26,17 @@ struct KeyFetchStateMachine {
 
     private var outcome = Outcome.none
     private var startedAt: Int64 = 0
-    /// Fetches that were spent and have not come back, as the milliseconds until all have.
+    /// Fetches that were spent and have not recovered, as the milliseconds until all have.
     private var debt: Int64 = 0
     private var debtAt: Int64 = 0
-    /// Key ids that auth was asked for and did not have, with the time of asking.
+    /// Key ids that auth did not have, with the time of the fetch.
     private var absent: [String: Int64] = [:]
 
-    /// Times in milliseconds.
+    /// - Parameter now: milliseconds, as all times here.
     mutating func keyWasMissed(_ claim: Claim, now: Int64, _ configuration: IdentityConfiguration) -> Decision {
         guard claim.kid.utf8.count <= configuration.keyIDBytesMax else { return .refuse }
         let age = now - startedAt
-        // A clock that went back must not stop fetching.
+        // A clock that was set back must not stop fetching.
         switch outcome {
         case .none, .running: return .fetch
         case .failed: return (0..<configuration.retryMillisecondsMin).contains(age) ? .unavailable : .fetch
@@ -54,7 +54,7 @@ struct KeyFetchStateMachine {
 
     private func isGone(_ claim: Claim, now: Int64, _ configuration: IdentityConfiguration) -> Bool {
         let second = 1000 as Int64
-        // Meant for later than now: no key makes it valid.
+        // Issued in the future: no key makes it valid.
         guard claim.issuedAt <= now / second + configuration.leewaySeconds else { return true }
         if startedAt <= now, claim.issuedAt + configuration.keyLeewaySeconds < startedAt / second { return true }
         guard let asked = absent[claim.kid] else { return false }
@@ -68,7 +68,7 @@ struct KeyFetchStateMachine {
 
     mutating func fetchEnded(isSuccess: Bool) { outcome = isSuccess ? .succeeded : .failed }
 
-    /// A fetch that began after the key id was named did not bring it.
+    /// Notes that a fetch that began after the key id was named did not return it.
     mutating func keyWasAbsent(_ kid: String, now: Int64, _ configuration: IdentityConfiguration) {
         if absent.count >= configuration.absentKeysMax { absent = [:] }
         absent[kid] = now

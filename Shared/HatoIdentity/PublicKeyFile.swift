@@ -1,11 +1,11 @@
 import HatoModel
 
-/// The public keys of auth on disk, so that a service starts while auth is down: `{"keys":[JWK…]}`, mode 0600, since
-/// whoever can write it decides who is trusted.
+/// The public keys of auth on disk, so that a service starts while auth is down: `{"keys":[JWK…]}`, mode 0600, since a
+/// user who can write it decides which tokens are trusted.
 struct PublicKeyFile {
     let path: String
 
-    /// Nil when there is none, or none that can be used: then the keys are fetched.
+    /// Nil when there is no usable file: then the keys are fetched.
     func read() -> [VerificationKey]? {
         guard let (bytes, access) = try? SecretFile.read(path), access.isWrittenOnly(by: SecretFile.user),
             let json = try? JSONParser.parse(bytes), let result = try? Auth.Keys.decodeResult(json)

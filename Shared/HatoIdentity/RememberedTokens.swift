@@ -1,11 +1,12 @@
 import Crypto
 
-/// Verified tokens by the SHA-256 of their text, until they expire: a call with a known token costs one look-up.
+/// A cache of verified tokens by the SHA-256 of their text, until they expire: a call with a known token costs one
+/// look-up.
 ///
-/// Bounded: tokens live equally long, so the first that came is the first to go.
+/// Bounded: tokens have equal lifetimes, so the first added is evicted first.
 struct RememberedTokens {
     private var tokens: [SHA256Digest: VerifiedToken] = [:]
-    /// In the order of coming, from `oldest` on.
+    /// Digests in the order of addition, from `oldest` on.
     private var order: [SHA256Digest] = []
     private var oldest = 0
     private let countMax: Int

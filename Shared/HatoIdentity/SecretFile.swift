@@ -6,11 +6,11 @@
     import Darwin
 #endif
 
-/// Why a file of keys cannot be used; the text names the file and what to do.
+/// Why a file of keys cannot be used; the text names the file and the remedy.
 public struct SecretFileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The path of the file.
     public var path: String
-    /// What is wrong with it, as a sentence.
+    /// The problem as a sentence.
     public var problem: String
     public var description: String { "\(path): \(problem)" }
 
@@ -22,11 +22,11 @@ public struct SecretFileError: Error, Sendable, Hashable, CustomStringConvertibl
 
 /// A small file that only its owner should read.
 public enum SecretFile {
-    /// The bytes of a file of at most `bytesMax` bytes, and who may use it.
+    /// The bytes of a file of at most `bytesMax` bytes, with its owner and mode.
     public static func read(_ path: String, bytesMax: Int = 1 << 20) throws(SecretFileError) -> (
         bytes: [UInt8], access: SecretFileAccess
     ) {
-        // Not blocking: a pipe without a writer is refused below instead of waited for.
+        // Non-blocking: a pipe without a writer is refused below instead of waited for.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw SecretFileError(path: path, problem: "cannot be opened: \(openError(path))")
@@ -51,24 +51,24 @@ public enum SecretFile {
         }
     }
 
-    /// Who may use the file; nil when there is none to ask about.
+    /// The owner and mode of the file; nil when there is none.
     public static func access(_ path: String) -> SecretFileAccess? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return SecretFileAccess(owner: UInt32(status.st_uid), mode: UInt32(status.st_mode))
     }
 
-    /// Whether there is nothing at `path`, or a folder in the file's place.
+    /// Whether `path` does not exist, or is a folder.
     public static func isMissing(_ path: String) -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else { return errno == ENOENT || errno == ENOTDIR }
         return status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// The user whose rights the process has.
+    /// The effective user id of the process.
     public static var user: UInt32 { UInt32(geteuid()) }
 
-    /// Replaces the file at once, with mode 0600: a reader sees the old bytes or the new ones, also after a crash.
+    /// Replaces the file atomically, with mode 0600: a reader sees the old bytes or the new ones, also after a crash.
     public static func replace(_ path: String, with bytes: [UInt8]) throws(SecretFileError) {
         let draft = "\(path).\(getpid()).new"
         _ = unlink(draft)
@@ -122,7 +122,7 @@ public enum SecretFile {
         return true
     }
 
-    /// Why a file was not opened; of one that is closed to the process, with its owner and mode.
+    /// Why a file could not be opened; with its owner and mode when the process has no permission.
     private static func openError(_ path: String) -> String {
         let (number, text) = (errno, lastError())
         guard number == EACCES, let access = access(path) else { return text }

@@ -2,26 +2,26 @@ import Crypto
 public import HatoModel
 import Synchronization
 
-/// Proves who is calling.
+/// Authenticates callers.
 ///
-/// Knows the administrator keys and verifies ID tokens with the public keys of auth (protocol §2). The keys come from
-/// `fetchKeys`, are kept on disk, and are asked for again when a token names an unknown key, as often as
-/// `KeyFetchStateMachine` lets it and by one asker at a time. A verified token is remembered until it expires.
+/// It has the administrator keys and verifies ID tokens with the public keys of auth (protocol §2). The keys come from
+/// `fetchKeys` and are kept on disk. They are fetched again when a token names an unknown key, as often as
+/// `KeyFetchStateMachine` allows and one fetch at a time. A verified token is cached until it expires.
 ///
-/// `remembered` is called on event loops: a hash and a look-up under a lock that nobody holds while doing more than
-/// that.
+/// `remembered` is called on event loops: it takes a hash and a look-up under a lock that is never held for longer
+/// work.
 public final class ServiceAuthenticator: Authenticator {
     /// Whether tokens can be verified.
     public enum Health: Sendable, Hashable {
         case ready
-        /// No keys came yet; says what went wrong last.
+        /// No keys were received yet; the text is the last problem.
         case degraded(String)
     }
 
     private struct State {
         var verifier: TokenVerifier
         var tokens: RememberedTokens
-        /// Users whose earlier tokens are refused: uid to the first second that is good again.
+        /// Users whose earlier tokens are refused: uid to the first accepted second of issue.
         var refusals: [String: Int64] = [:]
         var fetch = KeyFetchStateMachine()
         var flight: Task<Void, any Error>?
@@ -39,7 +39,7 @@ public final class ServiceAuthenticator: Authenticator {
     private let fetchKeys: @Sendable () async throws -> [Auth.JWK]
     private let state: Mutex<State>
 
-    /// Takes keys from the file at once when there is one. `now` in milliseconds since 1970.
+    /// Reads the keys from the file at once when there is one. `now` in milliseconds since 1970.
     public init(
         configuration: IdentityConfiguration, administratorKeys: AdministratorKeys,
         now: @escaping @Sendable () -> Int64 = WallClock.milliseconds,
@@ -61,7 +61,7 @@ public final class ServiceAuthenticator: Authenticator {
         state.withLock { $0.verifier.keys.isEmpty ? .degraded($0.lastProblem) : .ready }
     }
 
-    /// Fetches the keys until they come, then every `refreshInterval`, until the task is cancelled.
+    /// Fetches the keys until the first success, then every `refreshInterval`, until the task is cancelled.
     public func run() async {
         var pause = Duration.milliseconds(250)
         while !Task.isCancelled {
@@ -103,7 +103,7 @@ public final class ServiceAuthenticator: Authenticator {
         }
     }
 
-    /// Verifies an ID token with the keys that are here, and remembers it.
+    /// Verifies an ID token with the current keys, and caches it.
     public func verify(_ idToken: String) throws(TokenError) -> VerifiedToken {
         let now = now()
         let verifier = state.withLock { $0.verifier }
@@ -118,16 +118,16 @@ public final class ServiceAuthenticator: Authenticator {
         return token
     }
 
-    // MARK: What auth tells
+    // MARK: Updates from auth
 
-    /// Keys that came by themselves: auth rotated them, or this is auth.
+    /// Replaces the keys with keys that were not fetched: auth rotated them, or this is auth.
     public func replaceKeys(_ keys: [Auth.JWK]) {
         let usable = keys.compactMap { VerificationKey($0) }
         guard !usable.isEmpty else { return }
         state.withLock { state in
             guard !state.verifier.has(exactly: usable) else { return }
             state.verifier.replaceKeys(usable)
-            // A token of a key that is gone must be verified anew, and fail.
+            // A token of a removed key must be verified again, and fail.
             state.tokens = RememberedTokens(countMax: configuration.rememberedTokensMax)
         }
     }
@@ -138,14 +138,14 @@ public final class ServiceAuthenticator: Authenticator {
         state.withLock { $0.refusals[uid] = max($0.refusals[uid] ?? 0, second) }
     }
 
-    /// Takes a refusal back (the account is enabled again).
+    /// Removes a refusal (the account is enabled again).
     public func allow(uid: String) {
         state.withLock { $0.refusals[uid] = nil }
     }
 
     // MARK: Keys
 
-    /// Asks for the keys because a token named one that is not here; returns when it has come.
+    /// Fetches the keys because a token named an unknown one; returns when the key is here.
     private func fetchKey(_ kid: String, of credential: String) async throws {
         let unknown = TokenError.unknownKey(kid).rpcError
         guard let issuedAt = SignedParts.unprovenIssueTime(of: credential, bytesMax: configuration.tokenBytesMax) else {
@@ -166,7 +166,7 @@ public final class ServiceAuthenticator: Authenticator {
             if isOwn { state.fetch.keyWasAbsent(kid, now: now, configuration) }
             return false
         }
-        // A fetch that was under way before may have been answered before the key was there.
+        // The response of a fetch that was in progress before may be older than the key.
         guard isHere else { throw isOwn ? unknown : keyMayCome }
     }
 
@@ -181,8 +181,9 @@ public final class ServiceAuthenticator: Authenticator {
             "The key of this ID token is not here yet, and auth was asked for its keys a moment ago; try again")
     }
 
-    /// One fetch for all who want one now. The task is unstructured because nobody who waits for it may cancel it for
-    /// the others; it ends with the answer of `fetchKeys`. False when it was under way already.
+    /// One fetch for all callers that need one now. The task is unstructured because a waiting caller must not cancel
+    /// it for the others; it ends with the response of `fetchKeys`. Returns false when the fetch was in progress
+    /// already.
     @discardableResult
     private func fetch() async throws -> Bool {
         let (flight, isOwn) = state.withLock { state in
@@ -221,12 +222,12 @@ public final class ServiceAuthenticator: Authenticator {
         do {
             try PublicKeyFile(path: path).write(keys)
         } catch {
-            // The service works on; it only would not start while auth is down.
+            // The service continues; it only could not start while auth is down.
             state.withLock { $0.lastProblem = "the public keys of auth could not be kept: \(error)" }
         }
     }
 
-    /// One sentence for people: health shows it.
+    /// The error as a sentence that health shows.
     private static func text(of error: any Error) -> String {
         switch error {
         case let error as RPCError: error.message

@@ -1,7 +1,7 @@
 import Crypto
 public import HatoModel
 
-/// A key pair that signs ID tokens: ES256 (ECDSA on P-256 with SHA-256), named by its `kid`.
+/// A key pair that signs ID tokens: ES256 (ECDSA on P-256 with SHA-256), identified by its `kid`.
 public struct SigningKey: Sendable {
     /// The id of the key, in the header of its tokens.
     public let kid: String
@@ -22,10 +22,10 @@ public struct SigningKey: Sendable {
     /// Secret: 32 bytes.
     public var rawRepresentation: [UInt8] { Array(key.rawRepresentation) }
 
-    /// The key that verifies what it signs.
+    /// The key that verifies its signatures.
     public var verificationKey: VerificationKey { VerificationKey(kid: kid, key: key.publicKey) }
 
-    /// A JWT with these claims. 14 µs.
+    /// A JWT with these claims. Takes 14 µs.
     public func sign(_ claims: JSONObject) throws -> String {
         let header: JSONObject = ["alg": "ES256", "kid": .string(kid), "typ": "JWT"]
         let input =
@@ -47,7 +47,7 @@ public struct VerificationKey: Sendable {
         self.key = key
     }
 
-    /// Nil when the JWK is not a public ES256 key: nothing else is ever trusted.
+    /// Nil when the JWK is not a public ES256 key: no other algorithm is trusted.
     public init?(_ jwk: Auth.JWK) {
         guard jwk.kty == "EC", jwk.crv == "P-256", jwk.alg == "ES256", jwk.use == "sig", !jwk.kid.isEmpty,
             let x = Base64URL.decode(jwk.x.utf8), x.count == 32,
@@ -63,7 +63,7 @@ public struct VerificationKey: Sendable {
         return Auth.JWK(kid: kid, x: Base64URL.encode(point[..<32]), y: Base64URL.encode(point[32...]))
     }
 
-    /// 35 µs.
+    /// Takes 35 µs.
     func isValid(_ signature: [UInt8], of input: [UInt8]) -> Bool {
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
         return key.isValidSignature(signature, for: input)

@@ -1,19 +1,19 @@
 public import HatoModel
 
-/// Why an ID token proves nothing.
+/// Why an ID token is refused.
 public enum TokenError: Error, Sendable, Hashable {
     case malformed
-    /// Anything but ES256; `none` and HS256 are the classic attacks.
+    /// An algorithm other than ES256; `none` and HS256 are the classic attacks.
     case unsupportedAlgorithm
     case unknownKey(String)
     case badSignature
     case wrongIssuer
     case wrongAudience
-    /// A claim that must be there is missing or has the wrong type.
+    /// A required claim is missing or has the wrong type.
     case badClaim(String)
     case notYetValid
     case expired
-    /// Issued before the sessions of its user were ended.
+    /// Issued before the sessions of its user were revoked.
     case revoked
 }
 

@@ -1,14 +1,14 @@
 public import HatoModel
 
-/// What a verified ID token says.
+/// The contents of a verified ID token.
 public struct VerifiedToken: Sendable, Hashable {
-    /// The user the token is of.
+    /// The token's user.
     public var uid: String
     /// All claims of the token.
     public var claims: JSONObject
     /// Seconds since 1970.
     public var issuedAt: Int64
-    /// When the token ends, in seconds since 1970.
+    /// When the token expires, in seconds since 1970.
     public var expiresAt: Int64
 
     /// The user as services see it.
@@ -17,8 +17,8 @@ public struct VerifiedToken: Sendable, Hashable {
 
 /// Decides whether an ID token is genuine and valid now. A value: no clock, no network.
 ///
-/// The algorithm is pinned to the key, a key is found by `kid` only, and nothing in the token can choose another way:
-/// `none`, HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
+/// The algorithm is pinned to the key, a key is found by `kid` only, and the token cannot select another algorithm or
+/// key: `none`, HS256, a missing or unknown `kid`, embedded keys and critical extensions are refused.
 public struct TokenVerifier: Sendable {
     private let configuration: IdentityConfiguration
     /// The keys by id.
@@ -31,7 +31,7 @@ public struct TokenVerifier: Sendable {
         replaceKeys(keys)
     }
 
-    /// Replaces the keys that tokens are verified with.
+    /// Replaces the keys that verify tokens.
     public mutating func replaceKeys(_ keys: [VerificationKey]) {
         self.keys = Dictionary(keys.map { ($0.kid, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -40,7 +40,7 @@ public struct TokenVerifier: Sendable {
         others.count == keys.count && others.allSatisfy { keys[$0.kid]?.jwk == $0.jwk }
     }
 
-    /// `now` in milliseconds since 1970. Throws `unknownKey` before anything in the payload is looked at.
+    /// `now` in milliseconds since 1970. Throws `unknownKey` before it reads the payload.
     public func verify(_ token: String, now: Int64) throws(TokenError) -> VerifiedToken {
         let parts = try SignedParts(token, bytesMax: configuration.tokenBytesMax)
         guard let key = keys[parts.kid] else { throw .unknownKey(parts.kid) }
@@ -66,13 +66,13 @@ public struct TokenVerifier: Sendable {
     }
 
     private func seconds(_ name: String, in claims: JSONObject) throws(TokenError) -> Int64 {
-        // Beyond the year 9999 nothing is a time, and what follows may multiply by 1,000.
+        // A number beyond the year 9999 is not a time, and later code may multiply it by 1,000.
         guard let number = claims[name]?.number, number >= 0, number < 253_402_300_800 else { throw .badClaim(name) }
         return Int64(number)
     }
 }
 
-/// A JWT taken apart (RFC 7515 §5.2), its signature not yet checked.
+/// The parts of a JWT (RFC 7515 §5.2), its signature not yet verified.
 struct SignedParts {
     var kid: String
     var signedInput: [UInt8]
@@ -96,7 +96,7 @@ struct SignedParts {
         payload = parts[1]
     }
 
-    /// When a token says that it was issued, in seconds since 1970, nothing of it proven; nil when it does not say so.
+    /// The unverified time of issue of a token, in seconds since 1970; nil when it has none.
     static func unprovenIssueTime(of token: String, bytesMax: Int) -> Int64? {
         guard let claims = try? SignedParts(token, bytesMax: bytesMax).claims(),
             let number = claims["iat"]?.number, number >= 0, number < 253_402_300_800
