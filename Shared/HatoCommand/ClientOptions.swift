@@ -3,11 +3,11 @@ import Foundation
 public import HatoModel
 public import HatoRPC
 
-/// The options every command has that calls a service.
+/// The options of every command that calls a service.
 ///
-/// Flags win over the environment (`HATO_AUTH_SERVER`, `HATO_MESSAGES_SERVER` or `HATO_NOTIFIER_SERVER`,
-/// `HATO_TOKEN`, `HATO_ADMIN_KEY_FILE`, and for TLS `ClientTLSEnvironment`); a credential given as a flag hides both
-/// credentials of the environment.
+/// Flags override the environment (`HATO_AUTH_SERVER`, `HATO_MESSAGES_SERVER` or `HATO_NOTIFIER_SERVER`, `HATO_TOKEN`,
+/// `HATO_ADMIN_KEY_FILE`, and for TLS `ClientTLSEnvironment`); a credential given as a flag overrides both credentials
+/// of the environment.
 public struct ClientOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "host:port"))
     public var server: String?
@@ -20,10 +20,10 @@ public struct ClientOptions: ParsableArguments, Sendable {
 
     @Option(
         name: .customLong("as"),
-        help: ArgumentHelp("Let the rules judge as this user (administrators).", valueName: "uid"))
+        help: ArgumentHelp("Evaluate the rules as this user (administrators).", valueName: "uid"))
     public var speaksAs: String?
 
-    @Flag(help: "Let the rules judge as nobody (administrators).")
+    @Flag(help: "Evaluate the rules without a signed-in user (administrators).")
     public var asNobody = false
 
     @Option(help: ArgumentHelp("Use TLS and trust these authorities (PEM); HATO_TLS_CA.", valueName: "file"))
@@ -68,16 +68,16 @@ public struct ClientOptions: ParsableArguments, Sendable {
     }
 }
 
-/// What the options come to, with the environment and the files they name.
+/// The options resolved with the environment and the files they name.
 public struct ClientSettings: Sendable {
     public var configuration: RPCClientConfiguration
-    /// Nil: nobody.
+    /// Nil: no credential.
     public var credential: String?
-    /// What `as` says in every call; nil says nothing.
+    /// The value of `as` in every call; nil: absent.
     public var speaksAs: JSONValue?
 
-    /// For the service of `target`: its variable, and its port on loopback when no server is named. Throws
-    /// `CommandFailure`.
+    /// Resolves the options for the service of `target`: its environment variable, and its port on loopback when no
+    /// server is named. Throws `CommandFailure`.
     public init<Target: CommandTarget>(
         _ options: ClientOptions, _ target: Target.Type, environment: [String: String]
     ) throws {
@@ -104,7 +104,7 @@ public struct ClientSettings: Sendable {
         return nil
     }
 
-    /// The first key of the file: the others are there until every service has the new one.
+    /// The first key of the file: the others stay until every service has the new one.
     private static func administratorKey(in file: String) throws -> String {
         let text: String
         do { text = String(decoding: try CommandInput.bytes(of: file), as: UTF8.self) } catch {

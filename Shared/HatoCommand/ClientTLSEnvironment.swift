@@ -1,28 +1,28 @@
 import HatoRPC
 
-/// TLS of a command as the environment says it, for what its options leave open.
+/// The TLS settings of a command from the environment, where its options give none.
 ///
 /// `HATO_TLS`, `HATO_TLS_CA`, `HATO_TLS_CERTIFICATE`, `HATO_TLS_KEY` and `HATO_TLS_SERVER_NAME`, each also with the
-/// service's name (`HATO_AUTH_TLS_CA`), which wins. A `serve` reads `HATO_TLS_CERTIFICATE` and `HATO_TLS_KEY`, too:
-/// where both run in one environment, as in a container with its health check, the listener's certificate turns TLS
-/// on for the command as well. `HATO_TLS=false` keeps it off, whatever the others say.
+/// service's name (`HATO_AUTH_TLS_CA`), which takes precedence. A `serve` reads `HATO_TLS_CERTIFICATE` and
+/// `HATO_TLS_KEY`, too: where both run in one environment, as in a container with its health check, the listener's
+/// certificate turns TLS on for the command as well. `HATO_TLS=false` keeps it off, whatever the other variables.
 struct ClientTLSEnvironment {
     private let service: String
     private let environment: [String: String]
 
-    /// `service`: its name on the wire, e.g. `messages`.
+    /// - Parameter service: its name on the wire, e.g. `messages`.
     init(_ service: String, _ environment: [String: String]) {
         self.service = service
         self.environment = environment
     }
 
-    /// Nil: no TLS. Files that cannot be used are reported by the option or variable that names them, not as a server
-    /// that cannot be reached. Throws `CommandFailure`.
+    /// Nil: no TLS. The error for an unusable file names its option or variable, instead of an unreachable server.
+    /// Throws `CommandFailure`.
     func tls(_ options: ClientOptions) throws -> RPCClientTLS? {
         let isFlagged =
             options.tls || options.tlsCa != nil || options.tlsCertificate != nil || options.tlsServerName != nil
         let ca = option("--tls-ca", options.tlsCa, "CA")
-        // A key of one source does not fit a certificate of the other.
+        // A key from one source does not match a certificate from the other.
         let hasOwnCertificate = options.tlsCertificate != nil
         let certificate = option("--tls-certificate", options.tlsCertificate, "CERTIFICATE")
         let key = option("--tls-key", options.tlsKey, hasOwnCertificate ? nil : "KEY")

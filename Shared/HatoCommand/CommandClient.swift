@@ -1,7 +1,7 @@
 public import HatoModel
 public import HatoRPC
 
-/// The client of a command: every call carries what the options said about who is calling.
+/// The client of a command: every call carries the identity from the options.
 public struct CommandClient: Sendable {
     /// For commands that keep many requests in flight; its connection has the identity of the options, but not `--as`.
     public let rpc: RPCClient
@@ -22,8 +22,8 @@ public struct CommandClient: Sendable {
         try await rpc.call(method: method, params: identified(params))
     }
 
-    /// Calls without waiting; calls reach the server in the order of these. `completion` gets the text of the result,
-    /// on the client's event loop, which it must not block.
+    /// Sends a call without waiting; calls reach the server in the order of `send`. `completion` gets the text of the
+    /// result, on the client's event loop, which it must not block.
     public func send(
         method: String, params: JSONObject, completion: @escaping @Sendable (Result<[UInt8], RPCError>) -> Void
     ) {
@@ -42,7 +42,7 @@ public struct CommandClient: Sendable {
 
     public func close() async { await rpc.close() }
 
-    /// The connection has shown the credential; only `as` must stand in every call, with the key that allows it.
+    /// The connection is authenticated; only `as` must be in every call, with the key that allows it.
     private func identified(_ params: JSONObject) -> JSONObject {
         guard let speaksAs = settings.speaksAs, let credential = settings.credential, params["auth"] == nil else {
             return params

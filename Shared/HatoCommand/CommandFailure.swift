@@ -2,11 +2,11 @@ import ArgumentParser
 public import HatoModel
 import HatoRPC
 
-/// Why a command ends without having done its work: the exit code of protocol §8 and what stderr says.
+/// Why a command failed: the exit code of protocol §8 and the text for stderr.
 public struct CommandFailure: Error, Sendable, Hashable {
     /// Exit codes, numbered as in sysexits.h.
     public enum Code: Int32, Sendable, Hashable, CaseIterable {
-        /// The server said no.
+        /// The server refused the call.
         case refused = 1
         case usage = 64
         case unavailable = 69
@@ -18,9 +18,9 @@ public struct CommandFailure: Error, Sendable, Hashable {
 
     /// The exit code.
     public var code: Code
-    /// What stderr says.
+    /// The text for stderr.
     public var message: String
-    /// The server's error, when it was one.
+    /// The server's error, if there is one.
     public var error: RPCError?
 
     public init(_ code: Code, _ message: String) {
@@ -28,7 +28,7 @@ public struct CommandFailure: Error, Sendable, Hashable {
         self.message = message
     }
 
-    /// The failure that an error of a server is, with the exit code for it.
+    /// The failure for a server's error, with its exit code.
     public init(_ error: RPCError) {
         code =
             switch error.code {
@@ -41,7 +41,7 @@ public struct CommandFailure: Error, Sendable, Hashable {
         self.error = error
     }
 
-    /// Any error a command's work can throw.
+    /// The failure for any error of a command's work.
     public init(_ error: any Error) {
         switch error {
         case let error as CommandFailure: self = error
@@ -55,7 +55,8 @@ public struct CommandFailure: Error, Sendable, Hashable {
         }
     }
 
-    /// What stderr says: a sentence, and for a server's error its reason and data as JSON, so that scripts can read it.
+    /// The text for stderr: a sentence, and for a server's error its reason and data as JSON, so that scripts can read
+    /// it.
     public var report: String {
         guard let error else { return message }
         return "\(message)\n\(String(decoding: error.json.encoded, as: UTF8.self))"

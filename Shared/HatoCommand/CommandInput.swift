@@ -9,7 +9,7 @@ import HatoRPC
     import Darwin
 #endif
 
-/// What a command reads besides its arguments.
+/// The input of a command besides its arguments.
 public enum CommandInput {
     /// The bytes of a file; `-` is stdin. Throws `CommandFailure` with the file's name.
     public static func bytes(of file: String) throws(CommandFailure) -> [UInt8] {

@@ -8,11 +8,11 @@ public import HatoModel
     import Darwin
 #endif
 
-/// Where a command writes: results to stdout, everything else to stderr.
+/// The output of a command: results to stdout, everything else to stderr.
 public struct CommandOutput: Sendable {
-    /// Whether stdout is a terminal and nobody asked for JSON: then tables and indented JSON are welcome.
+    /// Whether stdout is a terminal and JSON was not requested: then tables and indented JSON are printed.
     public var isForPeople: Bool
-    /// Whether stderr is a terminal: then progress may be drawn.
+    /// Whether stderr is a terminal: then progress is drawn.
     public var showsProgress: Bool
     private let standardOutput: @Sendable ([UInt8]) throws(CommandFailure) -> Void
     private let standardError: @Sendable ([UInt8]) throws(CommandFailure) -> Void
@@ -28,10 +28,10 @@ public struct CommandOutput: Sendable {
         self.standardError = standardError
     }
 
-    /// What tests read instead of the process's own output.
+    /// Replaces the process's own output in tests.
     @TaskLocal static var substitute: CommandOutput?
 
-    /// The process's own.
+    /// The process's own output, or the substitute.
     public static func standard(json: Bool) -> CommandOutput {
         if var substitute {
             if json { substitute.isForPeople = false }
@@ -43,23 +43,23 @@ public struct CommandOutput: Sendable {
             standardError: { bytes throws(CommandFailure) in try writeAll(bytes, to: 2) })
     }
 
-    /// One JSON value, on one line; on a terminal indented.
+    /// Prints one JSON value, on one line; indented on a terminal.
     public func show(_ value: JSONValue) throws {
         try standardOutput((isForPeople ? IndentedJSON.bytes(of: value) : value.encoded) + [UInt8(ascii: "\n")])
     }
 
-    /// One JSON value on one line, also on a terminal: an event of a stream.
+    /// Prints one JSON value on one line, also on a terminal: an event of a stream.
     public func showLine(_ value: JSONValue) throws {
         try standardOutput(value.encoded + [UInt8(ascii: "\n")])
     }
 
-    /// The table on a terminal, else the JSON value.
+    /// Prints the table on a terminal, otherwise the JSON value.
     public func show(_ value: JSONValue, as table: CommandTable?) throws {
         guard isForPeople, let table else { return try show(value) }
         try standardOutput(Array(table.text.utf8))
     }
 
-    /// One member of a result; a string as it is, everything else as JSON.
+    /// Prints one member of a result; a string without quotes, everything else as JSON.
     public func show(member: String, of result: JSONValue) throws {
         guard let value = result[member] else {
             let names = result.object?.members.map(\.name).joined(separator: ", ") ?? "none"
@@ -69,17 +69,17 @@ public struct CommandOutput: Sendable {
         try standardOutput((value.string.map { Array($0.utf8) } ?? value.encoded) + [UInt8(ascii: "\n")])
     }
 
-    /// Text that is a result itself: a page of metrics.
+    /// Prints text that is itself the result: a page of metrics.
     public func show(text: String) throws {
         try standardOutput(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 
-    /// Bytes that are a result themselves: a page of an export.
+    /// Prints bytes that are themselves the result: a page of an export.
     public func show(bytes: [UInt8]) throws {
         try standardOutput(bytes)
     }
 
-    /// A line on stderr. That stderr is gone is nothing a command could tell anybody.
+    /// Prints a line to stderr. A failure to write is ignored, since there is no other output.
     public func complain(_ line: String) {
         try? standardError(Array((line + "\n").utf8))
     }

@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import HatoModel
 
-/// Runs the work of a command: connects, prints, closes; turns what goes wrong into stderr and an exit code.
+/// Runs the work of a command: connects, prints, closes; reports errors on stderr and with an exit code.
 public enum CommandSession {
-    /// The work of a command that calls a service. Throws `ExitCode`, after stderr has been told why.
+    /// Runs the work of a command that calls a service. Throws `ExitCode` after the error is on stderr.
     ///
-    /// - Parameter takesOnly: whether the command prints one result, of which `--only` can name a member; others say
-    ///   that they cannot do that before they call anybody.
+    /// - Parameter takesOnly: whether the command prints one result, of which `--only` can name a member; other
+    ///   commands refuse `--only` before they call the service.
     public static func run<Target: CommandTarget>(
         _ options: ClientOptions, _ target: Target.Type, takesOnly: Bool = false,
         _ work: (CommandClient, CommandOutput) async throws -> Void
@@ -29,7 +29,7 @@ public enum CommandSession {
         }
     }
 
-    /// The work of a command that calls nobody.
+    /// Runs the work of a command that calls no service.
     public static func reporting<Target: CommandTarget>(
         _ target: Target.Type, _ output: CommandOutput, _ work: () async throws -> Void
     ) async throws {

@@ -1,8 +1,8 @@
 public import HatoModel
 
-/// A result as a table on a terminal: columns as wide as their widest cell, numbers to the right.
+/// A result as a table on a terminal: columns as wide as their widest cell, numbers right-aligned.
 ///
-/// Cells come from the data of users: control characters are shown, never sent to the terminal.
+/// Cells contain user data: control characters are escaped, never sent to the terminal.
 public struct CommandTable: Sendable, Hashable {
     /// The names of the columns.
     public var columns: [String]
@@ -16,13 +16,13 @@ public struct CommandTable: Sendable, Hashable {
         isNumeric = columns.map { _ in true }
     }
 
-    /// A row for each object, a column for each of `columns` (a member's name).
+    /// A table with a row for each object and a column for each of `columns` (a member's name).
     public init(_ columns: [String], of objects: [JSONValue]) {
         self.init(columns)
         for object in objects { append(columns.map { object[$0] ?? .null }) }
     }
 
-    /// As many cells as there are columns; null is an empty cell.
+    /// Appends a row with as many cells as there are columns; null is an empty cell.
     public mutating func append(_ cells: [JSONValue]) {
         var row: [String] = []
         for (index, column) in columns.indices.enumerated() {
@@ -58,7 +58,7 @@ public struct CommandTable: Sendable, Hashable {
         }
     }
 
-    /// Control characters (C0, DEL, C1, and those that turn the direction of text) as escapes.
+    /// Escapes control characters (C0, DEL, C1, and those that change the direction of text).
     private static func shown(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -73,7 +73,7 @@ public struct CommandTable: Sendable, Hashable {
         return String(result)
     }
 
-    /// Cells of the terminal that the text takes.
+    /// The number of terminal cells of the text.
     static func width(_ text: String) -> Int {
         text.reduce(0) { $0 + width($1) }
     }

@@ -19,8 +19,8 @@ public import HatoModel
 ///         ])
 /// }
 /// ```
-/// What people do by hand is a type that gives flags and a request; connection, credential, printing, exit code are the
-/// block's:
+/// A command is a type that declares flags and makes a request; connection, credential, printing and exit code are
+/// provided here:
 /// ```swift
 /// struct Get: RequestCommand {
 ///     typealias Target = MessagesTarget
@@ -38,11 +38,11 @@ public import HatoModel
 ///     func request() throws -> Messages.Listen { Messages.Listen(path: try TreePath(path)) }
 /// }
 /// ```
-/// What takes several calls runs inside `CommandSession.run(options, Target.self) { client, output in … }`. What is
-/// wrong with the arguments is an `ArgumentError`, a `ValidationError` or an `RPCError.invalid…` thrown by `request()`.
-/// A `table(_:)` makes a command friendlier on a terminal; `--json` brings JSON back.
+/// A command with several calls runs inside `CommandSession.run(options, Target.self) { client, output in … }`.
+/// `request()` throws an `ArgumentError`, a `ValidationError` or an `RPCError.invalid…` for wrong arguments. A
+/// `table(_:)` makes the output of a command readable on a terminal; `--json` selects JSON.
 public protocol CommandTarget: Sendable {
-    /// Name on the wire: `messages`.
+    /// The name on the wire: `messages`.
     static var service: String { get }
     /// The default port.
     static var port: Int { get }
@@ -50,9 +50,9 @@ public protocol CommandTarget: Sendable {
 }
 
 extension CommandTarget {
-    /// The binary: `hato-messages`.
+    /// The name of the binary: `hato-messages`.
     public static var command: String { "hato-\(service)" }
 
-    /// The environment variable that says where the service listens: one for each service, for their ports differ.
+    /// The environment variable with the service's address: one for each service, since their ports differ.
     static var serverVariable: String { "HATO_\(service.uppercased())_SERVER" }
 }

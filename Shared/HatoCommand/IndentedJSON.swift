@@ -1,6 +1,6 @@
 import HatoModel
 
-/// JSON for eyes: a member and an element a line, small ones without inner structure on one.
+/// Indented JSON: one member or element per line, small values without inner structure on one line.
 enum IndentedJSON {
     private static let lineWidth = 80
 

@@ -1,4 +1,4 @@
-/// How far long work is, drawn on stderr when that is a terminal, at most ten times a second.
+/// The progress of long work, drawn on stderr when that is a terminal, at most ten times a second.
 ///
 /// Owned by one task. Call `finish` before anything else is written.
 public struct ProgressBar: ~Copyable {
@@ -6,7 +6,7 @@ public struct ProgressBar: ~Copyable {
     private static let interval: Duration = .milliseconds(100)
 
     private let label: String
-    /// Nil when nobody knows.
+    /// Nil when it is unknown.
     private let total: Int?
     private let output: CommandOutput
     private var lastDrawn: ContinuousClock.Instant?
@@ -18,7 +18,7 @@ public struct ProgressBar: ~Copyable {
         self.output = output
     }
 
-    /// Counts what was done and shows it when enough time has passed.
+    /// Adds to the count and draws it when enough time has passed.
     public mutating func advance(by count: Int = 1) {
         done += count
         guard output.showsProgress else { return }

@@ -2,18 +2,18 @@ public import ArgumentParser
 public import HatoModel
 public import HatoRPC
 
-/// A subcommand that is one call: it gives flags and a request, and prints the result.
+/// A subcommand that is one call: it declares flags, makes a request, and prints the result.
 public protocol RequestCommand: AsyncParsableCommand {
     associatedtype Target: CommandTarget
     associatedtype Request: RPCRequest
 
     var options: ClientOptions { get }
     func request() throws -> Request
-    /// What the person at the terminal is asked before the call; nil asks nothing.
+    /// The confirmation question on a terminal before the call; nil asks nothing.
     var question: String? { get }
-    /// What a terminal shows instead of JSON; nil shows JSON there too.
+    /// The table for a terminal instead of JSON; nil shows JSON there too.
     func table(_ result: JSONValue) -> CommandTable?
-    /// What is said when the server refuses the call; by default its own words.
+    /// The failure when the server refuses the call; by default the server's message.
     func failure(_ error: RPCError) -> CommandFailure
 }
 
@@ -26,7 +26,7 @@ extension RequestCommand {
 
     public func run() async throws {
         try await CommandSession.run(options, Target.self, takesOnly: true) { client, output in
-            // The result is shown as the server gave it, also with members that this version does not know.
+            // The result is shown as the server returned it, including members unknown to this version.
             let request = try request()
             try RequestedMember.check(options.only, of: Request.self)
             if let question { try TerminalQuestion.ask(question, output) }
@@ -49,7 +49,7 @@ public protocol StreamCommand: AsyncParsableCommand {
     var options: ClientOptions { get }
     var stream: StreamOptions { get }
     func request() throws -> Request
-    /// What is printed for an event; nil prints nothing.
+    /// The value printed for an event; nil prints nothing.
     func line(_ event: RPCEvent) -> JSONValue?
 }
 

@@ -1,9 +1,9 @@
 import HatoModel
 
-/// `--only`: the member of a result that is to be printed alone.
+/// `--only`: prints one member of a result alone.
 enum RequestedMember {
-    /// Throws `CommandFailure` for a member that no result of the method has: a call that writes must not be carried
-    /// out for an answer that cannot be shown. A method whose results have no declared members is let through.
+    /// Throws `CommandFailure` for a member that no result of the method has: a call that writes must not run if its
+    /// result cannot be shown. A method whose results have no declared members is accepted.
     static func check<Request: RPCRequest>(_ member: String?, of type: Request.Type) throws(CommandFailure) {
         guard let member else { return }
         let schema = Request.Result.schema

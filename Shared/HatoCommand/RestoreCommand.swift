@@ -10,15 +10,15 @@ public import HatoModel
     import Darwin
 #endif
 
-/// A service whose data can be restored where no service runs.
+/// A service whose data can be restored while no service runs.
 public protocol RestoringTarget: CommandTarget {
-    /// Makes the service's data folder `data`, which must be empty or missing, from the folder of a backup; blocks as
-    /// long as that takes. Returns what is said of it, e.g. `{"version":19,"epoch":"…"}`. What it throws describes
-    /// itself to people and means that nothing was restored.
+    /// Creates the service's data folder `data`, which must be empty or missing, from the folder of a backup; blocks
+    /// until it is done. Returns the members to print, e.g. `{"version":19,"epoch":"…"}`. An error has a description
+    /// for people and means that nothing was restored.
     static func restore(_ backup: String, to data: String) throws -> JSONObject
 }
 
-/// `restore BACKUP --data DIR`: the offline way back from a backup (protocol §5, §8).
+/// `restore BACKUP --data DIR`: restores a backup offline (protocol §5, §8).
 public struct RestoreCommand<Target: RestoringTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -43,7 +43,7 @@ public struct RestoreCommand<Target: RestoringTarget>: AsyncParsableCommand {
     public func run() async throws {
         let output = CommandOutput.standard(json: json)
         try await CommandSession.reporting(Target.self, output) {
-            // What is restored may hold secrets: it is for this user alone, also the files a store makes by itself.
+            // Restored data may hold secrets: it is accessible to this user only, including the files a store creates.
             _ = umask(0o077)
             var answer: JSONObject = ["data": .string(data)]
             do {

@@ -2,7 +2,7 @@ public import ArgumentParser
 
 /// A service that its command can start.
 public protocol ServingTarget: CommandTarget {
-    /// The list of settings, for people.
+    /// The list of settings for the help.
     static var settingsHelp: String { get }
     /// Runs the service until a signal stops it; returns the exit code.
     static func serve(_ settings: [String]) async -> Int32
@@ -10,7 +10,7 @@ public protocol ServingTarget: CommandTarget {
     static func showSettings(_ settings: [String]) -> Int32
 }
 
-/// `serve`: runs the service until it is told to stop.
+/// `serve`: runs the service until a signal stops it.
 public struct ServeCommand<Target: ServingTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -29,7 +29,7 @@ public struct ServeCommand<Target: ServingTarget>: AsyncParsableCommand {
     }
 }
 
-/// `config`: prints the settings and where each comes from, without secrets.
+/// `config`: prints the settings and the source of each, without secrets.
 public struct ConfigCommand<Target: ServingTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -50,6 +50,6 @@ public struct ConfigCommand<Target: ServingTarget>: AsyncParsableCommand {
 }
 
 extension [String] {
-    /// Settings that are passed on as they are may ask for help as every command can be.
+    /// Whether the help is requested among settings that are passed on unparsed.
     public var askForHelp: Bool { contains("--help") || contains("-h") }
 }

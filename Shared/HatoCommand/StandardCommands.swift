@@ -2,7 +2,7 @@ public import ArgumentParser
 import HatoModel
 import HatoRPC
 
-/// `call METHOD [JSON | -]`: any method there is, with its params as JSON.
+/// `call METHOD [JSON | -]`: calls any method, with its params as JSON.
 public struct CallCommand<Target: CommandTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -46,7 +46,7 @@ public struct CallCommand<Target: CommandTarget>: AsyncParsableCommand {
 }
 
 extension CommandTarget {
-    /// Methods that answer with a subscription send events after it.
+    /// Whether the method returns a subscription and sends events after it.
     static func opensListener(_ method: String) -> Bool {
         func answersSubscription<Request: RPCRequest>(_ type: Request.Type) -> Bool {
             Request.Result.schema["properties"]?["subscription"] != nil
@@ -74,12 +74,12 @@ enum CallParams {
     }
 }
 
-/// `health`: what the service says about itself; ends with 0 when it is ready or degraded. Fit for a container's health
-/// check.
+/// `health`: prints the health of the service; ends with 0 when it is ready or degraded. Suitable for a container's
+/// health check.
 public struct HealthCommand<Target: CommandTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "health", abstract: "Ask the service how it feels.",
+            commandName: "health", abstract: "Print the health of the service.",
             discussion: "Ends with 0 when it is ready or degraded, with 69 when it is neither or does not answer.")
     }
 
@@ -122,7 +122,7 @@ extension Service.Health.Result {
     fileprivate var isUp: Bool { status == .ready || status == .degraded }
 }
 
-/// `version`: of this binary; nobody is called.
+/// `version`: prints the version of this binary without calling a service.
 public struct VersionCommand<Target: CommandTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "version", abstract: "Print the version of this command.")

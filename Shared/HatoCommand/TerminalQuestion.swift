@@ -6,16 +6,16 @@
     import Darwin
 #endif
 
-/// Asks the person at the terminal before something is done that cannot be taken back.
+/// Asks for confirmation on the terminal before an irreversible action.
 enum TerminalQuestion {
-    /// Where the answer comes from: nil when nobody can be asked.
+    /// The source of answers: nil when there is no terminal.
     typealias Answers = @Sendable () -> (@Sendable () -> String?)?
 
-    /// What tests answer instead of the process's own stdin.
+    /// Replaces the process's own stdin in tests.
     @TaskLocal static var substitute: Answers?
 
     /// Returns when the answer is yes. Throws `CommandFailure` for every other one, and when stdin is no terminal: a
-    /// script says what it wants with `--yes`.
+    /// script gives `--yes`.
     static func ask(_ question: String, _ output: CommandOutput) throws(CommandFailure) {
         guard let answer = (substitute ?? terminal)() else {
             throw CommandFailure(.usage, "\(question) Stdin is no terminal to ask: give --yes if it is meant")
