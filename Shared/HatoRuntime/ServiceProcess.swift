@@ -14,21 +14,21 @@ import UnixSignals
     import Darwin
 #endif
 
-/// A service that has started: what the process must know to announce and to stop it.
+/// A started service: what the process needs to announce and to stop it.
 public protocol RunningService: Sendable {
-    /// What the ready line says besides `ready` and `pid`, e.g. `{"service":"messages","listening":"127.0.0.1:7702"}`.
+    /// The members of the ready line besides `ready` and `pid`, e.g.
+    /// `{"service":"messages","listening":"127.0.0.1:7702"}`.
     var announcement: JSONObject { get }
-    /// Stops accepting, finishes what was accepted, closes; returns at the latest after `grace`.
+    /// Stops accepting, finishes accepted requests, closes; returns at the latest after `grace`.
     func shutdown(grace: Duration) async
-    /// Waits until the service can do its work no longer (its store has failed) and says why; nil when cancelled. The
-    /// process then ends, so that whoever keeps it running can start it anew.
+    /// Waits until the service can no longer work (its store has failed) and returns the reason; nil when cancelled.
+    /// The process then ends, so that its supervisor can start it again.
     func failure() async -> String?
 }
 
-/// Makes a service a well-behaved process: settings, log, metrics, the ready line, signals and exit codes (protocol
-/// §8).
+/// Runs a service as a process: settings, log, metrics, the ready line, signals and exit codes (protocol §8).
 ///
-/// An executable's `serve` is three lines: declare the settings, open the store, start the service.
+/// An executable's `serve` has three steps: declare the settings, open the store, start the service.
 /// ```swift
 /// let process = ServiceProcess(service: "messages", declared: ServeSettings.declared(defaultPort: 7702) + [...])
 /// let code = await process.run(arguments) { start in
@@ -37,9 +37,9 @@ public protocol RunningService: Sendable {
 /// }
 /// ```
 public struct ServiceProcess: Sendable {
-    /// What a service gets when it starts.
+    /// The inputs of a service's start.
     public struct Start: Sendable {
-        /// Name on the wire, e.g. `messages`.
+        /// The name on the wire, e.g. `messages`.
         public var service: String
         /// The settings it runs with.
         public var settings: Settings
@@ -49,24 +49,24 @@ public struct ServiceProcess: Sendable {
         public var logger: Logger
         /// The metrics of the process in Prometheus text format, for `service.metrics`.
         public var metricsText: @Sendable () async -> String
-        /// What files connections leave; nil where nothing bounds them, as in tests.
+        /// The files that connections leave free; nil where nothing limits connections, as in tests.
         var openFiles: OpenFilesPlan?
-        /// Runs its argument before each answer to a scraper.
+        /// Runs its argument before each scrape.
         public var beforeScrape: @Sendable (@escaping @Sendable () async -> Void) -> Void
 
-        /// Shows what the store of a service says of itself.
+        /// Publishes the statistics of a service's store.
         public func show(storeOf service: String, _ statistics: @escaping @Sendable () -> [String: Double]) {
             let figures = StoreFigures(of: service, statistics)
             beforeScrape { figures.refresh() }
         }
     }
 
-    /// Name on the wire, e.g. `messages`.
+    /// The name on the wire, e.g. `messages`.
     public var service: String
-    /// The settings that it knows.
+    /// The declared settings.
     public var declared: [Setting]
 
-    /// Servers in this process, which share its open files.
+    /// The number of servers in this process, which share its open files.
     public var servers: Int
 
     public init(service: String, declared: [Setting], servers: Int = 1) {
@@ -75,7 +75,7 @@ public struct ServiceProcess: Sendable {
         self.servers = servers
     }
 
-    /// Finds the value of each setting.
+    /// Resolves the value of each setting.
     public var resolver: SettingsResolver { SettingsResolver(service: service, declared: declared) }
 
     /// Prints the effective settings as one JSON object, secrets hidden; returns the exit code.
@@ -94,8 +94,8 @@ public struct ServiceProcess: Sendable {
 
     /// Runs the service until a signal stops it; returns the exit code of protocol §8.
     ///
-    /// `start` throws `SettingsError` for what is wrong with the settings (exit code 78); every other error is an
-    /// I/O error (74) or, for what nobody foresaw, internal (70).
+    /// `start` throws `SettingsError` for a problem of the settings (exit code 78); every other error is an I/O error
+    /// (74) or, when it is unexpected, internal (70).
     public func run(
         _ arguments: [String], start: @Sendable (Start) async throws -> any RunningService
     ) async -> Int32 {
@@ -149,7 +149,7 @@ public struct ServiceProcess: Sendable {
         return failure == nil ? 0 : 74
     }
 
-    /// Raises the limit of open files, and says in the log what holds and how many connections it leaves room for.
+    /// Raises the limit of open files, and logs the limit and the number of connections it allows.
     private func openFiles(_ settings: Settings, _ logger: Logger) -> OpenFilesPlan {
         let limit = OpenFilesLimit.raised()
         let reserve = settings.integer(ServeSettings.openFilesReserve)
@@ -175,8 +175,8 @@ public struct ServiceProcess: Sendable {
         return try await MetricsEndpoint(host: host, port: port) { await registry.scrape() }
     }
 
-    /// Returns at the first signal, or when standard input ends if the process lives only as long as who started it; or
-    /// with the reason when the service fails.
+    /// Returns at the first signal, or at the end of standard input if the setting `exit-with-stdin` is on; or with the
+    /// reason when the service fails.
     private func stopped(
         _ running: any RunningService, by stop: AsyncStream<Void>, or endsWithInput: Bool
     ) async -> String? {
@@ -198,8 +198,8 @@ public struct ServiceProcess: Sendable {
         }
     }
 
-    /// Waits for the end of standard input on a thread of its own: `read` blocks, and a cancelled wait must not hold
-    /// the process.
+    /// Waits for the end of standard input on a thread of its own: `read` blocks, and a cancelled wait must not keep
+    /// the process alive.
     private static func inputEnded() async {
         let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
         Thread.detachNewThread {
@@ -210,8 +210,8 @@ public struct ServiceProcess: Sendable {
         for await _ in ended {}
     }
 
-    /// Ends with the first signal. A second one ends the process at once. One task reads the signals for the whole life
-    /// of the process: their sequence allows a single reader.
+    /// Yields the first signal. A second one ends the process at once. One task reads the signals for the whole life of
+    /// the process: their sequence allows a single reader.
     private static func stopSignal() async -> AsyncStream<Void> {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let (first, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -241,7 +241,7 @@ public struct ServiceProcess: Sendable {
             "listening beyond loopback without TLS: tokens travel in the clear", metadata: ["host": "\(host)"])
     }
 
-    /// The log of a service, as its settings say.
+    /// The logger of a service, configured by its settings.
     public static func logger(_ service: String, _ settings: Settings) -> Logger {
         let level = Logger.Level(rawValue: settings["log-level"]) ?? .info
         let format = StandardErrorLogHandler.Format(rawValue: settings["log-format"]) ?? .text
@@ -254,15 +254,15 @@ public struct ServiceProcess: Sendable {
     }
 }
 
-/// One line of JSON on standard output.
+/// Prints one line of JSON on standard output.
 public enum OutputLine {
-    /// False, and `errno` says why, when not all of it could be written.
+    /// Returns false, and sets `errno`, when not all of it could be written.
     @discardableResult
     public static func print(_ object: JSONObject) -> Bool {
         var writer = JSONWriter()
         writer.write(.object(object))
         let line = writer.bytes + [UInt8(ascii: "\n")]
-        // Straight to the descriptor: a pipe's buffer of the C library would keep the line from whoever waits for it.
+        // Written directly to the descriptor: the C library would buffer a line for a pipe, and its reader would wait.
         return line.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) } == line.count
     }
 }

@@ -4,12 +4,12 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// A request as it came over plain HTTP, its body complete.
+/// A request over plain HTTP with its complete body.
 public struct HTTPRequest: Sendable {
     public var method: String
     /// Path and query.
     public var target: String
-    /// Names in lower case, in the order they came.
+    /// Names in lower case, in the order of the request.
     public var headers: [(name: String, value: String)]
     /// The body of the request.
     public var body: [UInt8]
@@ -18,7 +18,7 @@ public struct HTTPRequest: Sendable {
     public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// What is answered.
+/// The response to an `HTTPRequest`.
 public struct HTTPResponse: Sendable {
     /// The HTTP status.
     public var status: Int
@@ -34,30 +34,30 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-/// What an `HTTPListener` lets its peers take.
+/// The limits of an `HTTPListener`.
 public struct HTTPLimits: Sendable, Hashable {
     /// Connections at a time; further ones are closed at once.
     public var connectionsMax = 64
-    /// Seconds from the beginning of a connection, or from its last answer, until its next request is whole; and until
-    /// an answer is taken. Then the connection is closed.
+    /// Seconds from the beginning of a connection, or from its last response, until its next request is complete; and
+    /// until a response is received by the peer. Then the connection is closed.
     public var idleSecondsMax = 60
-    /// A longer body answers 413 and closes.
+    /// A longer body is refused with 413 and the connection closed.
     public var bodyBytesMax = 1 << 20
 
     public init() {}
 }
 
-/// A small server of plain HTTP/1.1 on one thread, for what stands beside a service: its metrics, and a receiver of
-/// webhooks to try them with. One request at a time on a connection.
+/// A small server of plain HTTP/1.1 on one thread, for auxiliary endpoints of a service: its metrics, and a receiver of
+/// webhooks for trying them. One request at a time on a connection.
 public final class HTTPListener: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
     private let load: HTTPLoad
 
-    /// The port it got.
+    /// The port on which it listens.
     public var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
+    /// Starts listening. Throws `RPCServerError` when the address is in use or does not belong to this machine.
     public init(
         host: String, port: Int, limits: HTTPLimits = HTTPLimits(),
         answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
@@ -84,7 +84,7 @@ public final class HTTPListener: Sendable {
         }
     }
 
-    /// Closes the port, lets answers that are under way be sent for at most `grace`, then closes every connection.
+    /// Closes the port, lets pending responses be sent for at most `grace`, then closes every connection.
     public func stop(grace: Duration = .seconds(2)) async {
         try? await channel.close()
         await load.allSent(within: grace)
@@ -92,7 +92,7 @@ public final class HTTPListener: Sendable {
     }
 }
 
-/// Counts connections, and requests whose answer is not sent yet.
+/// Counts connections, and requests whose response is not sent yet.
 private final class HTTPLoad: Sendable {
     private let connectionsMax: Int
     private let connections = Mutex(0)
@@ -100,7 +100,7 @@ private final class HTTPLoad: Sendable {
 
     init(connectionsMax: Int) { self.connectionsMax = connectionsMax }
 
-    /// False when there are too many; nothing is counted then.
+    /// Returns false, without counting, when there are too many.
     func enter() -> Bool {
         connections.withLock { count in
             guard count < connectionsMax else { return false }
@@ -135,7 +135,7 @@ private final class HTTPLoad: Sendable {
     }
 }
 
-/// On its channel's event loop only; the answer comes from a task and returns to the loop.
+/// Runs on its channel's event loop only; the response comes from a task and returns to the loop.
 private final class HTTPListenerHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -143,7 +143,7 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
     private let limits: HTTPLimits
     private let load: HTTPLoad
     private let answer: @Sendable (HTTPRequest) async -> HTTPResponse
-    /// Closes the connection, unless a request is whole before.
+    /// Closes the connection unless a complete request arrives first.
     private var patience: Scheduled<Void>?
     private var head: HTTPRequestHead?
     private var body: [UInt8] = []
@@ -206,7 +206,7 @@ private final class HTTPListenerHandler: ChannelInboundHandler {
         let version = head.version
         load.begin()
         let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        // Ends with its answer; when the connection is gone meanwhile, the write fails and nobody waits for it.
+        // The task ends with its response; when the connection has closed meanwhile, the write fails and is ignored.
         Task { [answer, load] in
             let response = await answer(request)
             channel.eventLoop.execute {

@@ -12,7 +12,7 @@ public import Logging
 
 /// Writes each log entry as one line to standard error, as text for people or as JSON for collectors.
 ///
-/// One `write` per line, so that lines of several threads never mix.
+/// One `write` per line, so that lines of several threads are never interleaved.
 public struct StandardErrorLogHandler: LogHandler {
     /// How lines are written.
     public enum Format: String, Sendable {
@@ -22,9 +22,9 @@ public struct StandardErrorLogHandler: LogHandler {
 
     /// Messages below this level are dropped.
     public var logLevel: Logger.Level
-    /// What every line carries.
+    /// Metadata of every line.
     public var metadata: Logger.Metadata = [:]
-    /// Adds to what lines carry; nil: nothing.
+    /// Adds metadata to every line; nil: nothing.
     public var metadataProvider: Logger.MetadataProvider?
     private let label: String
     private let format: Format
@@ -35,7 +35,7 @@ public struct StandardErrorLogHandler: LogHandler {
         logLevel = level
     }
 
-    /// What every line carries, by name.
+    /// Metadata of every line, by name.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
@@ -48,7 +48,7 @@ public struct StandardErrorLogHandler: LogHandler {
         if let given = event.metadata { all.merge(given) { $1 } }
         let line = line(event.level, event.message.description, all, now: Date())
         Array(line.utf8).withUnsafeBytes { bytes in
-            // A log that cannot be written must not stop the service, and there is nobody left to tell.
+            // A log that cannot be written must not stop the service, and there is no other place to report it.
             _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
         }
     }
@@ -73,10 +73,10 @@ public struct StandardErrorLogHandler: LogHandler {
         }
     }
 
-    /// Control characters as escapes: what peers sent must neither begin a line of its own nor reach a terminal.
+    /// Escapes control characters: text from peers must neither begin a line of its own nor control a terminal.
     private static func shown(_ entry: String) -> String {
         guard entry.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return entry }
-        // By scalar: a carriage return and a line feed are one character to a String.
+        // By scalar: a carriage return and a line feed are one `Character`.
         return entry.unicodeScalars.map { scalar in
             switch scalar {
             case "\n": "\\n"

@@ -6,16 +6,16 @@
     import Darwin
 #endif
 
-/// The memory that this process may use: the lowest limit of the cgroups it is in, else the machine's.
+/// The memory that this process may use: the lowest limit of the cgroups it is in, otherwise the machine's.
 public enum AvailableMemory {
-    /// What `memory-bytes` is at most unless it is set.
+    /// The maximum of the default of `memory-bytes`.
     public static let defaultBytesMax = 1_536 << 20
 
-    /// The default of `memory-bytes`: four fifths of what there is, at most 1.5 GiB. A cgroup's limit also counts the
-    /// buffers of sockets, and the kernel kills the process that goes beyond it; a machine has other processes.
+    /// The default of `memory-bytes`: four fifths of the available memory, at most 1.5 GiB. A cgroup's limit also
+    /// counts the buffers of sockets, and the kernel kills a process that exceeds it; a machine has other processes.
     public static func defaultBytes(available: Int) -> Int { min(defaultBytesMax, available / 5 * 4) }
 
-    /// Bytes.
+    /// The available memory in bytes.
     public static let bytes: Int = {
         let machine = machineBytes
         let limit = Cgroups(
@@ -30,7 +30,7 @@ public enum AvailableMemory {
         return overflow || bytes <= 0 ? defaultBytesMax : bytes
     }
 
-    /// A file of the kernel, whose size is not known before it is read; nil when it cannot be read.
+    /// The text of a kernel file, whose size is not known before it is read; nil when it cannot be read.
     private static func text(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -45,19 +45,19 @@ public enum AvailableMemory {
     }
 }
 
-/// Where the files of the cgroups of a process are, of version 1 and 2 (cgroups(7), proc_pid_mountinfo(5)). Pure but
-/// for what it is given to read with.
+/// Finds the limit files of the cgroups of a process, of version 1 and 2 (cgroups(7), proc_pid_mountinfo(5)). Pure
+/// except for the function that reads files.
 struct Cgroups: Sendable {
     /// The text of `/proc/self/cgroup`: lines `number:controllers:path`; in version 2 number 0 and no controllers.
     var membership: String
-    /// The text of `/proc/self/mountinfo`: in field 4 the part of the file system that is mounted, in field 5 where,
-    /// and behind a `-` its type, its source and its options.
+    /// The text of `/proc/self/mountinfo`: field 4 is the mounted part of the file system, field 5 the mount point, and
+    /// after a `-` follow its type, its source and its options.
     var mounts: String
 
-    /// Version 1 says this, in pages, where nothing is limited.
+    /// Version 1 reports values from here on, in pages, for "no limit".
     private static let limitMax = 1 << 60
 
-    /// The lowest limit of all of them and of those above them, in bytes; nil when there is none.
+    /// The lowest limit of all cgroups and their parents, in bytes; nil when there is none.
     func memoryLimit(reading text: (String) -> String?) -> Int? {
         let limits = files.compactMap { file -> Int? in
             guard let words = text(file)?.split(whereSeparator: \.isWhitespace), words.count == 1 else { return nil }
@@ -94,8 +94,8 @@ struct Cgroups: Sendable {
         return []
     }
 
-    /// The folder of a cgroup and all above it that are mounted. A path outside of what is mounted is that of another
-    /// namespace: of it the topmost folder is what can be seen.
+    /// The folder of a cgroup and its parents, as far as they are mounted. A path outside of the mount belongs to
+    /// another namespace: only the mount point is visible then.
     private static func folders(of group: Substring, root: Substring, mountedAt mount: Substring) -> [String] {
         let (group, root) = (group.split(separator: "/"), root.split(separator: "/"))
         guard group.starts(with: root), !group.contains("..") else { return [String(mount)] }

@@ -1,6 +1,6 @@
 /// A named part of the memory that a service may use (`memory-bytes`).
 public struct MemoryShare: Sendable, Hashable {
-    /// All shares together have so many parts.
+    /// The number of parts of all shares together.
     public static let partsOfAll = 24
 
     /// The name of the part in the settings.
@@ -8,28 +8,28 @@ public struct MemoryShare: Sendable, Hashable {
     /// Its size, in parts of `partsOfAll`.
     public var parts: Int
 
-    /// Lines that are read, requests, reads under way, responses and events that peers have not taken.
+    /// Received lines, requests, running reads, and responses and events that peers have not received.
     public static let requests = MemoryShare(name: "requests", parts: 8)
     /// Blocks, indexes and filters of tables.
     public static let blockCache = MemoryShare(name: "block cache", parts: 4)
-    /// Rows and change records that are in no table yet.
+    /// Rows and change records that are not in a table yet.
     public static let memtables = MemoryShare(name: "memtables", parts: 2)
-    /// Memtables that are being written out while the next ones fill.
+    /// Memtables that are being flushed while the next ones fill.
     public static let flushes = MemoryShare(name: "flushes", parts: 2)
-    /// What a service holds beside requests: what connections leave to be written when they end (messages), passwords
-    /// that are being hashed (auth).
+    /// Memory of a service besides requests: the writes that connections leave for their end (messages), passwords that
+    /// are being hashed (auth).
     public static let held = MemoryShare(name: "held", parts: 4)
-    /// Everything else: code, connections, listeners, caches of planning, what the allocator has not given back.
+    /// Everything else: code, connections, listeners, caches of planning, memory that the allocator has not returned.
     public static let process = MemoryShare(name: "process", parts: 4)
 
     /// All parts.
     public static let all = [requests, blockCache, memtables, flushes, held, process]
 }
 
-/// Divides the memory that a service may use among what uses it. Pure.
+/// Divides the memory that a service may use among its consumers. Pure.
 ///
-/// 1.5 GiB give 512 MiB of requests, 256 MiB of block cache, 128 MiB of memtables and as many that are written out,
-/// 256 MiB that are held, and 256 MiB for everything else.
+/// 1.5 GiB give 512 MiB for requests, 256 MiB for the block cache, 128 MiB for memtables and as much for memtables that
+/// are being flushed, 256 MiB for `held`, and 256 MiB for everything else.
 public struct MemoryPlan: Sendable, Hashable {
     /// The value of `memory-bytes`.
     public let bytes: Int
@@ -39,13 +39,13 @@ public struct MemoryPlan: Sendable, Hashable {
 
     /// The bytes of a share.
     public func bytes(of share: MemoryShare) -> Int {
-        // Divided first: the product of what a setting says may be too large.
+        // Divides first: the product with a value from the settings may overflow.
         let part = bytes / MemoryShare.partsOfAll
         let rest = bytes % MemoryShare.partsOfAll
         return part * share.parts + rest * share.parts / MemoryShare.partsOfAll
     }
 
-    /// The least bytes in all whose `share` has at least `wanted`.
+    /// The lowest value of `memory-bytes` whose `share` has at least `wanted` bytes.
     public static func least(with wanted: Int, of share: MemoryShare) -> Int {
         let (whole, rest) = wanted.quotientAndRemainder(dividingBy: share.parts)
         let (product, overflow) = whole.multipliedReportingOverflow(by: MemoryShare.partsOfAll)
@@ -56,16 +56,17 @@ public struct MemoryPlan: Sendable, Hashable {
     }
 }
 
-/// How a setting follows from `memory-bytes` unless it is set itself.
+/// How the default of a setting is derived from `memory-bytes`.
 public struct MemoryDerivation: Sendable, Hashable {
-    /// The part of the memory that belongs to it.
+    /// The share of the memory that the setting belongs to.
     public var share: MemoryShare
     /// The setting's value is the share divided by this.
     public var divisor: Int
-    /// The highest value that is derived; nil: any.
+    /// The maximum of the derived value; nil: none.
     public var valueMax: Int?
 
-    /// - Parameter divisor: more than 0: the part of a share, or the bytes of one of what the setting counts.
+    /// - Parameter divisor: more than 0: the fraction of a share, or the bytes of one of the things that the setting
+    ///   counts.
     public init(_ share: MemoryShare, dividedBy divisor: Int = 1, atMost valueMax: Int? = nil) {
         self.share = share
         self.divisor = max(1, divisor)

@@ -1,7 +1,7 @@
 extension ServeSettings {
-    /// Says what is wrong when too little memory is given for the service to work; nil when it is enough.
+    /// Describes the problem when the memory is too small for the service to work; nil when it is enough.
     ///
-    /// The longest line and the largest response must fit beside each other into what requests get.
+    /// The longest line and the largest response must fit together into the share of requests.
     static func memoryProblem(_ settings: Settings) -> String? {
         guard settings.text(memory.name) != nil, settings.followsFromMemory(processBytesInFlight) else { return nil }
         let wanted = settings.integer("line-bytes-max") + settings.integer("response-bytes-max")
@@ -9,7 +9,7 @@ extension ServeSettings {
         return tooLittleMemory(settings, wanted: wanted, services: 1)
     }
 
-    /// - Parameter wanted: bytes of requests.
+    /// - Parameter wanted: bytes needed for requests.
     static func tooLittleMemory(_ settings: Settings, wanted: Int, services: Int) -> String {
         let least = MemoryPlan.least(with: wanted, of: .requests)
         let each = services == 1 ? "" : " of each of its \(services) services"

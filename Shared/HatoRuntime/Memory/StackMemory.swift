@@ -1,23 +1,23 @@
 public import HatoRPC
 
-/// How one process that runs auth, messages and notifier divides its budget of requests among them: an eighth each for
-/// auth and notifier, at least what the longest line and the largest response take, and the rest for messages. Pure.
+/// Divides the request budget of one process that runs auth, messages and notifier: an eighth each for auth and
+/// notifier, at least the size of the longest line and the largest response, and the rest for messages. Pure.
 public struct StackMemory: Sendable, Hashable {
-    /// Of each of auth and notifier.
+    /// The bytes of auth, and of notifier.
     public let otherBytes: Int
-    /// Memory of messages, in bytes.
+    /// The bytes of messages.
     public let messagesBytes: Int
 
     /// - Parameters:
-    ///   - requestBytes: the budget of all of them.
-    ///   - requestBytesMin: what one service needs for its requests.
+    ///   - requestBytes: the budget of all three services.
+    ///   - requestBytesMin: the minimum that one service needs for its requests.
     public init(requestBytes: Int, requestBytesMin: Int) {
         otherBytes = max(requestBytes / 8, min(requestBytesMin, requestBytes / 3))
         messagesBytes = requestBytes - 2 * otherBytes
     }
 
-    /// The limits of one service; those that were set, and do not follow from `memory-bytes`, hold for each of them.
-    /// Throws `SettingsError` when too little memory is given for three services.
+    /// The limits of one service; limits that were set, and are not derived from `memory-bytes`, apply to each of them.
+    /// Throws `SettingsError` when the memory is too small for three services.
     public static func limits(
         of service: String, _ settings: Settings, from limits: RPCLimits
     ) throws -> RPCLimits {

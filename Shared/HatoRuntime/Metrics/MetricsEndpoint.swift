@@ -1,10 +1,10 @@
-/// Answers `GET /metrics` over plain HTTP for scrapers.
+/// Serves `GET /metrics` over plain HTTP for scrapers.
 final class MetricsEndpoint: Sendable {
     private let listener: HTTPListener
 
     var port: Int { listener.port }
 
-    /// Starts listening. Throws `RPCServerError` when the address is taken or not ours.
+    /// Starts listening. Throws `RPCServerError` when the address is in use or does not belong to this machine.
     init(host: String, port: Int, text: @escaping @Sendable () async -> String) async throws {
         var limits = HTTPLimits()
         limits.bodyBytesMax = 64 << 10

@@ -1,7 +1,7 @@
 public import Metrics
 import Synchronization
 
-/// The metrics of this process, held in memory and shown in the Prometheus text format.
+/// The metrics of this process, kept in memory and formatted as Prometheus text.
 ///
 /// It is the backend of swift-metrics for every service. Labels of metrics are turned into Prometheus names
 /// (`hato_messages_commits`); timers are histograms in seconds, recorders histograms of their own unit.
@@ -20,10 +20,10 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
 
     public init() {}
 
-    /// Runs `body` before each answer to a scraper: for gauges of what is not counted as it happens.
+    /// Runs `body` before each scrape: for gauges that are not updated as events happen.
     public func beforeScrape(_ body: @escaping @Sendable () async -> Void) { figures.withLock { $0.append(body) } }
 
-    /// Every metric as it is now.
+    /// The current value of every metric.
     public func scrape() async -> String {
         for body in figures.withLock({ $0 }) { await body() }
         return text()
@@ -47,8 +47,8 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
         return metrics.withLock { metrics in
             if let known = metrics[identity] as? M { return known }
             let new = make()
-            // A second use of a name with another type is a mistake in our own code; its figures go nowhere, the
-            // first stays.
+            // A second use of a name with another type is a programmer error; its values are dropped, and the first
+            // stays.
             if metrics[identity] == nil { metrics[identity] = new }
             return new
         }
@@ -65,29 +65,29 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
         }.joined(separator: ",")
     }
 
-    /// A counter that the registry shows.
+    /// Creates a counter that the registry shows.
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         metric(label, dimensions) { PrometheusCounter() }
     }
 
-    /// A recorder that the registry shows.
+    /// Creates a recorder that the registry shows.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         aggregate
             ? metric(label, dimensions) { PrometheusHistogram(PrometheusHistogram.sizes, divisor: 1) }
             : metric(label, dimensions) { PrometheusGauge() }
     }
 
-    /// A meter that the registry shows.
+    /// Creates a meter that the registry shows.
     public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
         metric(label, dimensions) { PrometheusGauge() }
     }
 
-    /// A timer that the registry shows.
+    /// Creates a timer that the registry shows.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         metric(label, dimensions) { PrometheusHistogram(PrometheusHistogram.seconds, divisor: 1e9) }
     }
 
-    // Handlers stay registered: Prometheus wants counters that never vanish.
+    // Handlers stay registered: Prometheus expects counters not to disappear.
     /// Does nothing: what was counted stays.
     public func destroyCounter(_ handler: any CounterHandler) {}
     /// Does nothing: what was recorded stays.

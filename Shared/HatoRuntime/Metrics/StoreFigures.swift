@@ -1,9 +1,9 @@
 import Metrics
 
-/// What a store says of itself (`rocksdb.memtable_bytes`), as gauges of its service
+/// The statistics of a store (`rocksdb.memtable_bytes`) as gauges of its service
 /// (`hato_messages_store_memtable_bytes`).
 public final class StoreFigures: Sendable {
-    /// Those that are shown, by the end of their names. What a store does not know is left at 0.
+    /// The published statistics and the suffixes of their gauge names. A statistic that a store does not have is 0.
     private static let shown = [
         "store.waiting_writes": "waiting_writes",
         "store.waiting_reads": "waiting_reads",
@@ -30,7 +30,7 @@ public final class StoreFigures: Sendable {
         gauges = Self.shown.map { ($0.key, Gauge(label: "hato_\(service)_\($0.value)")) }
     }
 
-    /// Reads the figures of the store and shows them.
+    /// Reads the statistics of the store and sets the gauges.
     public func refresh() {
         let statistics = statistics()
         for (name, gauge) in gauges { gauge.record(statistics[name] ?? 0) }

@@ -8,9 +8,9 @@
 
 /// The number of files that this process may have open (`RLIMIT_NOFILE`).
 struct OpenFilesLimit: Sendable, Hashable {
-    /// What held before.
+    /// The limit before raising it.
     var before: Int
-    /// What holds now.
+    /// The current limit.
     var now: Int
 
     /// Raises the soft limit to the hard one. Where the system does not allow it, the limit stays as it was.

@@ -9,12 +9,11 @@ import Logging
     import Darwin
 #endif
 
-/// The folder that holds everything a service keeps: keys, secrets, what people wrote.
+/// The folder of all data of a service: keys, secrets, user data.
 public enum DataFolder {
-    /// Makes the folder, and those above it, where they are missing, with mode 0700; what the process makes from then
-    /// on is for its user alone. Returns what the operator should know of a folder that was there. Throws
-    /// `SettingsError` that names the setting `data`, also for a folder that belongs to another user or that others
-    /// may write.
+    /// Creates the folder and its missing parents with mode 0700; files that the process creates later are accessible
+    /// to its user only. Returns a warning for the operator about an existing folder. Throws `SettingsError` that names
+    /// the setting `data`, also for a folder that belongs to another user or that others may write.
     public static func make(_ path: String) throws(SettingsError) -> String? {
         _ = umask(0o077)
         try makeFolder(path)
@@ -34,8 +33,8 @@ public enum DataFolder {
         }
     }
 
-    /// Throws `SettingsError` where the folder at `path` has no store, but the folder above it has one: earlier
-    /// versions kept it there, and the service would begin an empty one.
+    /// Throws `SettingsError` when the folder at `path` has no store, but its parent has one: earlier versions kept it
+    /// there, and the service would create an empty one.
     static func refuseStoreAbove(_ path: String) throws(SettingsError) {
         guard access("\(path)/store", F_OK) != 0 else { return }
         var parts = path.split(separator: "/", omittingEmptySubsequences: true)
@@ -68,11 +67,11 @@ public enum DataFolder {
     }
 }
 
-/// Who owns a data folder and who else may use it, and whether that is safe.
+/// The owner and the mode of a data folder, and whether they are safe.
 ///
-/// A folder that others own or write is refused: they could replace what the service trusts. One that others may only
-/// list or enter is worth a warning, since each file in it is for the service's user alone. The mode of a folder that
-/// was there is never changed: it may be one that other programs use.
+/// A folder that others own or may write is refused: they could replace data that the service trusts. A folder that
+/// others may only list or enter causes a warning, since each file in it is accessible to the service's user only. The
+/// mode of an existing folder is never changed, since other programs may use it.
 struct DataFolderAccess: Sendable, Hashable {
     enum Verdict: Sendable, Hashable {
         case safe
@@ -80,7 +79,7 @@ struct DataFolderAccess: Sendable, Hashable {
         case refused(String)
     }
 
-    /// User id of the owner.
+    /// The user id of the owner.
     var owner: UInt32
     /// The permission bits.
     var mode: UInt32
@@ -90,8 +89,8 @@ struct DataFolderAccess: Sendable, Hashable {
         self.mode = mode & 0o777
     }
 
-    /// The verdict on the folder at `path` for a service of the user with the id `user`. Where the folder holds a
-    /// store, no other folder is advised: the service would begin an empty store there.
+    /// The verdict on the folder at `path` for a service that runs as `user`. When the folder holds a store, no other
+    /// folder is recommended: the service would create an empty store there.
     func verdict(for user: UInt32, _ path: String, holdsStore: Bool = false) -> Verdict {
         let below = holdsStore ? "" : "give a folder below it, which the service makes, such as \(path)/hato, or "
         guard owner == user else {
@@ -112,7 +111,7 @@ struct DataFolderAccess: Sendable, Hashable {
 }
 
 extension ServiceProcess.Start {
-    /// The folder of the setting `data`, made where it is missing. Throws `SettingsError`.
+    /// The folder of the setting `data`, created when it is missing. Throws `SettingsError`.
     public func dataFolder() throws(SettingsError) -> String {
         let path = settings["data"]
         try DataFolder.refuseStoreAbove(path)

@@ -1,8 +1,8 @@
 import Logging
 
-/// The settings every `serve` has (protocol §8).
+/// The settings of every `serve` (protocol §8).
 public enum ServeSettings {
-    /// The settings of every service; its port unless said otherwise is `defaultPort`.
+    /// The settings of every service; `defaultPort` is the default of its port.
     public static func declared(defaultPort: Int) -> [Setting] {
         [
             Setting("data", .file, required: true, help: "the folder that holds everything the service keeps"),
@@ -56,32 +56,32 @@ public enum ServeSettings {
         ] + wire + fromWhere
     }
 
-    /// What the service may use, from which the bounds of its parts follow (`MemoryPlan`).
+    /// The memory that the service may use; the limits of its parts are derived from it (`MemoryPlan`).
     public static let memory = Setting(
         "memory-bytes", .integer(1...(1 << 46)),
         default: String(AvailableMemory.defaultBytes(available: AvailableMemory.bytes)), shared: true,
         help: "memory the service may use, in bytes; unless set, four fifths of what the cgroup or the machine has, "
             + "at most 1.5 GiB")
 
-    /// The names of what a service opens its store with (`RocksDBMemory`).
+    /// The name of the setting for the block cache (`RocksDBMemory`).
     public static let blockCache = "block-cache-bytes"
-    /// The name of the setting for memory of memtables.
+    /// The name of the setting for memtables (`RocksDBMemory`).
     public static let memtables = "memtable-bytes"
 
-    /// The name of the reserve of an `OpenFilesPlan`.
+    /// The name of the setting for the reserve of an `OpenFilesPlan`.
     static let openFilesReserve = "open-files-reserve"
 
-    /// Where `metrics-port` listens.
+    /// The name of the setting for the address of `metrics-port`.
     static let metricsHost = "metrics-host"
 
-    /// The name of what a service opens its store with (`RocksDBOptions.preparedLogBytes`).
+    /// The name of the setting for `RocksDBOptions.preparedLogBytes`.
     public static let preparedLog = "prepared-log-bytes"
 
-    /// For whoever starts a service as a child and must not leave it behind, such as a test suite.
+    /// For a parent process that starts a service and must not leave it running, such as a test suite.
     public static let exitWithStandardInput = Setting(
         "exit-with-stdin", .flag, default: "false", help: "stop when standard input ends")
 
-    /// Settings about settings: they choose the file and its section.
+    /// The settings that choose the settings file and its section.
     public static let fromWhere = [
         Setting("config", .file, shared: true, help: "a settings file in YAML or JSON"),
         Setting(
@@ -91,7 +91,8 @@ public enum ServeSettings {
 }
 
 extension SettingsResolver {
-    /// Resolves a start: reads the settings file if flags or environment name one. Throws `SettingsError`.
+    /// Resolves the settings of a start: reads the settings file if flags or environment name one. Throws
+    /// `SettingsError`.
     public func resolve(arguments: [String], environment: [String: String]) throws -> Settings {
         let flags = try flags(of: arguments)
         let first = try SettingsResolver(service: service, declared: ServeSettings.fromWhere)

@@ -1,21 +1,21 @@
-/// One setting of a service, declared once: flag, environment variable, key of the settings file, default and help
-/// all come from here.
+/// One setting of a service, declared once: flag, environment variable, key of the settings file, default and help are
+/// all derived from it.
 ///
 /// `port` of the service `messages` is the flag `--port`, the variable `HATO_MESSAGES_PORT` and the key `port` in a
-/// file. A setting that is the same for every service of an installation (`isShared`) is also read from
-/// `HATO_PORT`-like variables without the service's name.
+/// file. A setting that is the same for every service of an installation (`isShared`) is also read from variables
+/// without the service's name, such as `HATO_PORT`.
 public struct Setting: Sendable, Hashable {
-    /// What values a setting takes.
+    /// The values that a setting accepts.
     public enum Kind: Sendable, Hashable {
         case text
-        /// A name that stands in addresses: 1 to 63 of `a-z`, `A-Z`, `0-9`, `-`, `_` and `.`.
+        /// A name that is part of addresses: 1 to 63 of `a-z`, `A-Z`, `0-9`, `-`, `_` and `.`.
         case name
         /// A whole number within the range.
         case integer(ClosedRange<Int>)
         /// `true` or `false`; the bare flag means true.
         case flag
         case choice([String])
-        /// A path in the file system; empty is refused.
+        /// A path in the file system; empty text is refused.
         case file
         /// `HOST:PORT`, an IPv6 host in brackets.
         case address
@@ -23,19 +23,19 @@ public struct Setting: Sendable, Hashable {
 
     /// The name of the flag, without the dashes.
     public var name: String
-    /// What values it takes.
+    /// The values that it accepts.
     public var kind: Kind
-    /// What holds when nobody says anything; nil makes the setting optional, or required when `isRequired`.
+    /// The value when none is given; nil makes the setting optional, or required when `isRequired`.
     public var defaultValue: String?
     /// Whether the start fails without it.
     public var isRequired: Bool
-    /// Never printed: `config` and `service.config` show `***`.
+    /// Whether the value is hidden: `config` and `service.config` show `***`.
     public var isSecret: Bool
     /// Whether one value serves all services of a process.
     public var isShared: Bool
-    /// One line for people.
+    /// A description of one line.
     public var help: String
-    /// How it follows from `memory-bytes` unless it is set; nil: its default holds.
+    /// How the default is derived from `memory-bytes`; nil: `defaultValue` applies.
     public var memory: MemoryDerivation?
 
     public init(
@@ -51,20 +51,20 @@ public struct Setting: Sendable, Hashable {
         self.help = help
     }
 
-    /// The same setting, which follows from `memory-bytes` unless it is set.
+    /// The same setting with a default derived from `memory-bytes`.
     public func following(_ memory: MemoryDerivation) -> Setting {
         var setting = self
         setting.memory = memory
         return setting
     }
 
-    /// The value that follows from `memory-bytes`; nil: none does.
+    /// The value derived from `memory-bytes`; nil: none is.
     func value(in plan: MemoryPlan) -> Int? {
         guard let memory, case .integer(let range) = kind else { return nil }
         return min(max(memory.value(in: plan), range.lowerBound), range.upperBound)
     }
 
-    /// Says what is wrong with `value`, or nil when it is right.
+    /// Describes the problem of `value`; nil when it is valid.
     func problem(with value: String) -> String? {
         switch kind {
         case .text:
@@ -101,7 +101,7 @@ public struct Setting: Sendable, Hashable {
             }
     }
 
-    /// What the help calls the value, nil for a flag.
+    /// The placeholder for the value in the help; nil for a flag.
     var placeholder: String? {
         switch kind {
         case .text: "TEXT"
@@ -117,7 +117,7 @@ public struct Setting: Sendable, Hashable {
 
 /// A host and a port, written `HOST:PORT`.
 public struct ServiceAddress: Sendable, Hashable, CustomStringConvertible {
-    /// The name or address.
+    /// The host name or address.
     public var host: String
     public var port: Int
 
@@ -126,7 +126,7 @@ public struct ServiceAddress: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Nil when `text` is not `HOST:PORT` with a port from 0 to 65535; an IPv6 host stands in brackets.
+    /// Nil when `text` is not `HOST:PORT` with a port from 0 to 65535; an IPv6 host is in brackets.
     public init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":") else { return nil }
         guard let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port) else { return nil }

@@ -3,14 +3,14 @@ public import HatoModel
 public import HatoRPC
 
 extension ServeSettings {
-    /// A limit of the wire and the setting that changes it.
+    /// A limit of the transport and the setting that changes it.
     private struct Limit: Sendable {
         var name: String
         var field: @Sendable (inout RPCLimits, Int?) -> Int
-        /// What it may be set to.
+        /// The accepted values.
         var range: ClosedRange<Int>
         var help: String
-        /// How it follows from `memory-bytes`.
+        /// How the default is derived from `memory-bytes`.
         var memory: MemoryDerivation?
 
         func following(_ memory: MemoryDerivation) -> Limit {
@@ -23,14 +23,14 @@ extension ServeSettings {
     private typealias LimitPath = WritableKeyPath<RPCLimits, Int> & Sendable
 
     private static let bytes = 1...(1 << 40)
-    /// What lies in one buffer.
+    /// The range for the size of one buffer.
     private static let bufferBytes = 1...(1 << 30)
     private static let counts = 1...1_000_000_000
     private static let seconds = 1...315_360_000
-    /// What the operating system takes for TCP's own times and counts.
+    /// The range that the operating system accepts for TCP keep-alive times and counts.
     private static let keepAliveSeconds = 1...32_767
 
-    /// Reads a limit, after writing it when a value is given.
+    /// Returns the value of a limit, after setting it when a value is given.
     private static func limit(
         _ name: String, _ path: any LimitPath, _ range: ClosedRange<Int>, _ help: String
     ) -> Limit {
@@ -116,7 +116,7 @@ extension ServeSettings {
         limit("keep-alive-probes", \.keepAliveProbes, 1...127, "questions without an answer that end a connection"),
     ]
 
-    /// The limits of the wire (protocol §1) and the number of event loops, as settings.
+    /// The limits of the transport (protocol §1) and the number of event loops, as settings.
     public static var wire: [Setting] {
         var limits = RPCLimits()
         let loops = Setting("event-loops", .integer(1...256), default: "2", help: "threads that serve connections")
@@ -128,12 +128,12 @@ extension ServeSettings {
             }
     }
 
-    /// For services that call others: where a peer is, and TLS on the way to it.
+    /// For services that call others: the address of a peer.
     public static func peer(_ service: String, defaultPort: Int) -> Setting {
         Setting(service, .address, default: "127.0.0.1:\(defaultPort)", help: "where \(service) listens")
     }
 
-    /// TLS on links to peers.
+    /// TLS of links to peers.
     public static let peerTLS = [
         Setting("peer-tls", .flag, default: "false", shared: true, help: "use TLS on links to other services"),
         Setting(
@@ -143,8 +143,8 @@ extension ServeSettings {
         Setting("peer-tls-key", .file, shared: true, help: "private key of that certificate in PEM"),
     ]
 
-    /// Says what is wrong when a read of the largest response cannot reserve its memory; nil when it can. Large reads
-    /// take three quarters of the budget at most.
+    /// Describes the problem when a read of the largest response cannot reserve its memory; nil when it can. Large
+    /// reads take at most three quarters of the budget.
     static func readsProblem(_ settings: Settings) -> String? {
         guard settings.text("response-bytes-max") != nil, settings.text(processBytesInFlight) != nil else { return nil }
         let (response, budget) = (settings.integer("response-bytes-max"), settings.integer(processBytesInFlight))
@@ -163,7 +163,8 @@ extension ServeSettings {
 }
 
 extension ServiceProcess.Start {
-    /// How the service's server listens, as the settings say. Throws `SettingsError` when half of TLS is given.
+    /// The configuration of the service's server from the settings. Throws `SettingsError` when only half of TLS is
+    /// given.
     public func serverConfiguration(version: String) throws -> RPCServerConfiguration {
         var configuration = RPCServerConfiguration(service: service, version: version)
         configuration.host = settings["host"]
@@ -190,7 +191,8 @@ extension ServiceProcess.Start {
         return configuration
     }
 
-    /// A link to the peer at the address setting `name`. Throws `SettingsError` when the setting is missing.
+    /// The configuration of a link to the peer at the address setting `name`. Throws `SettingsError` when the setting
+    /// is missing.
     public func clientConfiguration(to name: String) throws -> RPCClientConfiguration {
         guard let address = settings.address(name) else {
             throw SettingsError("setting \(name) is missing: give --\(name) HOST:PORT")
@@ -209,7 +211,7 @@ extension ServiceProcess.Start {
 }
 
 extension SettingsError {
-    /// A file of TLS that a setting with this prefix names.
+    /// The error for a TLS file that a setting with this prefix names.
     init(_ error: TLSFileError, _ prefix: String) {
         let name =
             switch error.part {
@@ -220,7 +222,7 @@ extension SettingsError {
         self.init("setting \(name): \(error)")
     }
 
-    /// An address nobody can listen on: the settings whose port it is.
+    /// The error for an address that cannot be listened on; it names the settings with that port.
     init(cannotListen error: RPCServerError, port: Int, _ settings: Settings) {
         let names = settings.entries.map(\.setting.name).filter {
             ($0 == "port" || $0.hasSuffix("-port")) && settings.text($0) == "\(port)"

@@ -1,11 +1,11 @@
-/// The effective settings of one start: each declared setting with its value and where that came from.
+/// The effective settings of one start: each declared setting with its value and its source.
 public struct Settings: Sendable {
-    /// Where a value comes from.
+    /// The source of a value.
     public enum Source: Sendable, Hashable, CustomStringConvertible {
         case flag
         case environment(variable: String)
         case file(path: String, key: String)
-        /// It follows from `memory-bytes`.
+        /// Derived from `memory-bytes`.
         case memoryBytes
         case defaultValue
 
@@ -26,7 +26,7 @@ public struct Settings: Sendable {
         public var setting: Setting
         /// The value as text; nil: none.
         public var value: String?
-        /// Where the value comes from.
+        /// The source of the value.
         public var source: Source
     }
 
@@ -40,7 +40,7 @@ public struct Settings: Sendable {
     /// The text of a setting; nil when it has neither a value nor a default.
     public func text(_ name: String) -> String? { entry(name)?.value }
 
-    /// The text of a setting that declares a default or is required. Resolving has made sure that it is there.
+    /// The text of a setting that declares a default or is required. Resolving has verified that it exists.
     public subscript(name: String) -> String { entry(name)?.value ?? "" }
 
     /// The number of an integer setting that declares a default. Resolving has checked it.
@@ -52,17 +52,17 @@ public struct Settings: Sendable {
     /// The value as host and port; nil when there is none.
     public func address(_ name: String) -> ServiceAddress? { entry(name)?.value.flatMap { ServiceAddress($0) } }
 
-    /// Who gave the setting its value; nil when nobody did, so that its default holds, or what follows from
-    /// `memory-bytes`, or it has none.
+    /// The source of the setting's value; nil when no value was given, so that its default or the value derived from
+    /// `memory-bytes` applies, or it has none.
     public func source(of name: String) -> Source? {
         guard let entry = entry(name), entry.value != nil else { return nil }
         return entry.source == .defaultValue || entry.source == .memoryBytes ? nil : entry.source
     }
 
-    /// Whether the value follows from `memory-bytes`.
+    /// Whether the value is derived from `memory-bytes`.
     public func followsFromMemory(_ name: String) -> Bool { entry(name)?.source == .memoryBytes }
 
-    /// Name, value and source of everything, secrets hidden: what `config` and `service.config` show.
+    /// Name, value and source of every setting, secrets hidden: what `config` and `service.config` show.
     public var shown: [(name: String, value: String?, source: String)] {
         entries.map { entry in
             (entry.setting.name, entry.setting.isSecret && entry.value != nil ? "***" : entry.value, "\(entry.source)")

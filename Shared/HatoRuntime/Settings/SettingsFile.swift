@@ -4,8 +4,8 @@ import Yams
 
 /// The keys of a settings file in YAML or JSON (which is YAML too), chosen for one environment.
 ///
-/// Keys at the top hold for every environment; those under `development`, `staging` or `production` win when that
-/// environment is chosen. Nested names are joined with a hyphen: `tls: {key: …}` is the setting `tls-key`.
+/// Keys at the top apply to every environment; those under `development`, `staging` or `production` override them when
+/// that environment is chosen. Nested names are joined with a hyphen: `tls: {key: …}` is the setting `tls-key`.
 public struct SettingsFile: Sendable {
     /// The environments that a file may have sections for.
     public static let environments = ["development", "staging", "production"]
@@ -20,7 +20,7 @@ public struct SettingsFile: Sendable {
         self.values = values
     }
 
-    /// Reads the file at `path`. Throws `SettingsError` that names the file and the place.
+    /// Reads the file at `path`. Throws `SettingsError` that names the file and the position.
     public init(path: String, environment: String) throws {
         if let problem = FileProblem.ofReading(path) {
             throw SettingsError("setting config: \(path) cannot be read: \(problem)")

@@ -1,10 +1,10 @@
-/// Decides the effective settings from flags, then environment, then a file, then defaults; pure.
+/// Resolves the effective settings from flags, then environment, then a file, then defaults; pure.
 ///
-/// What nobody declared is refused with its name and source: a typo must not be silent.
+/// A setting that is not declared is refused with its name and source: a typo must not be silent.
 public struct SettingsResolver: Sendable {
     /// The service's name on the wire, e.g. `messages`: part of its environment variables.
     public var service: String
-    /// The settings whose values are looked for.
+    /// The settings to resolve.
     public var declared: [Setting]
 
     public init(service: String, declared: [Setting]) {
@@ -12,7 +12,7 @@ public struct SettingsResolver: Sendable {
         self.declared = declared
     }
 
-    /// Flags as `--name value`, `--name=value`, or `--name` for a flag. Throws `SettingsError`.
+    /// Parses flags as `--name value`, `--name=value`, or `--name` for a flag. Throws `SettingsError`.
     public func flags(of arguments: [String]) throws -> [String: String] {
         var found: [String: String] = [:]
         var rest = arguments[...]
@@ -56,7 +56,7 @@ public struct SettingsResolver: Sendable {
         return Settings(entries: followingMemory(entries))
     }
 
-    /// What nobody has set follows from `memory-bytes`, where that is declared.
+    /// Derives settings without a given value from `memory-bytes`, where that is declared.
     private func followingMemory(_ entries: [Settings.Entry]) -> [Settings.Entry] {
         let memory = entries.first { $0.setting.name == ServeSettings.memory.name }
         guard let bytes = memory?.value.flatMap({ Int($0) }) else { return entries }
@@ -102,8 +102,8 @@ public struct SettingsResolver: Sendable {
 
     private func refuseUnknown(environment: [String: String]) throws {
         let prefix = "HATO_\(service.uppercased())_"
-        // `HATO_AUTH_SERVER` and these of TLS are for the commands that call the service, which may run in the same
-        // environment.
+        // `HATO_AUTH_SERVER` and these variables for TLS are for the commands that call the service, which may run in
+        // the same environment.
         let ofClients = ["SERVER", "TLS", "TLS_CA", "TLS_CERTIFICATE", "TLS_KEY", "TLS_SERVER_NAME"]
         let known = Set(declared.flatMap { variables(of: $0) } + ofClients.map { prefix + $0 })
         for variable in environment.keys.sorted() where variable.hasPrefix(prefix) && !known.contains(variable) {
@@ -111,7 +111,7 @@ public struct SettingsResolver: Sendable {
         }
     }
 
-    /// The declared name that is nearest to a mistyped one, if one is near.
+    /// A suggestion of the declared name closest to a mistyped one, if one is close.
     private func suggestion(for name: String) -> String {
         let near = declared.map(\.name).filter { $0.hasPrefix(name) || name.hasPrefix($0) || distance($0, name) <= 2 }
         return near.first.map { "; did you mean \($0)?" } ?? ""

@@ -9,10 +9,10 @@ import HatoRPC
 #endif
 
 extension ServiceProcess.Start {
-    /// Where backups go: the setting `backup-dir`, or the folder `name` in there; nil when it is not set.
+    /// The folder for backups: the setting `backup-dir`, or the folder `name` in it; nil when it is not set.
     ///
-    /// The folder is made with the first backup. That it cannot be is told now, by a `SettingsError`, not on the day
-    /// somebody wants a backup.
+    /// The folder is created with the first backup. If that is impossible, this throws `SettingsError` at the start,
+    /// not at the first backup.
     public func backupPath(in name: String? = nil) throws(SettingsError) -> String? {
         guard let folder = settings.text("backup-dir") else { return nil }
         try Self.checkBackupFolder(folder)
@@ -42,7 +42,7 @@ extension ServiceProcess.Start {
         }
     }
 
-    /// The folder that a path is in; nil above which there is none.
+    /// The parent folder of a path; nil when there is none.
     private static func folder(above path: String) -> String? {
         guard path != "/", path != "." else { return nil }
         guard let slash = path.dropLast().lastIndex(of: "/") else { return "." }

@@ -2,8 +2,8 @@ public import HatoIdentity
 import Logging
 
 extension ServiceProcess.Start {
-    /// The keys in the file of the setting `admin-key-file`; none, with a note that says what is `missing` then, when
-    /// it is not set. Throws `SettingsError`.
+    /// The keys in the file of the setting `admin-key-file`; none when it is not set, with a log entry about what is
+    /// `missing` then. Throws `SettingsError`.
     public func administratorKeys(
         missing: String = "methods for administrators are closed"
     ) throws -> AdministratorKeys {
@@ -21,13 +21,13 @@ extension ServiceProcess.Start {
         }
     }
 
-    /// What to do where there is no file yet. Some container engines make a folder in the place of a missing secret and
-    /// mount that.
+    /// The advice for a missing file. Some container engines create a folder in place of a missing secret and mount
+    /// that.
     private static let howToMakeKeys =
         "; `make secrets` makes the file that compose.yaml mounts, `openssl rand -base64 36` prints a key"
 
-    /// Refuses the private key that the setting `name` names when its owner or mode lets others have it. A file that is
-    /// missing is left to the reader. Throws `SettingsError`.
+    /// Refuses the private key in the setting `name` when its owner or mode gives others access. A missing file is left
+    /// to the reader. Throws `SettingsError`.
     func checkPrivateKey(_ name: String) throws(SettingsError) {
         guard let file = settings.text(name), let access = SecretFile.access(file) else { return }
         switch access.verdict(for: SecretFile.user) {
