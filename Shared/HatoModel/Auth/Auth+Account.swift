@@ -1,6 +1,6 @@
 extension Auth {
-    /// An account as its owner and administrators see it (spec auth §2). Times are milliseconds since 1970 unless they
-    /// say otherwise.
+    /// An account as its owner and administrators see it (spec auth §2). Times are milliseconds since 1970 unless
+    /// stated otherwise.
     public struct Account: FieldObject, Hashable {
         public var uid: String
         public var email: String?
@@ -97,7 +97,7 @@ extension Auth {
         }
     }
 
-    /// What `deleteAttributes` may name.
+    /// The attributes that `deleteAttributes` may name.
     public enum AccountAttribute: String, FieldChoice {
         case email
         case password
@@ -121,12 +121,12 @@ extension Auth.Account {
         public init() {}
     }
 
-    /// Changes what is named and leaves the rest. A new e-mail or password wants a recent sign-in, ends every other
-    /// session and answers with a new one.
+    /// Changes the given attributes and leaves the others. A new e-mail or password requires a recent sign-in, ends
+    /// every other session and returns a new one.
     ///
-    /// Errors: as `auth.signUp`'s. A credential is whole or absent: an anonymous account is given a password with its
-    /// name (`MISSING_PASSWORD`), and the last name and the password go together (`MISSING_EMAIL`,
-    /// `MISSING_PASSWORD`, both of `deleteAttributes`).
+    /// Errors: as `auth.signUp`'s. A credential is complete or absent: an anonymous account is given a password
+    /// together with its name (`MISSING_PASSWORD`), and the last name and the password are removed together
+    /// (`MISSING_EMAIL`, `MISSING_PASSWORD`, both of `deleteAttributes`).
     public struct Update: RPCRequest {
         public static let method = "auth.account.update"
         public static let summary = "Changes the account of the caller"
@@ -188,16 +188,17 @@ extension Auth.Account {
 }
 
 extension Auth.Account.Update {
-    /// The members of the account and those of a session, side by side.
+    /// The members of the account and those of a session, in one object.
     ///
-    /// `idToken` carries the new claims. `refreshToken` is there when the e-mail or the password changed, which ended
-    /// the earlier ones; otherwise the caller's stays good, and the ID token ends when the presented one would have.
+    /// `idToken` carries the new claims. `refreshToken` is present when the e-mail or the password changed, which ended
+    /// the earlier ones; otherwise the caller's stays valid, and the ID token expires when the presented one would
+    /// have.
     public struct Result: FieldObject, Hashable {
         public var idToken: String
         public var refreshToken: String?
         public var expiresIn: Int
         public var isNewUser: Bool
-        /// The account after the change; its members stand beside those of the session.
+        /// The account after the change; its members are in the same object as those of the session.
         public var account: Auth.Account
 
         public static let fields = Fields<Self>(

@@ -35,7 +35,7 @@ extension Auth {
             y: "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM")
     }
 
-    /// The keys that verify ID tokens: the next, the current, and retired ones while their tokens live.
+    /// The keys that verify ID tokens: the next, the current, and retired ones while their tokens are valid.
     public struct Keys: RPCRequest {
         public static let method = "auth.keys"
         public static let summary = "Lists the public keys that verify ID tokens"
@@ -57,7 +57,7 @@ extension Auth {
             public init(keys: [JWK]) { self.keys = keys }
         }
 
-        /// The next key becomes current, the current one retires and stays published while its tokens live.
+        /// Makes the next key current; the current one retires and stays published while its tokens are valid.
         public struct Rotate: RPCRequest {
             public static let method = "auth.keys.rotate"
             public static let summary = "Signs ID tokens with the next key from now on"

@@ -1,6 +1,6 @@
 extension Auth {
-    /// Makes an account and signs it in. Without e-mail, username and password the account is anonymous; with the
-    /// `idToken` of an anonymous one, that account gets the credentials and keeps its uid.
+    /// Creates an account and signs it in. Without e-mail, username and password the account is anonymous; with the
+    /// `idToken` of an anonymous account, that account gets the credentials and keeps its uid.
     ///
     /// Errors: invalid_argument `INVALID_EMAIL`, `WEAK_PASSWORD`, `MISSING_EMAIL`, `MISSING_PASSWORD`,
     /// `INVALID_USERNAME`, `INVALID_DISPLAY_NAME`, with `data.parameter` and, for forms, all of them in
@@ -87,8 +87,8 @@ extension Auth {
         }
     }
 
-    /// A refresh token is good once. Presented again within the grace window (a lost answer, two tabs) it brings the
-    /// same successor; presented later it ends the session, because then somebody has a copy.
+    /// A refresh token is valid once. Presented again within the grace window (a lost response, two tabs) it returns
+    /// the same successor; presented later it ends the session, because it may have been stolen.
     ///
     /// Errors: unauthenticated `INVALID_REFRESH_TOKEN`, `TOKEN_EXPIRED`, `USER_DISABLED`, `USER_NOT_FOUND`.
     public struct Refresh: RPCRequest {
@@ -120,7 +120,7 @@ extension Auth {
         }
     }
 
-    /// Ending a session that is not there (any more) is no error.
+    /// Ending a session that does not exist (any more) is no error.
     public struct SignOut: RPCRequest {
         public typealias Result = Empty
         public static let method = "auth.signOut"

@@ -1,5 +1,5 @@
 extension Auth {
-    /// What administrators do to accounts.
+    /// The methods of administrators for accounts.
     public enum Users {}
 }
 
@@ -117,9 +117,9 @@ extension Auth.Users {
         }
     }
 
-    /// Changes what is named and leaves the rest. Disabling an account, a new e-mail and a new password end its
-    /// sessions. Taking the last name of an account that has a password takes `deleteAttributes` with `password` too
-    /// (`MISSING_EMAIL` otherwise).
+    /// Changes the given attributes and leaves the others. Disabling an account, a new e-mail and a new password end
+    /// its sessions. Removing the last name of an account that has a password requires `password` in `deleteAttributes`
+    /// too (`MISSING_EMAIL` otherwise).
     public struct Update: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.update"
@@ -182,7 +182,7 @@ extension Auth.Users {
         public init(uid: String) { self.uid = uid }
     }
 
-    /// Ends every session of an account; ID tokens issued before are refused by this service from now on.
+    /// Ends every session of an account; the service refuses ID tokens issued before from now on.
     public struct Revoke: RPCRequest {
         public typealias Result = Auth.Account
         public static let method = "auth.users.revoke"

@@ -1,6 +1,6 @@
-/// What can be said to the auth service: accounts, sessions and the keys that prove them (protocol §4).
+/// The requests of the auth service: accounts, sessions and the keys that prove them (protocol §4).
 public enum Auth {
-    /// Every method of the service that is its own.
+    /// Every method that only this service has.
     public static let methods: [any RPCRequest.Type] = [
         SignUp.self, SignIn.self, Refresh.self, SignOut.self,
         Keys.self, Keys.Rotate.self,
@@ -9,12 +9,12 @@ public enum Auth {
         Backup.self,
     ]
 
-    /// What the service sends unasked.
+    /// The notifications of the service.
     public static let notifications: [any RPCNotification.Type] = []
 }
 
 extension Auth {
-    /// A user who is signed in: a short-lived ID token for calls, and the refresh token that brings the next one.
+    /// A signed-in user: a short-lived ID token for calls, and the refresh token for the next one.
     public struct Session: FieldObject, Hashable {
         public var uid: String
         public var idToken: String
@@ -49,8 +49,8 @@ extension Auth {
 }
 
 extension JSONObject {
-    /// Refuses params in which a credential field is missing or null by Firebase's own reason, which forms and the
-    /// gateway know, instead of the general -32602.
+    /// Refuses params in which a credential field is missing or null with Firebase's own reason, which forms and the
+    /// gateway rely on, instead of the general -32602.
     func requireAuthParameter(_ name: String, reason: String) throws(RPCError) {
         guard let value = self[name], !value.isNull else {
             throw RPCError.invalidArgument(name, reason: reason, "\(name) is missing")

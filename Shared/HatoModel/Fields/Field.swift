@@ -1,26 +1,25 @@
-/// One field of an object: its name, whether it must be there, what it means, an example, and its coding.
+/// One field of an object: its name, whether it is required, its meaning, an example, and its coding.
 ///
-/// The factories are inlined, so that the compiler sees which stored property the key path means and reads and writes
-/// it directly.
+/// The factories are inlined, so that the compiler sees the stored property of the key path and accesses it directly.
 public struct Field<Root: Sendable>: Sendable {
     /// The key path of a stored property.
     public typealias Property<Value> = any WritableKeyPath<Root, Value> & Sendable
 
     /// The name of the member.
     public let name: String
-    /// What it means, with unit and bounds: one or two sentences, the last without a full stop. Empty in records,
-    /// which no document shows.
+    /// The meaning, with unit and bounds: one or two sentences, the last without a full stop. Empty in records, which
+    /// appear in no document.
     public let meaning: String
-    /// A right value, where the example of the method leaves the field out.
+    /// A valid value, where the example of the method omits the field.
     public let example: JSONValue?
     let isRequired: Bool
     let schema: @Sendable () -> JSONObject
     let set: @Sendable (inout Root, JSONValue, UnknownFields) throws(FieldError) -> Void
-    /// Nil when the field is left out.
+    /// Nil when the field is omitted.
     let get: @Sendable (Root) -> JSONValue?
     let write: @Sendable (Root, inout JSONWriter) -> Void
 
-    /// A field that must be there.
+    /// A field that must be present.
     @inline(__always)
     public static func required<Value: FieldValue>(
         _ name: String, _ path: Property<Value>, _ meaning: String = "", example: Value? = nil
@@ -56,7 +55,7 @@ public struct Field<Root: Sendable>: Sendable {
             })
     }
 
-    /// A field that may be absent and whose null is a value like any other.
+    /// A field that may be absent and whose null is an ordinary value.
     @inline(__always)
     public static func optionalJSON(
         _ name: String, _ path: Property<JSONValue?>, _ meaning: String = "",
@@ -73,7 +72,7 @@ public struct Field<Root: Sendable>: Sendable {
             })
     }
 
-    /// A field that is always written, as null when there is nothing; it may be absent when read.
+    /// A field that is always written, as null when there is no value; it may be absent when read.
     @inline(__always)
     public static func nullable<Value: FieldValue>(
         _ name: String, _ path: Property<Value?>, _ meaning: String = ""
@@ -89,7 +88,7 @@ public struct Field<Root: Sendable>: Sendable {
             })
     }
 
-    /// The same field of an object that the root holds at `path`.
+    /// The same field for an object that has `Root` at `path`.
     func inlined<Outer>(at path: any WritableKeyPath<Outer, Root> & Sendable) -> Field<Outer> {
         let (set, get, write) = (set, get, write)
         return Field<Outer>(

@@ -1,21 +1,21 @@
-/// Why JSON does not make the value of a field, and where in it.
+/// Why a JSON value cannot be decoded as a field, and the path of that value.
 public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConvertible {
-    /// What is wrong.
+    /// The kind of the error.
     public enum Reason: Sendable, Hashable {
         case missing
         case unknownField
         case wrongType
-        /// The JSON type is right, the content is not.
+        /// The JSON type is right, the contents are not.
         case invalid(ArgumentError)
-        /// A method has an error of its own for it.
+        /// A method has its own error for this value.
         case answered(RPCError)
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public private(set) var reason: Reason
-    /// Names and positions from the outside to the value, the innermost first.
+    /// Names and indexes from the root to the value, the innermost first.
     private var reversedPath: [String] = []
-    /// What follows the quoted path in the message.
+    /// The text after the quoted path in the message.
     private let predicate: String
 
     init(_ reason: Reason, _ predicate: String) {
@@ -25,7 +25,7 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
 
     init(_ error: ArgumentError) { self.init(.invalid(error), "") }
 
-    /// An error that a method answers with as it is.
+    /// Wraps an error that a method returns unchanged.
     public init(_ error: RPCError) { self.init(.answered(error), "") }
 
     static func wrongType(_ expected: String, _ found: JSONValue) -> FieldError {
@@ -34,7 +34,7 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
 
     static func missing(_ name: String) -> FieldError { FieldError(.missing, "is missing").below(name) }
 
-    /// The same error, seen from the object or array that holds the value as `name`.
+    /// The same error, for the object or array that holds the value as `name`.
     consuming func below(_ name: String) -> FieldError {
         reversedPath.append(name)
         return self
@@ -43,7 +43,7 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
     /// The dotted path of the value: `query.limitToFirst`; empty for the value itself.
     public var parameter: String { reversedPath.reversed().joined(separator: ".") }
 
-    /// What is wrong, with the path of the value, as a sentence.
+    /// The problem with the path of the value, as a sentence.
     public var message: String {
         switch reason {
         case .missing, .unknownField, .wrongType:

@@ -1,4 +1,4 @@
-// Field values that JSON has types for.
+// Field values with a JSON type.
 
 extension String: FieldValue {
     public static var schema: JSONObject { ["type": "string"] }
@@ -36,7 +36,7 @@ extension Double: FieldValue {
     public func write(into writer: inout JSONWriter) { writer.write(self) }
 }
 
-// Integers are those that a double holds exactly: below 2^53.
+// Integers that a double represents exactly: below 2^53.
 extension FixedWidthInteger where Self: FieldValue {
     public static var schema: JSONObject { ["type": "integer"] }
 
@@ -113,7 +113,7 @@ extension Array: FieldValue where Element: FieldValue {
     }
 }
 
-/// Written in the order of the keys' bytes: equal dictionaries are equal texts.
+/// Written in the order of the keys' bytes: equal dictionaries have equal texts.
 extension Dictionary: FieldValue where Key == String, Value: FieldValue {
     public static var schema: JSONObject { ["type": "object", "additionalProperties": .object(Value.schema)] }
 

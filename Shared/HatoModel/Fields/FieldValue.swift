@@ -1,24 +1,24 @@
-/// What stands in a field: reads itself from JSON, writes itself as JSON, says its schema.
+/// The type of a field: it has a JSON coding and a schema.
 ///
-/// Primitives, arrays, dictionaries with text keys and JSON itself are field values. Own types are objects with a table
-/// of fields (`FieldObject`), one of several words (`FieldChoice`) or checked texts (`FieldText`).
+/// Primitives, arrays, dictionaries with text keys and JSON itself are field values. Other types are objects with a
+/// table of fields (`FieldObject`), enumerations (`FieldChoice`) or validated texts (`FieldText`).
 public protocol FieldValue: Sendable {
     /// The JSON Schema (draft 7) of the value.
     static var schema: JSONObject { get }
     /// Reads the value. Throws `FieldError`, whose path starts at this value.
     ///
-    /// - Parameter unknown: what to do with members that no field has, here and below.
+    /// - Parameter unknown: how to treat members without a field, here and below.
     init(json: JSONValue, unknown: UnknownFields) throws(FieldError)
     var json: JSONValue { get }
     /// Writes the value as one JSON value.
     func write(into writer: inout JSONWriter)
 }
 
-/// What to do with members of an object that no field has.
+/// How to treat members of an object that have no field.
 public enum UnknownFields: Sendable {
     /// Params: a typo must not be silent.
     case rejected
-    /// Results, notifications and records: their writer may be newer than their reader.
+    /// Results, notifications and records: the writer may be newer than the reader.
     case ignored
 }
 
@@ -26,7 +26,7 @@ extension FieldValue {
     public func write(into writer: inout JSONWriter) { writer.write(json) }
 }
 
-/// One of several words: the raw values of an enum.
+/// One of several texts: the raw values of an enum.
 public protocol FieldChoice: FieldValue, CaseIterable, RawRepresentable where RawValue == String {}
 
 extension FieldChoice {
@@ -46,9 +46,9 @@ extension FieldChoice {
     public func write(into writer: inout JSONWriter) { writer.write(rawValue) }
 }
 
-/// A text with a form of its own, such as a path: its initialiser checks it.
+/// A text with a format, such as a path: its initialiser validates it.
 public protocol FieldText: FieldValue, CustomStringConvertible {
-    /// Throws `ArgumentError` when the text has another form.
+    /// Throws `ArgumentError` when the text has another format.
     init(_ text: String) throws(ArgumentError)
 }
 

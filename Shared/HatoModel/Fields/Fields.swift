@@ -1,4 +1,4 @@
-/// An object with a table of fields: the one declaration from which decoding, encoding, schema and documents come.
+/// An object with a table of fields: the one declaration for decoding, encoding, schema and documents.
 ///
 /// ```swift
 /// public struct Result: FieldObject {
@@ -14,7 +14,7 @@ public protocol FieldObject: FieldValue {
 
 /// The fields of an object, in the order they are written. At most 64.
 public struct Fields<Root: Sendable>: Sendable {
-    /// What decoding starts from; every required field is then set, every optional one left as it is here or set.
+    /// The initial value of decoding; every required field is then set, an optional field is set or stays as here.
     public let blank: Root
     /// The fields in the order they are written.
     public let list: [Field<Root>]
@@ -34,18 +34,18 @@ public struct Fields<Root: Sendable>: Sendable {
     /// The names of all fields.
     public var names: Set<String> { Set(list.map(\.name)) }
 
-    /// These fields and, beside them in the same object, those of the object at `path`.
+    /// These fields and, in the same JSON object, those of the object at `path`.
     public func inlining<Inner: FieldObject>(_ path: any WritableKeyPath<Root, Inner> & Sendable) -> Fields {
         Fields(blank: blank, list: list + Inner.fields.list.map { $0.inlined(at: path) })
     }
 
-    /// Reads an object. Throws `FieldError` for a value that is none, for a missing or wrong field, and for a member
-    /// that no field has if these are rejected; the first in the order of the members.
+    /// Reads an object. Throws `FieldError` for a value that is no object, for a missing or wrong field, and for a
+    /// member without a field if these are rejected; the first in the order of the members.
     func read(_ json: JSONValue, unknown: UnknownFields) throws(FieldError) -> Root {
         guard case .object(let object) = json else { throw .wrongType("an object", json) }
         var root = blank
         var seen: UInt64 = 0
-        // Members mostly stand in the order of the table.
+        // Members are usually in the order of the table.
         var expected = 0
         for member in object.members {
             guard let index = position(of: member.name, expected: expected) else {

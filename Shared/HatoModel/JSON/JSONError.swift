@@ -1,8 +1,8 @@
-/// Why a text is not the JSON this system reads, and where.
+/// Why a text is not valid JSON for this system, and at which position.
 ///
-/// The position is the offset of the byte at which reading stopped, counted from the start of the bytes given.
+/// The position is the offset of the byte at which reading stopped, counted from the start of the given bytes.
 public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong with the text.
+    /// The kind of the error.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
         case endedEarly = "the text ends in the middle of a value"
         case unexpectedByte = "no JSON value can go on like this"
@@ -19,9 +19,9 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case tooManyValues = "the values take more memory than one text may"
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public var reason: Reason
-    /// The byte at which it is wrong, counted from 0.
+    /// The offset of the wrong byte, from 0.
     public var position: Int
 
     public init(_ reason: Reason, at position: Int) {

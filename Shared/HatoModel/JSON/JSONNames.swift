@@ -1,5 +1,5 @@
-/// Equality of member names: by their bytes. Swift's own would take a letter with an accent and the same letter
-/// composed of two characters for one name.
+/// Compares member names by their bytes. Swift's `==` treats a letter with an accent and the same letter composed of
+/// two characters as equal.
 func isSameName(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
     let (left, right) = (left.utf8Span.span, right.utf8Span.span)
@@ -15,17 +15,17 @@ func isSameName(_ left: String, _ right: String) -> Bool {
     return true
 }
 
-/// The member names seen in one object: searched one by one while they are few, hashed when they are many.
+/// The member names of one object: searched linearly while they are few, hashed when they are many.
 struct JSONNameSet: Sendable {
     private static let linearMax = 16
     private var few: [String] = []
     private var many: Set<JSONName> = []
 
-    /// False when the name was there.
+    /// Returns false when the name was present.
     mutating func insert(_ name: String) -> Bool {
         if many.isEmpty {
             for index in few.indices where isSameName(few[index], name) { return false }
-            // A request has four members; growing to it step by step would be three allocations.
+            // A request has four members; growing to four step by step would take three allocations.
             if few.isEmpty { few.reserveCapacity(4) }
             few.append(name)
             if few.count > Self.linearMax { many = Set(few.map(JSONName.init)) }
@@ -34,7 +34,7 @@ struct JSONNameSet: Sendable {
         return many.insert(JSONName(name)).inserted
     }
 
-    /// The same where `members` hold all names inserted before, so that small objects need no list of their own.
+    /// The same where `members` holds all names inserted before, so that small objects need no list of their own.
     @inline(__always)
     mutating func insert(_ name: String, among members: [JSONObject.Member]) -> Bool {
         if members.count <= Self.linearMax {
@@ -46,7 +46,7 @@ struct JSONNameSet: Sendable {
     }
 }
 
-/// A member name that is equal to another when their bytes are.
+/// A member name with equality by bytes.
 struct JSONName: Hashable, Sendable {
     let text: String
 

@@ -2,8 +2,8 @@ extension JSONScanner {
     /// Reads the number that begins at `position`.
     ///
     /// Integers, and decimals whose digits and power of ten are both exact as doubles (Clinger's fast path: below 2^53,
-    /// and up to 10^22), are computed here with one rounding; the rest goes to the standard library, which rounds
-    /// correctly too.
+    /// and up to 10^22), are computed here with one rounding; other numbers are left to the standard library, which
+    /// rounds correctly too.
     mutating func readNumber(_ bytes: Span<UInt8>) throws(JSONError) -> Double {
         let start = position
         var isNegative = false
@@ -33,7 +33,7 @@ extension JSONScanner {
         return try slowNumber(bytes, start..<position)
     }
 
-    /// Digits read so far, as far as 64 bits hold them, and the power of ten they are to be multiplied with.
+    /// The digits read so far, as far as 64 bits hold them, and the power of ten of their factor.
     private struct Digits {
         var value: UInt64 = 0
         var overflows = false
@@ -48,14 +48,14 @@ extension JSONScanner {
         }
     }
 
-    /// At least one digit.
+    /// Reads at least one digit.
     @inline(__always)
     private mutating func readDigits(_ bytes: Span<UInt8>, into digits: inout Digits) throws(JSONError) {
         let first = position
         while position < bytes.count {
             let digit = bytes[position] &- UInt8(ascii: "0")
             guard digit <= 9 else { break }
-            // Above this, ten times the value and a digit may leave 64 bits; the slow path takes over.
+            // Above this, ten times the value plus a digit may exceed 64 bits; then the slow path is used.
             if digits.value > 1_000_000_000_000_000_000 { digits.overflows = true }
             digits.value = digits.value &* 10 &+ UInt64(digit)
             position += 1
@@ -99,7 +99,7 @@ extension JSONScanner {
     }
 }
 
-/// 10^0 to 10^22: all powers of ten that a double holds exactly.
+/// 10^0 to 10^22: all powers of ten that a double represents exactly.
 private let powersOfTen: [Double] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,

@@ -1,5 +1,5 @@
 extension JSONScanner {
-    /// Reads the string whose opening quote stands at `position`.
+    /// Reads the string whose opening quote is at `position`.
     mutating func readString(_ bytes: Span<UInt8>) throws(JSONError) -> String {
         position += 1
         let start = position
@@ -15,8 +15,8 @@ extension JSONScanner {
         }
     }
 
-    /// The same with the first escape at `position`: what was read since `start` is copied, the rest is decoded into
-    /// it.
+    /// The same with the first escape at `position`: copies the bytes read since `start`, and decodes the rest after
+    /// them.
     private mutating func readEscapedString(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> String {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(position - start + 32)
@@ -24,8 +24,8 @@ extension JSONScanner {
         while position < bytes.count {
             let byte = bytes[position]
             if byte == UInt8(ascii: "\"") {
-                // Escapes decode to whole characters, so that bad bytes are bad before and after; only their place
-                // moves.
+                // Escapes decode to whole characters, so invalid bytes are invalid before and after decoding; only
+                // their position changes.
                 let text: String
                 do { text = String(copying: try UTF8Span(validating: decoded.span)) } catch {
                     throw JSONError(.badUTF8, at: start)
@@ -63,7 +63,7 @@ extension JSONScanner {
         }
     }
 
-    /// The character of `\uXXXX`, or of two of them that are a surrogate pair; `position` stands behind the first `\u`.
+    /// The character of `\uXXXX`, or of two of them that are a surrogate pair; `position` is after the first `\u`.
     private mutating func readScalar(_ bytes: Span<UInt8>, escapeAt start: Int) throws(JSONError) -> UInt32 {
         let unit = try readHex(bytes)
         switch unit {
@@ -100,7 +100,7 @@ extension JSONScanner {
         return unit
     }
 
-    /// `scalar` is no surrogate and below 0x110000.
+    /// - Parameter scalar: no surrogate, and below 0x110000.
     private func appendUTF8(_ scalar: UInt32, to decoded: inout [UInt8]) {
         switch scalar {
         case 0..<0x80:

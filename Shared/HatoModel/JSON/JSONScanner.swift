@@ -1,7 +1,8 @@
-/// Reads a JSON text from left to right, value by value: the parts a caller needs, in one pass, all of it validated.
+/// Reads a JSON text from left to right, value by value: a caller gets the parts it needs in one pass, and all of the
+/// text is validated.
 ///
-/// The scanner is only a position; the bytes are handed to each call and must be the same for all of them. After an
-/// error the scanner is of no more use. A JSON-RPC envelope is read like this:
+/// The scanner holds only a position; the bytes are passed to each call and must be the same for all of them. After an
+/// error the scanner must not be used. A JSON-RPC envelope is read like this:
 /// ```swift
 /// var scanner = JSONScanner()
 /// guard try scanner.kind(bytes) == .object else { … }
@@ -25,12 +26,12 @@ public struct JSONScanner: Sendable {
     /// About how many bytes the values take that were read so far. An array of small arrays takes 30 times its text.
     public private(set) var memory = 0
 
-    /// What the next value is, told by its first byte.
+    /// The kind of a value, determined by its first byte.
     public enum Kind: Sendable, Hashable {
         case null, bool, number, string, array, object
     }
 
-    /// Where a caller stands among the members of an object, or the elements of an array.
+    /// The position of a caller among the members of an object, or the elements of an array.
     public struct Cursor: Sendable {
         var isFirst = true
         var names = JSONNameSet()
@@ -49,7 +50,7 @@ public struct JSONScanner: Sendable {
 
     // MARK: One value
 
-    /// What the next value is. Skips white space; the value itself is still to be read.
+    /// The kind of the next value. Skips white space; the value itself is still to be read.
     public mutating func kind(_ bytes: Span<UInt8>) throws(JSONError) -> Kind {
         switch nextByte(bytes) {
         case UInt8(ascii: "{"): return .object
@@ -62,7 +63,7 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// The next value, whole.
+    /// Reads the next value completely.
     public mutating func value(_ bytes: Span<UInt8>) throws(JSONError) -> JSONValue {
         switch nextByte(bytes) {
         case UInt8(ascii: "\""):
@@ -85,19 +86,19 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// The next value, which must be a string.
+    /// Reads the next value, which must be a string.
     public mutating func string(_ bytes: Span<UInt8>) throws(JSONError) -> String {
         guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
         return try readString(bytes)
     }
 
-    /// The next value, which must be a number.
+    /// Reads the next value, which must be a number.
     public mutating func number(_ bytes: Span<UInt8>) throws(JSONError) -> Double {
         guard try kind(bytes) == .number else { throw unexpected(bytes) }
         return try readNumber(bytes)
     }
 
-    /// The next value, which must be an object, with everything in it.
+    /// Reads the next value, which must be an object, with all its members.
     public mutating func object(_ bytes: Span<UInt8>) throws(JSONError) -> JSONObject {
         guard nextByte(bytes) == UInt8(ascii: "{") else { throw unexpected(bytes) }
         try descend()
@@ -128,7 +129,7 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// The next value, which must be an array, with everything in it.
+    /// Reads the next value, which must be an array, with all its elements.
     public mutating func array(_ bytes: Span<UInt8>) throws(JSONError) -> [JSONValue] {
         guard nextByte(bytes) == UInt8(ascii: "[") else { throw unexpected(bytes) }
         try descend()
@@ -152,8 +153,7 @@ public struct JSONScanner: Sendable {
         }
     }
 
-    /// Passes over the next value, validated like any other, and tells where it stands (without the white space around
-    /// it).
+    /// Skips the next value, validated like any other, and returns its range (without the white space around it).
     public mutating func skip(_ bytes: Span<UInt8>) throws(JSONError) -> Range<Int> {
         _ = nextByte(bytes)
         let start = position
@@ -194,7 +194,7 @@ public struct JSONScanner: Sendable {
         try hasNext(bytes, &cursor, closing: UInt8(ascii: "]"))
     }
 
-    /// Makes sure that nothing but white space is left.
+    /// Throws unless only white space is left.
     public mutating func end(_ bytes: Span<UInt8>) throws(JSONError) {
         _ = nextByte(bytes)
         guard position == bytes.count else { throw JSONError(.trailingBytes, at: position) }
@@ -219,7 +219,7 @@ public struct JSONScanner: Sendable {
 
     // MARK: Small steps
 
-    /// The next byte that is not white space, not yet passed; 0, which is no byte of JSON, at the end.
+    /// The next byte that is not white space, without consuming it; 0, which is no byte of JSON, at the end.
     @inline(__always)
     mutating func nextByte(_ bytes: Span<UInt8>) -> UInt8 {
         while position < bytes.count {
@@ -231,7 +231,7 @@ public struct JSONScanner: Sendable {
         return 0
     }
 
-    /// Passes the opening bracket.
+    /// Consumes the opening bracket.
     @inline(__always)
     private mutating func descend() throws(JSONError) {
         guard depth < depthMax else { throw JSONError(.tooDeep, at: position) }
@@ -239,7 +239,7 @@ public struct JSONScanner: Sendable {
         position += 1
     }
 
-    /// Passes the closing bracket.
+    /// Consumes the closing bracket.
     @inline(__always)
     private mutating func ascend() {
         depth -= 1

@@ -1,8 +1,8 @@
-/// Reads one JSON text that comes in pieces, token by token, for texts larger than memory: it holds no more than the
-/// piece and the token at hand.
+/// Reads one JSON text that arrives in pieces, token by token, for texts larger than memory: it holds only the current
+/// piece and token.
 ///
-/// It is as strict as `JSONParser`, but for one thing: it does not remember names, so a name that stands twice in an
-/// object is told twice.
+/// It is as strict as `JSONParser`, with one exception: it keeps no names, so a duplicate name in an object is returned
+/// twice.
 /// ```swift
 /// var tokens = JSONTokenReader()
 /// while let piece = try file.next() {
@@ -22,24 +22,24 @@ public struct JSONTokenReader: Sendable {
         case value(JSONValue)
     }
 
-    /// What may come next.
+    /// The tokens that may come next.
     private enum Expectation {
         case value, elementOrEnd, name, nameOrEnd, colon, commaOrEnd, nothing
     }
 
-    /// Bytes of one string or number as it is written; the longest string of the tree, all of it escaped, fits.
+    /// Bytes of one string or number in the text; the longest string of the tree, entirely escaped, fits.
     public static let tokenBytesMax = 64 << 20
 
     private var buffer: [UInt8] = []
-    /// The next byte of the buffer.
+    /// The index of the next byte in the buffer.
     private var position = 0
-    /// Bytes that stood before the buffer.
+    /// The number of bytes before the buffer.
     private var passed = 0
-    /// Up to here the string at `position` is known to go on.
+    /// The string at `position` is known to continue up to here.
     private var searched = 0
     private var isFinished = false
     private var expectation = Expectation.value
-    /// The containers that are open: whether each is an object.
+    /// The open containers: whether each is an object.
     private var open: [Bool] = []
     private let depthMax: Int
     private let tokenBytesMax: Int
@@ -49,7 +49,7 @@ public struct JSONTokenReader: Sendable {
         self.tokenBytesMax = tokenBytesMax
     }
 
-    /// Hands in what follows.
+    /// Adds the next piece of the text.
     public mutating func append(_ piece: some Collection<UInt8>) {
         buffer.removeSubrange(0..<position)
         passed += position
@@ -58,11 +58,11 @@ public struct JSONTokenReader: Sendable {
         buffer.append(contentsOf: piece)
     }
 
-    /// Nothing follows any more.
+    /// Marks the end of the text.
     public mutating func finish() { isFinished = true }
 
-    /// The next token; nil when more must be handed in, and at the end. Positions of errors are those of the whole
-    /// text.
+    /// The next token; nil when another piece is needed, and at the end. Positions of errors count from the start of
+    /// the whole text.
     public mutating func next() throws(JSONError) -> Token? {
         do {
             return try nextToken()
@@ -123,7 +123,7 @@ public struct JSONTokenReader: Sendable {
         return token
     }
 
-    /// The primitive that begins at `position`; nil when its end has not come yet.
+    /// The primitive that begins at `position`; nil when its end has not arrived yet.
     private mutating func primitive(_ byte: UInt8) throws(JSONError) -> JSONValue? {
         if !isFinished, byte == UInt8(ascii: "\""), !hasEndOfString() {
             guard buffer.count - position <= tokenBytesMax else { throw JSONError(.tooLong, at: position) }
@@ -137,7 +137,7 @@ public struct JSONTokenReader: Sendable {
             if error.reason == .endedEarly, !isFinished { return try waitForMore() }
             throw error
         }
-        // The digits of a number may go on.
+        // The digits of a number may continue.
         if scanner.position == buffer.count, !isFinished, case .number = value { return try waitForMore() }
         position = scanner.position
         searched = position
@@ -149,20 +149,21 @@ public struct JSONTokenReader: Sendable {
         return nil
     }
 
-    /// Whether the closing quote of the string at `position` is there. What was searched is not searched again.
+    /// Whether the closing quote of the string at `position` has arrived. Bytes that were searched are not searched
+    /// again.
     private mutating func hasEndOfString() -> Bool {
         let (end, isEnd) = Self.endOfString(in: buffer.span, from: max(searched, position + 1))
         searched = end
         return isEnd
     }
 
-    /// Where the string ends, or where to search on when more has come.
+    /// The end of the string, or the index at which to continue the search when more has arrived.
     private static func endOfString(in bytes: Span<UInt8>, from start: Int) -> (index: Int, isEnd: Bool) {
         var index = start
         while true {
             index = plainRunEnd(in: bytes, from: index)
             guard index < bytes.count else { return (index, false) }
-            // A control character is an error, which the scanner tells.
+            // A control character is an error, which the scanner reports.
             guard bytes[index] == UInt8(ascii: "\\") else { return (index, true) }
             guard index + 1 < bytes.count else { return (index, false) }
             index += 2

@@ -1,9 +1,8 @@
-/// One JSON value (RFC 8259) as this system holds it: numbers are IEEE doubles, objects keep the order of their
-/// members.
+/// One JSON value (RFC 8259): numbers are IEEE doubles, objects keep the order of their members.
 ///
 /// Equality of objects ignores the order of members; equality of numbers is that of doubles; equality of strings and
-/// names is that of their characters, without the Unicode normalisation of Swift's own (two keys of the tree that
-/// differ only in how an accent is composed are two keys).
+/// names is that of their characters, without Swift's Unicode normalisation (two keys of the tree that differ only in
+/// how an accent is composed are two keys).
 public enum JSONValue: Sendable {
     case null
     case bool(Bool)
@@ -15,7 +14,7 @@ public enum JSONValue: Sendable {
 
 /// The members of a JSON object, in the order they were written; names are unique.
 ///
-/// Look-up is linear: objects of requests are small, and what is large (a node of the tree) is walked, not searched.
+/// Look-up is linear: objects of requests are small, and large objects (a node of the tree) are iterated, not searched.
 public struct JSONObject: Sendable {
     /// A name and its value.
     public struct Member: Sendable {
@@ -35,7 +34,7 @@ public struct JSONObject: Sendable {
 
     public init() { members = [] }
 
-    /// Takes members whose names are known to be unique (the parser has checked, or a sorted source made them so).
+    /// Takes members whose names are known to be unique (verified by the parser, or from a sorted source).
     public init(uniqueMembers: [Member]) { members = uniqueMembers }
 
     /// Whether there is no member.
@@ -148,7 +147,7 @@ extension JSONValue {
     /// The text, when it is a string.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
     public var number: Double? { if case .number(let value) = self { value } else { nil } }
-    /// The number, when it is integral and below 2^53: only then the double is surely what was written.
+    /// The number, when it is integral and below 2^53: only then the double certainly equals the written number.
     public var integer: Int64? { number?.exactInteger }
     /// The value, when it is a boolean.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }

@@ -1,14 +1,14 @@
-/// Numbers as JavaScript's `Number.prototype.toString` writes them (ECMA-262, Number::toString): the fewest digits
+/// Formats numbers as JavaScript's `Number.prototype.toString` does (ECMA-262, Number::toString): the fewest digits
 /// that read back as the same number, as a plain decimal from 1e-6 up to below 1e21 and with an exponent beyond
 /// (`10000000000000000`, `0.000001`, `1e-7`, `1e+21`).
 ///
-/// Swift finds the same digits, but leaves the plain form below 1e-4 and from 2^54 on, adds `.0` to integral numbers
-/// and a zero to short exponents. What Swift writes plainly is taken as it stands; only the rest is set anew.
+/// Swift finds the same digits, but uses an exponent below 1e-4 and from 2^54 on, adds `.0` to integral numbers and a
+/// zero to short exponents. Swift's plain decimals are used unchanged; other forms are reformatted.
 extension JSONWriter {
-    /// The last power of ten that is written plainly, and the first.
+    /// The lowest and the highest power of ten that are written plainly.
     private static let plainExponents = -6...20
 
-    /// Appends a finite number without a comma before it. Integral ones below 2^53 have a quicker way of their own.
+    /// Appends a finite number without a comma before it. Integral numbers below 2^53 have a faster path.
     mutating func appendShortest(_ number: Double) {
         let text = number.description
         var utf8 = text.utf8[...]

@@ -1,30 +1,30 @@
 /// Writes JSON texts into bytes, without white space, members in the order they are written.
 ///
-/// Commas are set by the writer: `beginObject`, `member`, a value, …, `endObject`. Nothing checks that the calls make
-/// one valid text; the doc comments say what may follow what. Numbers are written as JavaScript writes them (spec
-/// realtime-database §2.8; `JSONWriter+Number.swift`), so that what one client wrote is what every other one shows.
-/// Only what RFC 8259 wants escaped is.
+/// The writer adds commas: `beginObject`, `member`, a value, …, `endObject`. It does not check that the calls make one
+/// valid text; the documentation of each method says what must follow. Numbers are written as JavaScript writes them
+/// (spec realtime-database §2.8; `JSONWriter+Number.swift`), so that every client shows the number that one client
+/// wrote. Only characters for which RFC 8259 requires it are escaped.
 public struct JSONWriter: Sendable {
     /// The text that was written.
     public private(set) var bytes: [UInt8] = []
-    /// Whether something stands before the next value or name that must be parted from it.
+    /// Whether a comma is needed before the next value or name.
     private var needsComma = false
 
     public init() {}
 
-    /// A writer with memory for `capacity` bytes.
+    /// A writer with capacity for `capacity` bytes.
     public init(capacity: Int) { bytes.reserveCapacity(capacity) }
 
     /// Bytes that were written.
     public var count: Int { bytes.count }
 
-    /// Begins anew in the same memory.
+    /// Removes all bytes and keeps the capacity.
     public mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false
     }
 
-    /// Takes back everything after the first `count` bytes, which must end where a value may begin or has ended.
+    /// Removes everything after the first `count` bytes, which must end where a value may begin or has ended.
     public mutating func truncate(to count: Int, valueFollows: Bool) {
         bytes.removeLast(bytes.count - count)
         needsComma = !valueFollows
@@ -40,7 +40,7 @@ public struct JSONWriter: Sendable {
         needsComma = false
     }
 
-    /// Ends the object that was begun last.
+    /// Ends the innermost object.
     @inline(__always)
     public mutating func endObject() {
         bytes.append(UInt8(ascii: "}"))
@@ -55,7 +55,7 @@ public struct JSONWriter: Sendable {
         needsComma = false
     }
 
-    /// Ends the array that was begun last.
+    /// Ends the innermost array.
     @inline(__always)
     public mutating func endArray() {
         bytes.append(UInt8(ascii: "]"))
@@ -107,7 +107,7 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// A number that is no number (infinite or NaN), which nothing read from JSON can be, is written as null.
+    /// Writes infinite numbers and NaN, which JSON cannot contain, as null.
     public mutating func write(_ number: Double) {
         if let integer = number.exactInteger {
             write(integer)
@@ -139,7 +139,7 @@ public struct JSONWriter: Sendable {
 
     public mutating func write(_ string: String) { write(utf8: string.utf8Span.span) }
 
-    /// A string whose UTF-8 is at hand.
+    /// Writes a string from its UTF-8.
     public mutating func write(utf8: Span<UInt8>) {
         separate()
         needsComma = true
@@ -152,7 +152,7 @@ public struct JSONWriter: Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// The name of a member, whose UTF-8 is at hand; its value follows.
+    /// The name of a member from its UTF-8; its value follows.
     public mutating func member(utf8: Span<UInt8>) {
         write(utf8: utf8)
         bytes.append(UInt8(ascii: ":"))
@@ -161,21 +161,21 @@ public struct JSONWriter: Sendable {
 
     // MARK: Raw
 
-    /// A whole value that is JSON already.
+    /// Writes a complete value that is already encoded.
     public mutating func write(encoded: [UInt8]) {
         separate()
         bytes.append(contentsOf: encoded)
         needsComma = true
     }
 
-    /// A whole value that is JSON already: the bytes of `source` in `range`.
+    /// Writes a complete value that is already encoded: the bytes of `source` in `range`.
     public mutating func write(encoded source: Span<UInt8>, _ range: Range<Int>) {
         separate()
         append(source.extracting(range))
         needsComma = true
     }
 
-    /// One or more members that are JSON already, without braces (`"version":1,"events":[]`).
+    /// Writes one or more members that are already encoded, without braces (`"version":1,"events":[]`).
     public mutating func write(encodedMembers: [UInt8]) {
         guard !encodedMembers.isEmpty else { return }
         separate()
@@ -183,14 +183,14 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Bytes that no rule of this type touches: no comma before them, none thought of after them.
+    /// Appends a byte without comma handling before or after it.
     @inline(__always)
     public mutating func appendRaw(_ raw: UInt8) { bytes.append(raw) }
 
-    /// Appends text that is not checked: a part of JSON the caller knows to fit.
+    /// Appends text without any check: the caller guarantees that it fits.
     public mutating func appendRaw(_ raw: String) { append(raw) }
 
-    /// Appends bytes that are not checked: a part of JSON the caller knows to fit.
+    /// Appends bytes without any check: the caller guarantees that they fit.
     public mutating func appendRaw(_ raw: some Collection<UInt8>) { bytes.append(contentsOf: raw) }
 
     // MARK: Small steps
@@ -222,7 +222,7 @@ public struct JSONWriter: Sendable {
         for index in first..<20 { bytes.append(digits[index]) }
     }
 
-    /// Runs of plain bytes as they stand, the byte between two runs escaped.
+    /// Appends runs of plain bytes unchanged, and escapes the byte between two runs.
     private mutating func appendEscaped(_ text: Span<UInt8>) {
         var index = 0
         while index < text.count {

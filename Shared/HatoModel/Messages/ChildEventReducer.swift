@@ -1,23 +1,23 @@
-/// What happened to one child of a listener's node, in the order of its query (spec §8.5).
+/// A change of one child of a listener's node, in the order of its query (spec §8.5).
 public enum ChildEvent: Sendable, Hashable {
     case removed(TreeKey, TreeNode)
     /// `previous` is the child before it in the order of the query; nil for the first.
     case added(TreeKey, TreeNode, previous: TreeKey?)
-    /// What it is ordered by has changed, though its rank may be the same; a `changed` follows.
+    /// The value by which it is ordered has changed, though its rank may be the same; a `changed` follows.
     case moved(TreeKey, TreeNode, previous: TreeKey?)
     case changed(TreeKey, TreeNode, previous: TreeKey?)
 }
 
-/// Turns a listener's `messages.event` notifications into what apps want to know: the value, and which children were
+/// Turns a listener's `messages.event` notifications into the events of an app: the value, and which children were
 /// added, changed, moved and removed (spec §8.5). The client's side of a listener.
 ///
 /// For one notification the events come in this order: all removed, added, moved, changed, and within a kind in the
-/// order of the query (removed ones in the order they had). The value comes after them, once, also when it is null at
+/// order of the query (removed ones in the previous order). The value comes after them, once, also when it is null at
 /// the start.
 public struct ChildEventReducer: Sendable {
     /// The query of the listener.
     public let query: TreeQuery
-    /// The value of the listener; of a query, the selected children.
+    /// The value of the listener; for a query, the selected children.
     public private(set) var node: TreeNode = .empty
     /// The children in the order of the query.
     public private(set) var places: [SortPlace] = []
@@ -27,9 +27,9 @@ public struct ChildEventReducer: Sendable {
     /// The children with their nodes, in the order of the query.
     public var children: [TreeChild] { places.map { TreeChild(key: $0.key, node: node.child($0.key)) } }
 
-    /// Takes over what a notification brought.
+    /// Applies the events of a notification.
     ///
-    /// - Throws: `ArgumentError` when it holds a wrong path or value; then nothing has changed.
+    /// - Throws: `ArgumentError` for a wrong path or value; then nothing has changed.
     public mutating func apply(_ events: [Messages.Event.Entry]) throws -> [ChildEvent] {
         var new = node
         var touched: Set<TreeKey>? = []
@@ -43,8 +43,9 @@ public struct ChildEventReducer: Sendable {
                     throw ArgumentError(reason: "invalid_event", "The data of a patch must be an object")
                 }
                 let places = try members.map { (path: try path.appending(TreePath($0.name)), data: $0.value) }
-                // All at once, in whatever order the members stand: a node that loses one child and gets another never
-                // was empty, which would cost it its priority; and only a node that is there can have one.
+                // Applied as one change, independently of the order of the members: a node that loses one child and
+                // gets another is never empty in between, which would remove its priority; and only an existing node
+                // can have one.
                 let (priorities, nodes) = (places.filter(\.path.isPriority), places.filter { !$0.path.isPriority })
                 let (removals, values) = (nodes.filter(\.data.isNull), nodes.filter { !$0.data.isNull })
                 for place in values + removals + priorities {
@@ -55,15 +56,14 @@ public struct ChildEventReducer: Sendable {
         return replace(new, touched: touched)
     }
 
-    /// - Parameter touched: the children written in; nil when all may be different.
+    /// - Parameter touched: the children written to; nil when all may differ.
     private static func put(
         _ data: JSONValue, at path: TreePath, in node: inout TreeNode, _ touched: inout Set<TreeKey>?
     ) throws {
         let value = try TreeNode(json: data, at: path.node)
         node = node.setting(value, at: path)
         if let key = path.keys.first { touched?.insert(key) } else { touched = nil }
-        // The last child takes the node with it, and a leaf becomes an object: their children are all that was or is
-        // there.
+        // Removing the last child removes the node, and a leaf may become an object: then all children are affected.
         if node.children == nil { touched = nil }
     }
 
@@ -100,7 +100,7 @@ public struct ChildEventReducer: Sendable {
     }
 
     private mutating func reorder(removing old: [SortPlace], adding new: [SortPlace]) {
-        // A few go to their places one by one; many are sorted anew.
+        // A few are inserted one by one; many are sorted again.
         guard old.count + new.count <= 16 else {
             let gone = Set(old.map(\.key))
             places = (places.filter { !gone.contains($0.key) } + new).sorted()
@@ -113,7 +113,7 @@ public struct ChildEventReducer: Sendable {
         for place in new { places.insert(place, at: index(of: place)) }
     }
 
-    /// Where a child stands, or would.
+    /// The index of a child, or the index at which it would be inserted.
     private func index(of place: SortPlace) -> Int {
         var low = 0
         var high = places.count

@@ -1,11 +1,11 @@
-/// A pattern of paths such as `/chats/{chat}/messages/{id}`: names in braces stand for any one key.
+/// A pattern of paths such as `/chats/{chat}/messages/{id}`: a name in braces matches any one key.
 ///
-/// Followers and triggers say with it what they want to see; `IndexDefinition` says with it where its collections are.
+/// Followers and triggers select paths with it; `IndexDefinition` selects its collections with it.
 public struct FeedPattern: Sendable, Hashable {
     /// A part of a pattern.
     public enum Segment: Sendable, Hashable {
         case key(TreeKey)
-        /// Any one key, known by this name.
+        /// Any one key, with the name of its parameter.
         case any(String)
     }
 
@@ -14,21 +14,21 @@ public struct FeedPattern: Sendable, Hashable {
 
     public init(segments: [Segment]) { self.segments = segments }
 
-    /// How a path stands to a pattern. Parameters are in the order of the pattern.
+    /// The relation of a path to a pattern. Parameters are in the order of the pattern.
     public enum Match: Sendable, Hashable {
-        /// The path is a node that the pattern means.
+        /// The path matches the pattern.
         case exact([Parameter])
-        /// The path is inside a node that the pattern means, which is the first `depth` keys of it.
+        /// The path is inside a matching node, which is its first `depth` keys.
         case below([Parameter], depth: Int)
-        /// Nodes that the pattern means may be inside the path; the parameters that the path settles.
+        /// Matching nodes may be inside the path; with the parameters that the path determines.
         case above([Parameter])
     }
 
-    /// A wildcard and the key it stands for.
+    /// A wildcard and the key it matched.
     public struct Parameter: Sendable, Hashable {
         /// The name in braces.
         public var name: String
-        /// The key it stands for.
+        /// The matched key.
         public var key: TreeKey
 
         public init(_ name: String, _ key: TreeKey) {
@@ -37,7 +37,7 @@ public struct FeedPattern: Sendable, Hashable {
         }
     }
 
-    /// Nil when neither the path, nor anything above or below it, is meant.
+    /// Nil when neither the path, nor a node above or below it, can match.
     public func match(_ path: TreePath) -> Match? {
         var parameters: [Parameter] = []
         for (segment, key) in zip(segments, path.keys) {
@@ -53,7 +53,7 @@ public struct FeedPattern: Sendable, Hashable {
         return .above(parameters)
     }
 
-    /// Where the first name in braces stands; everything above it is fixed.
+    /// The literal keys before the first name in braces.
     public var fixedPrefix: [TreeKey] {
         var keys: [TreeKey] = []
         for segment in segments {
@@ -110,7 +110,7 @@ extension FeedPattern {
 }
 
 extension FeedPattern: ExpressibleByStringLiteral {
-    /// For patterns that stand in a program; a wrong one is a programmer's error.
+    /// For patterns in source code; an invalid one is a programmer error and traps.
     public init(stringLiteral text: String) {
         do {
             try self.init(text)

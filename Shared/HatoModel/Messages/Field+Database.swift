@@ -1,5 +1,5 @@
 extension Field {
-    /// The parameter that every method of messages has: the database, `default` when absent.
+    /// The parameter of every method of messages: the database, `default` when absent.
     @inline(__always)
     static func database(_ path: Property<DatabaseName?>) -> Field {
         .optional("database", path, "The database; `default` when absent", example: .default)

@@ -1,7 +1,7 @@
-/// Names from elsewhere as keys of the tree: what a key must not hold is written as `%` and two hexadecimal digits.
+/// Encodes arbitrary names as keys of the tree: a forbidden byte is written as `%` and two hexadecimal digits.
 ///
-/// `escape` is reversible for every text and leaves most texts as they are; `unescape` gives back anything that is no
-/// product of `escape` unchanged, so that it may be used to show any key.
+/// `escape` is reversible for every text and leaves most texts unchanged; `unescape` returns any text that `escape`
+/// does not produce unchanged, so that it may be used to display any key.
 public enum KeyEscaping {
     /// A key for `name`: the forbidden characters `. # $ / [ ]`, controls and `%` itself as `%2E`.
     public static func escape(_ name: String) -> String {
@@ -20,7 +20,7 @@ public enum KeyEscaping {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The name a key was made from.
+    /// The name from which a key was made.
     public static func unescape(_ key: String) -> String {
         guard key.utf8.contains(UInt8(ascii: "%")) else { return key }
         var bytes: [UInt8] = []

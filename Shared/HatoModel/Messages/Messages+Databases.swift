@@ -26,7 +26,7 @@ extension Messages {
             }
         }
 
-        /// Replaces the rules; what listens is judged again.
+        /// Replaces the rules; every listener is authorised again.
         public struct Set: RPCRequest {
             public static let method = "messages.rules.set"
             public static let summary = "Replaces the security rules of a database and the indexes they declare"
@@ -212,7 +212,7 @@ extension Messages {
         }
     }
 
-    /// Figures about the store and what it serves.
+    /// Statistics of the store and of what it serves.
     public struct Stats: RPCRequest {
         public static let method = "messages.stats"
         public static let summary = "Tells sizes, versions and counts of the store and of what it serves"

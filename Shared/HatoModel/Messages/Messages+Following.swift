@@ -85,7 +85,7 @@ extension Messages {
         public typealias Result = Empty
     }
 
-    /// One commit, as a follower sees it.
+    /// One commit in the form that followers receive.
     public struct Change: RPCNotification {
         public static let method = "messages.change"
         public static let summary = "One commit, reduced to what matches the patterns of a follower"
@@ -149,7 +149,7 @@ extension Messages {
             }
         }
 
-        /// What happened to the node.
+        /// The kind of change of the node.
         public enum EntryType: String, FieldChoice {
             case created
             case updated

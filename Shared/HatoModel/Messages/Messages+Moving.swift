@@ -60,8 +60,8 @@ extension Messages {
         }
     }
 
-    /// Writes rows as exported, or a JSON tree. A call is one commit, written whole or not at all; what is larger
-    /// goes in several calls.
+    /// Writes rows as exported, or a JSON tree. A call is one commit, written whole or not at all; larger imports take
+    /// several calls.
     public struct Import: RPCRequest {
         public static let method = "messages.import"
         public static let summary = "Writes rows as they were exported, or a JSON tree, below a path"
@@ -151,7 +151,7 @@ extension Messages.Export {
 }
 
 extension Messages.Import {
-    /// A null `value` beside `rows`, be they null, means that there is none.
+    /// A null `value` beside `rows`, even null `rows`, means that there is no value.
     public static func decode(_ params: JSONObject) throws(RPCError) -> Messages.Import {
         var request = try decodeFields(params)
         if request.value == .null, params["rows"] != nil { request.value = nil }

@@ -1,10 +1,10 @@
 extension Messages {
-    /// What is written when the connection ends, however it ends.
+    /// Writes that are applied when the connection ends, for whatever reason.
     ///
-    /// The rules judge each call when it comes, and what it left once more when the connection ends: then in the name
-    /// of whom the connection (or the call's own `auth`) speaks for at that time. What is refused then is left out,
-    /// silently. Server values get their numbers at that time too. Calls add up to one picture: a later one at or
-    /// above a place replaces what earlier ones said of it.
+    /// The rules authorise each call when it arrives, and its remaining writes once more when the connection ends: then
+    /// for the user of the connection (or of the call's own `auth`) at that time. Writes refused then are dropped
+    /// silently. Server values are resolved at that time too. Calls are merged: a later one at or above a path replaces
+    /// the earlier writes there.
     public enum OnDisconnect {
         /// Replaces the node at `path` when the connection ends.
         public struct Set: RPCRequest {
@@ -87,7 +87,7 @@ extension Messages {
             public typealias Result = Empty
         }
 
-        /// Takes back what was to be written at and below `path`.
+        /// Removes the pending writes at and below `path`.
         public struct Cancel: RPCRequest {
             public static let method = "messages.onDisconnect.cancel"
             public static let summary =

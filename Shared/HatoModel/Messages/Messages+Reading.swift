@@ -1,5 +1,5 @@
 extension Messages {
-    /// Reads a node, or what a query selects among its children.
+    /// Reads a node, or the children of it that a query selects.
     public struct Get: RPCRequest {
         public static let method = "messages.get"
         public static let summary =
@@ -42,7 +42,7 @@ extension Messages {
             self.etag = etag
         }
 
-        /// How the value is written.
+        /// The format of the value.
         public enum Form: Sendable, Hashable {
             case plain
             case shallow
@@ -130,7 +130,7 @@ extension Messages {
             self.etag = resume?.etag
         }
 
-        /// What a listener already has.
+        /// The state that a listener already has.
         public struct Resume: Sendable, Hashable {
             public var since: UInt64?
             public var epoch: String?
@@ -172,7 +172,7 @@ extension Messages {
             }
         }
 
-        /// What the result says about the query.
+        /// A remark in the result about the query.
         public enum Warning: String, FieldChoice {
             case noIndex = "no_index"
         }
@@ -202,7 +202,7 @@ extension Messages {
         public typealias Result = Empty
     }
 
-    /// What happened under a listener's path: whole commits, in order.
+    /// Changes under a listener's path: whole commits, in order.
     public struct Event: RPCNotification {
         public static let method = "messages.event"
         public static let summary = "Changes under the path of a listener"
@@ -256,7 +256,7 @@ extension Messages {
         }
     }
 
-    /// A listener or follower has ended without being asked to; what a client's listener then throws.
+    /// The end of a listener or follower that the client did not request; a client's listener throws it.
     public struct Cancelled: RPCNotification, Error {
         public static let method = "messages.cancelled"
         public static let summary = "A listener or follower ended: the right to read is lost, or its history is"

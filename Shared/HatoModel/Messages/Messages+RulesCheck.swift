@@ -1,5 +1,6 @@
 extension Messages.Rules {
-    /// Asks the rules about an operation as somebody, and writes nothing: which rules were met, and what they said.
+    /// Evaluates the rules for an operation as a given user, and writes nothing: returns the evaluated rules and their
+    /// results.
     public struct Check: RPCRequest {
         public static let method = "messages.rules.check"
         public static let summary = "Tells what the rules would say to an operation, and why; writes nothing"
@@ -46,7 +47,7 @@ extension Messages.Rules {
             case get, listen, set, update, push, remove
         }
 
-        /// A user as the rules see one.
+        /// A user in the form that rules see.
         public struct Speaker: FieldObject, Hashable {
             public var uid: String
             public var token: JSONObject?
@@ -61,7 +62,7 @@ extension Messages.Rules {
                 self.token = token
             }
 
-            /// The user as the rules see it.
+            /// The caller for the rules.
             public var caller: Caller { .user(Caller.User(uid: uid, claims: token ?? [:])) }
         }
 
@@ -80,7 +81,7 @@ extension Messages.Rules {
             }
         }
 
-        /// One rule that was asked.
+        /// One rule that was evaluated.
         public struct Step: FieldObject, Hashable {
             public var path: TreePath
             public var rule: String
@@ -106,7 +107,7 @@ extension Messages.Rules {
             }
         }
 
-        /// A part of an expression with its place in the rules text, counted from 1.
+        /// A part of an expression with its position in the rules text, counted from 1.
         public struct Excerpt: FieldObject, Hashable {
             public var expression: String
             public var line: Int

@@ -1,6 +1,6 @@
 extension Messages {
-    /// Checks that the store is what was written: all of it is read, indexes are compared with the data they are of,
-    /// and the kept changes are read without a gap. Takes as long as there is data; writes and reads go on meanwhile.
+    /// Checks the integrity of the store: all of it is read, indexes are compared with their data, and the kept changes
+    /// are read without a gap. The duration grows with the size of the data; writes and reads continue meanwhile.
     public struct Verify: RPCRequest {
         public static let method = "messages.verify"
         public static let summary = "Checks rows, indexes and kept changes of the store; says what is wrong, and where"
@@ -37,15 +37,15 @@ extension Messages {
             }
         }
 
-        /// Something that is not as it was written.
+        /// A difference between what was written and what is read.
         public struct Finding: FieldObject, Hashable {
-            /// Where something is wrong.
+            /// The kind of the damaged data.
             public enum Kind: String, FieldChoice {
-                /// What the disk gives back is not what was written, or cannot be read.
+                /// The disk returns other bytes than were written, or none.
                 case storage
-                /// A row of the tree, or of what the service knows of its databases.
+                /// A row of the tree, or of the service's metadata of databases.
                 case tree
-                /// An index that says other things than the tree.
+                /// An index that differs from the tree.
                 case index
                 /// The record of a commit.
                 case changes
@@ -83,7 +83,7 @@ extension Messages {
             }
         }
 
-        /// How much was looked at.
+        /// The amount of checked data.
         public struct Checked: FieldObject, Hashable {
             /// Databases that were read.
             public var databases = 0

@@ -96,9 +96,9 @@ extension Messages {
 
     /// Appends a child under `path` with a time-ordered key.
     ///
-    /// A caller without read access must not learn by guesses what is stored: a push with a key is compared with what
-    /// the same user pushed under that key, as the newest 1,024 commits tell, never with what is stored. If they do
-    /// not tell, or nobody is signed in, the response is `already_exists` for every value.
+    /// A caller without read access must not learn by guessing what is stored: a push with a key is compared with what
+    /// the same user pushed under that key according to the newest 1,024 commits, never with what is stored. If these
+    /// do not contain the push, or no user is signed in, the response is `already_exists` for every value.
     public struct Push: RPCRequest {
         public static let method = "messages.push"
         public static let summary =

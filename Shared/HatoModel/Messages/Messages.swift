@@ -1,6 +1,6 @@
 /// The methods of the realtime message database (protocol §5).
 ///
-/// Every method takes `database` (absent: `default`); where it names a place it takes `path`. Versions are counted per
+/// Every method takes `database` (absent: `default`), and `path` where it concerns a node. Versions are counted per
 /// store: a database sees gaps, never a repeat.
 public enum Messages {
     public static let methods: [any RPCRequest.Type] = [
@@ -20,7 +20,7 @@ public enum Messages {
 
 /// The name of a database: `[a-z0-9-]{1,63}`.
 public struct DatabaseName: Sendable, Hashable, RawRepresentable, CustomStringConvertible {
-    /// The database that is meant when none is named.
+    /// The database when none is named.
     public static let `default` = DatabaseName(checked: "default")
 
     public let rawValue: String

@@ -1,4 +1,4 @@
-/// What the examples of the methods speak of.
+/// The paths and values in the examples of the methods.
 enum MessagesExamples {
     static let room = path("chats", "c1")
     static let title = path("chats", "c1", "title")

@@ -1,24 +1,24 @@
-/// Finds rows that cannot both be: two for one place, or one below the value of another. Whichever were written later
-/// would take the earlier one's place without a word.
+/// Finds rows that contradict each other: two for one path, or one below the value of another. The later rows would
+/// silently replace the earlier ones.
 ///
-/// Of the places before, the first are remembered, as many as fit: rows for others are not compared.
+/// It keeps the first paths, as many as fit into `bytesMax`: rows at other paths are not compared.
 package struct RowPlaces: Sendable {
     package static let bytesMax = 256 << 20
-    /// What a place takes besides its text, about.
+    /// About the memory of a path besides its text.
     package static let placeBytes = 64
 
     private let bytesMax: Int
     private var bytes = 0
-    /// The places of values and those above them, as text; the root is empty. Bytes, for keys are compared by these.
+    /// The paths of values and of their ancestors, as text; the root is empty. Bytes, since keys are compared by these.
     private var values: Set<[UInt8]> = []
     private var parents: Set<[UInt8]> = []
 
-    /// - Parameter bytesMax: what the places may take; the one that reaches it is the last to be remembered.
+    /// - Parameter bytesMax: the memory for paths; the path that reaches it is the last that is kept.
     package init(bytesMax: Int = RowPlaces.bytesMax) { self.bytesMax = bytesMax }
 
-    /// Notes the place of a row. What speaks against it, as the end of a sentence; nil when nothing does.
+    /// Adds the path of a row. Returns its conflict as the end of a sentence; nil when there is none.
     package mutating func problem(with path: TreePath) -> String? {
-        // It stands beside a value as well as beside children.
+        // A priority may be beside a value as well as beside children.
         if path.isPriority { return nil }
         let place = path.isRoot ? [] : Array(path.text.utf8)
         if values.contains(place) { return "has \"\(path.text)\" a second time" }
@@ -31,7 +31,7 @@ package struct RowPlaces: Sendable {
                 let name = above.isEmpty ? "/" : String(decoding: above, as: UTF8.self)
                 return "has \"\(path.text)\", which lies below the value of \"\(name)\""
             }
-            // What is above it is there too, and no value.
+            // Its ancestors are parents too, without a value.
             if parents.contains(above) { break }
             if hasRoom(for: above) { parents.insert(above) }
         }

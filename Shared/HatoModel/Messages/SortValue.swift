@@ -1,12 +1,13 @@
-/// What a child is ordered by: a value, of which only the order matters (spec §3.2).
+/// The value by which a child is ordered; only its order matters (spec §3.2).
 ///
-/// Nothing, then `false`, `true`, numbers ascending, strings by UTF-16 code unit, and objects, which are all equal.
+/// The order is null, then `false`, `true`, numbers ascending, strings by UTF-16 code unit, and objects, which are all
+/// equal.
 public enum SortValue: Sendable, Hashable {
     case null
     case leaf(TreeLeaf)
     case object
 
-    /// The value by which a node is sorted: a leaf, or that there is none.
+    /// The value by which a node is ordered.
     public init(_ node: TreeNode) {
         switch node {
         case .empty: self = .null
@@ -15,7 +16,7 @@ public enum SortValue: Sendable, Hashable {
         }
     }
 
-    /// The value by which a priority is sorted.
+    /// The value by which a priority is ordered.
     public init(_ priority: TreePriority?) {
         self = priority.map { .leaf($0.leaf) } ?? .null
     }
@@ -37,7 +38,7 @@ public enum SortValue: Sendable, Hashable {
     }
 }
 
-/// Where a child stands in the order of a query: its sort value, then its key.
+/// The position of a child in the order of a query: its sort value, then its key.
 public struct SortPlace: Sendable, Hashable, Comparable {
     /// The value, which decides first.
     public var value: SortValue

@@ -1,6 +1,6 @@
-/// The written form of a query (protocol §5), read with Firebase's own words for what is wrong (spec §4.5).
+/// The JSON form of a query (protocol §5); errors have Firebase's own messages (spec §4.5).
 extension TreeQuery {
-    /// Reads a query; throws `ArgumentError` that says what is wrong and shows what would be right.
+    /// Reads a query; throws `ArgumentError` with the problem and a valid example.
     public init(_ json: JSONValue) throws(ArgumentError) {
         guard case .object(let object) = json else {
             throw Self.error(
@@ -88,7 +88,7 @@ extension TreeQuery {
         return Int(number)
     }
 
-    /// A bound as written: a value, perhaps with the key that settles ties.
+    /// A bound in JSON: a value, perhaps with the key that settles ties.
     private struct Bound {
         var value: SortValue
         var key: String?
@@ -187,12 +187,12 @@ extension SortValue {
         }
     }
 
-    /// Objects, of which only the place is known, and nothing are null.
+    /// Objects, of which only the order is known, and missing values are null.
     var json: JSONValue { if case .leaf(let leaf) = self { leaf.json } else { .null } }
 }
 
 extension TreeQuery {
-    /// The query as written, in one form for equal queries.
+    /// The JSON form of the query, the same for equal queries.
     public var json: JSONValue {
         if isDefault { return .object([:]) }
         var object: JSONObject = ["orderBy": .string(order.text)]
@@ -210,11 +210,11 @@ extension TreeQuery {
         return .object(object)
     }
 
-    /// What `equalTo` would say, if it would say the same.
+    /// The value of `equalTo`, when it expresses the same range.
     private func equal(_ start: Cut, _ end: Cut) -> JSONValue? {
         guard start.value == end.value else { return nil }
         switch (start.key, end.key) {
-        // By key these two say nothing; and JSON's own null is no nil.
+        // By key, these two cuts express no value; and JSON's own null is not nil.
         case (.beforeAll, .afterAll) where order != .key: return written(start)
         case (.before(let low), .after(let high)) where low == high: return written(start)
         default: return .none

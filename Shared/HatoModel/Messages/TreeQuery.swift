@@ -1,19 +1,19 @@
-/// Which children of a node are asked for, and in which order (spec §4, protocol §5): order, range, limit.
+/// Selects children of a node and their order (spec §4, protocol §5): order, range, limit.
 ///
-/// A query that was made from JSON is valid. Two equal queries select the same children of every node, however they
-/// were written: `equalTo` is `startAt` and `endAt`, and the names `[MIN_NAME]` and `[MAX_NAME]` become open cuts.
+/// A query made from JSON is valid. Two equal queries select the same children of every node, whatever their JSON:
+/// `equalTo` is `startAt` and `endAt`, and the names `[MIN_NAME]` and `[MAX_NAME]` become open cuts.
 public struct TreeQuery: Sendable, Hashable {
-    /// What the children are sorted by.
+    /// The order of the children.
     public var order: Order
     /// Nil: from the lowest child.
     public var start: Cut?
     /// Nil: to the highest child.
     public var end: Cut?
-    /// How many children at most, and from which end; nil: all.
+    /// The maximum number of children, and from which end; nil: all.
     public var limit: Limit?
     private let namesOrder: Bool
 
-    /// - Parameter order: nil: none is named, which is that of priorities.
+    /// - Parameter order: nil: none is named; the order is that of priorities.
     public init(order: Order? = nil, start: Cut? = nil, end: Cut? = nil, limit: Limit? = nil) {
         self.order = order ?? .priority
         namesOrder = order != nil
@@ -22,26 +22,27 @@ public struct TreeQuery: Sendable, Hashable {
         self.limit = limit
     }
 
-    /// Whether it says nothing, as a plain read does (spec §4.3: `{}`): then it stands for the node itself, whatever
-    /// that is. Who names an order asks for children, also where it is that of priorities (§4.1).
+    /// Whether it selects nothing in particular, as a plain read (spec §4.3: `{}`): then it means the node itself,
+    /// whatever that is. A query that names an order selects children, also when the order is that of priorities
+    /// (§4.1).
     public var isDefault: Bool { !namesOrder && selectsEverything }
 
-    /// By what children are ordered; ties are settled by key order.
+    /// The order of children; ties are settled by key order.
     public enum Order: Sendable, Hashable {
         /// By the value at this path below each child, which has at least one key.
         case child(TreePath)
         case key
         case value
-        /// What Firebase does when no `orderBy` is given.
+        /// Firebase's order when no `orderBy` is given.
         case priority
     }
 
-    /// How many children at most, and from which end.
+    /// The maximum number of children, and from which end.
     public enum Limit: Sendable, Hashable {
         case first(Int)
         case last(Int)
 
-        /// How many children at most.
+        /// The maximum number of children.
         public var count: Int {
             switch self {
             case .first(let count), .last(let count): count
@@ -49,7 +50,8 @@ public struct TreeQuery: Sendable, Hashable {
         }
     }
 
-    /// A place between two neighbours of the order, never on a child: bounds, inclusive or not, come down to these.
+    /// A position between two neighbours of the order, never on a child: inclusive and exclusive bounds are represented
+    /// by cuts.
     public struct Cut: Sendable, Hashable {
         /// `.null` when the order is by key.
         public var value: SortValue
@@ -62,15 +64,15 @@ public struct TreeQuery: Sendable, Hashable {
         }
     }
 
-    /// Where a cut lies among the children with its value. The key of a bound need not be a legal one (spec §4.3: older
-    /// clients send keys of 786 characters); it is compared and never looked up.
+    /// The position of a cut among the children with its value. The key of a bound need not be a legal one (spec §4.3:
+    /// older clients send keys of 786 characters); it is compared and never looked up.
     public enum KeyCut: Sendable, Hashable {
         case beforeAll
         case before(TreeKey)
         case after(TreeKey)
         case afterAll
 
-        /// The cut below a key; the two sentinels are no keys but the ends.
+        /// The cut before a key; the two sentinels are no keys but the ends.
         static func below(_ name: String) -> KeyCut { end(name) ?? .before(TreeKey(unchecked: name)) }
 
         static func above(_ name: String) -> KeyCut { end(name) ?? .after(TreeKey(unchecked: name)) }
@@ -84,7 +86,7 @@ public struct TreeQuery: Sendable, Hashable {
         }
     }
 
-    /// Whether every child is selected, so that only the order remains.
+    /// Whether every child is selected, so that only the order is left.
     public var selectsEverything: Bool { start == nil && end == nil && limit == nil }
 
     public static func == (left: TreeQuery, right: TreeQuery) -> Bool {
@@ -102,14 +104,14 @@ public struct TreeQuery: Sendable, Hashable {
 }
 
 extension TreeQuery {
-    /// Whether a child at this place lies in the range; limits are another matter.
+    /// Whether a child at this position is in the range; limits are not considered.
     public func contains(_ place: SortPlace) -> Bool {
         if let start, !start.isBelow(place) { return false }
         if let end, end.isBelow(place) { return false }
         return true
     }
 
-    /// What a child is ordered by, for a child that is there.
+    /// The value by which an existing child is ordered.
     public func sortValue(of child: TreeNode) -> SortValue {
         switch order {
         case .key: .null
@@ -119,7 +121,7 @@ extension TreeQuery {
         }
     }
 
-    /// The place of a child in the order of the query.
+    /// The position of a child in the order of the query.
     public func place(of child: TreeChild) -> SortPlace { SortPlace(sortValue(of: child.node), child.key) }
 
     /// The children of `node` that this query selects, in query order.
@@ -141,7 +143,7 @@ extension TreeQuery {
 }
 
 extension TreeQuery.Cut {
-    /// Whether a child at this place stands above the cut.
+    /// Whether a child at this position is above the cut.
     public func isBelow(_ place: SortPlace) -> Bool {
         let order = SortValue.compare(value, place.value)
         if order != 0 { return order < 0 }

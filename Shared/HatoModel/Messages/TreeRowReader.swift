@@ -1,12 +1,11 @@
 /// Turns a JSON tree, as Firebase exports it or in export form, into the rows of `messages.import`, while the text
-/// comes in pieces: the tree may be larger than memory.
+/// arrives in pieces: the tree may be larger than memory.
 ///
-/// Values are read as `TreeNode(json:)` reads them (spec realtime-database §2): empties vanish, arrays become
-/// objects, `.value` and `.priority` take effect, wrong keys and values are refused with the place they stand at.
-/// Rows come in the order of the text. The priority of an object comes before its first value, or, when the text has
-/// it later, as soon as it is read; without any value it does not come at all. A name that stands twice in an object
-/// is refused, as in every JSON text here, unless there are more names in that object than are remembered: then it
-/// counts twice.
+/// Values are read as `TreeNode(json:)` reads them (spec realtime-database §2): empties vanish, arrays become objects,
+/// `.value` and `.priority` take effect, wrong keys and values are refused with their path. Rows come in the order of
+/// the text. The priority of an object comes before its first value, or, when the text has it later, as soon as it is
+/// read; without any value it is omitted. A duplicate name in an object is refused, as in every JSON text here, unless
+/// the names of that object exceed `namesBytesMax`: then both are read.
 public struct TreeRowReader: Sendable {
     private enum Member: Sendable {
         case child, value, priority
@@ -14,7 +13,7 @@ public struct TreeRowReader: Sendable {
 
     /// An object or array that is being read.
     private struct Frame {
-        /// Bytes of the path of its node.
+        /// The length in bytes of the path of its node.
         let pathCount: Int
         let isArray: Bool
         var index = 0
@@ -22,36 +21,36 @@ public struct TreeRowReader: Sendable {
         var value: JSONValue?
         var priority: JSONValue?
         var hasChildren = false
-        /// Whether a value below it was told, and so its priority.
+        /// Whether a row of a value below it was emitted, and so the row of its priority.
         var hasRows = false
         var names = JSONNameSet()
         var namesBytes = 0
     }
 
-    /// What the names of one open object take that are remembered, about: a million push keys.
+    /// About the memory for the names of one open object: a million push keys.
     public static let namesBytesMax = 128 << 20
-    /// What a name takes besides its text, about.
+    /// About the memory of a name besides its text.
     private static let nameBytes = 64
 
     private var tokens = JSONTokenReader()
     private var frames: [Frame] = []
-    /// UTF-8 of the path of the node at hand; empty for the root.
+    /// The UTF-8 of the current node's path; empty for the root.
     private var path: [UInt8] = []
     private var rows: [[JSONValue]] = []
-    /// The next of `rows`.
+    /// The index of the next row in `rows`.
     private var next = 0
 
     private let namesBytesMax: Int
 
     public init(namesBytesMax: Int = TreeRowReader.namesBytesMax) { self.namesBytesMax = namesBytesMax }
 
-    /// Hands in the text that follows.
+    /// Adds the next piece of the text.
     public mutating func append(_ piece: some Collection<UInt8>) { tokens.append(piece) }
 
-    /// Nothing follows any more.
+    /// Marks the end of the text.
     public mutating func finish() { tokens.finish() }
 
-    /// The next row: a path and a primitive; nil when more must be handed in, and at the end.
+    /// The next row: a path and a primitive; nil when another piece is needed, and at the end.
     ///
     /// - Throws: `JSONError`, or `ArgumentError` for JSON that is no tree.
     public mutating func nextRow() throws -> [JSONValue]? {
@@ -103,7 +102,7 @@ public struct TreeRowReader: Sendable {
         frames[frame].namesBytes += name.utf8.count + Self.nameBytes
     }
 
-    /// Goes down to a child of the node at hand; `leave` goes back.
+    /// Enters a child of the current node; `leave` returns from it.
     private mutating func descend(_ name: String) throws {
         guard frames.count <= TreeLimits.depthMax else {
             throw failure("too_deep", "\(TreeLimits.depthMax) keys are the deepest a tree may be")
@@ -113,7 +112,7 @@ public struct TreeRowReader: Sendable {
         path.append(contentsOf: name.utf8)
     }
 
-    /// Back to the container that has ended a child or a member.
+    /// Returns to the container of a child or member that has ended.
     private mutating func leave() {
         guard let frame = frames.last else { return }
         path.removeLast(path.count - frame.pathCount)
@@ -130,17 +129,17 @@ public struct TreeRowReader: Sendable {
         if let frame = frames.last, !frame.isArray, frame.member != .child {
             try takeMark(value)
         } else if value.isNull, frames.last?.isArray == true {
-            // An array may have more elements that are nothing than a path has room for.
+            // An array may have more null elements than the depth of a path allows.
             frames[frames.count - 1].index += 1
             return
         } else {
             try enterElement()
-            if !value.isNull { try tell(value) }
+            if !value.isNull { try emit(value) }
         }
         leave()
     }
 
-    /// `.value` or `.priority`.
+    /// Reads `.value` or `.priority`.
     private mutating func takeMark(_ value: JSONValue) throws {
         let frame = frames.count - 1
         if frames[frame].member == .value {
@@ -174,7 +173,7 @@ public struct TreeRowReader: Sendable {
     private mutating func close() throws {
         let frame = frames.removeLast()
         if let value = frame.value {
-            try tell(value)
+            try emit(value)
             if let priority = frame.priority { append(priority, at: path, suffix: Self.prioritySegment) }
         }
         leave()
@@ -189,8 +188,8 @@ public struct TreeRowReader: Sendable {
 
     private static let prioritySegment = Array("/.priority".utf8)
 
-    /// The value of the node at hand, after the priorities of the objects that are now known not to be empty.
-    private mutating func tell(_ value: JSONValue) throws {
+    /// Emits the value of the current node, after the priorities of the objects that are now known not to be empty.
+    private mutating func emit(_ value: JSONValue) throws {
         try check(value)
         var upper = frames.count
         while upper > 0, !frames[upper - 1].hasRows { upper -= 1 }

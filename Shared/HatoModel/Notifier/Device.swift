@@ -1,5 +1,5 @@
 extension Notifier {
-    /// How a device is reached.
+    /// The channel of a device.
     public enum Platform: String, FieldChoice {
         case webhook
 
@@ -19,7 +19,7 @@ extension Notifier {
     /// Whether deliveries are attempted.
     public enum DeviceState: String, FieldChoice {
         case active
-        /// The receiver said that it is gone, or failed for days; registering again makes it active.
+        /// The receiver reported that it is gone, or failed for days; registering again makes it active.
         case disabled
     }
 
@@ -62,9 +62,9 @@ extension Notifier {
 }
 
 extension Notifier.Devices {
-    /// Registers the caller's device. The same address (with the same `app`) moves to the newest user and becomes a
-    /// device of its own: what still waited for the former user is dropped. Registered again by the same user it stays
-    /// the device it is, keeps its secret unless a new one is given, and becomes active again.
+    /// Registers the caller's device. The same address (with the same `app`) moves to the newest user and becomes a new
+    /// device: deliveries that waited for the former user are dropped. Registered again by the same user it stays the
+    /// same device, keeps its secret unless a new one is given, and becomes active again.
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
         public static let summary = "Registers an address that notifications of the caller are delivered to"
@@ -115,7 +115,7 @@ extension Notifier.Devices {
             Register(url: "https://example.com/hooks/hato"),
             Result(device: "dev_8s2k1c9d0f4g7h3j", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
 
-        /// Judges the platform before the parameters of platforms that are not served are found unknown.
+        /// Checks the platform first, so that the parameters of an unsupported platform are not reported as unknown.
         public static func decode(_ params: JSONObject) throws(RPCError) -> Register {
             if let name = params["platform"]?.string, Notifier.Platform(rawValue: name) == nil {
                 let error = Notifier.Platform.unsupported(name)
@@ -125,7 +125,7 @@ extension Notifier.Devices {
         }
     }
 
-    /// Lists the caller's devices; administrators see everybody's or those of `uid`.
+    /// Lists the caller's devices; administrators see those of all users or of `uid`.
     public struct List: RPCRequest {
         public static let method = "notifier.devices.list"
         public static let summary = "Lists devices of the caller, or for administrators of everybody or one user"
@@ -172,7 +172,7 @@ extension Notifier.Devices {
             ]))
     }
 
-    /// Gives a device a new signing secret; the former one signs too for a while, so that the receiver can change over.
+    /// Gives a device a new signing secret; the former one also signs for a while, so that the receiver can switch.
     public struct RotateSecret: RPCRequest {
         public static let method = "notifier.devices.rotateSecret"
         public static let summary = "Gives a device a new signing secret, the former one signing beside it for a while"
@@ -217,7 +217,7 @@ extension Notifier.Devices {
             Result(secret: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", previousUntil: 1_795_086_400_000))
     }
 
-    /// Forgets a device; what still waited for it is dropped.
+    /// Removes a device; deliveries that wait for it are dropped.
     public struct Unregister: RPCRequest {
         public typealias Result = Empty
         public static let method = "notifier.devices.unregister"

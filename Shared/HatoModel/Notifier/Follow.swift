@@ -1,5 +1,5 @@
 extension Notifier {
-    /// Follows what happens to notifications. Positions grow; a follower resumes with the last one and its epoch.
+    /// Follows the events of notifications. Positions grow; a follower resumes with its last position and the epoch.
     public struct Follow: RPCRequest {
         public static let method = "notifier.follow"
         public static let summary = "Follows what becomes of notifications, from now or from a position"
@@ -61,17 +61,17 @@ extension Notifier {
         public static let example = RPCExample(Unfollow(subscription: "s1"), Empty())
     }
 
-    /// What happened to a notification or a delivery.
+    /// The kind of an event of a notification or a delivery.
     public enum EventType: String, FieldChoice {
         /// A notification is durable.
         case accepted
-        /// A device's receiver took it.
+        /// A device's receiver accepted it.
         case delivered
         case dropped
         case dead
     }
 
-    /// What happened to a notification (`accepted`) or to one delivery of it.
+    /// An event of a notification (`accepted`) or of one delivery of it.
     public struct Event: RPCNotification {
         public static let method = "notifier.event"
         public static let summary = "What happened to a notification, or to one delivery of it"
@@ -133,7 +133,8 @@ extension Notifier {
 }
 
 extension Notifier {
-    /// A follower ended without being asked to: `permission_denied`, `token_expired`, `compacted`, `stopping`.
+    /// The end of a follower that the client did not request: `permission_denied`, `token_expired`, `compacted`,
+    /// `stopping`.
     public struct Cancelled: RPCNotification {
         public static let method = "notifier.cancelled"
         public static let summary = "A follower ended without being asked to"
@@ -180,7 +181,7 @@ extension Notifier {
 }
 
 extension Notifier.Dead {
-    /// A delivery that was given up.
+    /// A delivery that ended in failure.
     public struct Letter: FieldObject, Hashable {
         public var delivery: String
         public var notification: String

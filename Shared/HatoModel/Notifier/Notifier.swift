@@ -1,7 +1,7 @@
-/// What can be said to the notifier (protocol §6): devices, triggers, sending, and what became of it.
+/// The requests of the notifier (protocol §6): devices, triggers, sending, and the state of deliveries.
 ///
-/// Times are milliseconds since 1970. Declared here is what the service does in full; platforms other than `webhook`,
-/// categories, types, badges and preferences join when they are served.
+/// Times are milliseconds since 1970. Only supported features are declared here; platforms other than `webhook`,
+/// categories, types, badges and preferences are added when they are supported.
 public enum Notifier {
     /// The methods about devices.
     public enum Devices {}

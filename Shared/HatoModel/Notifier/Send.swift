@@ -1,5 +1,5 @@
 extension Notifier {
-    /// Whom `notifier.send` reaches: one of the members.
+    /// The recipients of `notifier.send`: one of the members.
     public struct SendTarget: FieldObject, Hashable {
         public var uids: [String]?
         public var devices: [String]?
@@ -17,7 +17,7 @@ extension Notifier {
         public init(devices: [String]) { self.devices = devices }
     }
 
-    /// Accepts a notification and answers when it is durable; delivering goes on at least once per device.
+    /// Accepts a notification and responds when it is durable; delivery follows at least once per device.
     public struct Send: RPCRequest {
         public static let method = "notifier.send"
         public static let summary = "Accepts a notification for users or devices; answered when it is durable"
@@ -72,20 +72,20 @@ extension Notifier {
             Result(notification: "ntf_4c7d1e9a2b6f8035", recipients: 2))
     }
 
-    /// Where a delivery stands.
+    /// The state of a delivery.
     public enum DeliveryState: String, FieldChoice {
         /// Waits for its time: the first attempt, or the next one after a failure.
         case pending
         /// Being attempted.
         case leased
         case delivered
-        /// Given up for a reason that is nobody's failure: `device_gone`, `expired`, `collapsed`, `administrator`.
+        /// Ended without a failure: `device_gone`, `expired`, `collapsed`, `administrator`.
         case dropped
-        /// Given up after too many failures; kept for replay.
+        /// Ended after too many failures; kept for replay.
         case dead
     }
 
-    /// The last attempt, as the receiver or the network answered it.
+    /// The result of the last attempt, from the receiver or the network.
     public struct AttemptReport: FieldObject, Hashable {
         public var at: Int
         public var status: Int?
@@ -104,7 +104,7 @@ extension Notifier {
         }
     }
 
-    /// One notification on its way to one device.
+    /// One notification for one device.
     public struct DeliveryStatus: FieldObject, Hashable {
         public var delivery: String
         public var device: String
@@ -205,7 +205,7 @@ extension Notifier {
         }()
     }
 
-    /// What the feed of one database was read up to.
+    /// The position up to which the feed of one database was read.
     public struct CursorStatus: FieldObject, Hashable {
         public var database: String
         public var version: Int

@@ -1,5 +1,5 @@
 extension Notifier {
-    /// What a person sees. In triggers both are templates: `{after.senderName}さんからのメッセージ`.
+    /// The texts that a person sees. In triggers both are templates: `{after.senderName}さんからのメッセージ`.
     public struct NotificationText: FieldObject, Hashable {
         public var title: String?
         public var body: String?
@@ -21,7 +21,7 @@ extension Notifier {
         }
     }
 
-    /// How a notification is delivered.
+    /// Options of the delivery of a notification.
     public struct DeliveryOptions: FieldObject, Hashable {
         public var ttlSeconds: Int?
         public var collapseKey: String?
@@ -49,7 +49,7 @@ extension Notifier {
         case deleted
     }
 
-    /// Who a trigger notifies: exactly one of the members.
+    /// The users that a trigger notifies: exactly one of the members.
     public struct Recipients: FieldObject, Hashable {
         public var uids: [String]?
         public var uidsAt: String?
@@ -112,8 +112,8 @@ extension Notifier {
 }
 
 extension Notifier.Triggers {
-    /// Sets a trigger, or replaces the one with this id. It sees what is written from now on; a replaced trigger with
-    /// the same database and pattern misses nothing in between. The author of a write is never notified of it.
+    /// Sets a trigger, or replaces the one with this id. It applies to later writes; a replaced trigger with the same
+    /// database and pattern misses nothing in between. The author of a write is never notified of it.
     public struct Set: RPCRequest {
         public static let method = "notifier.triggers.set"
         public static let summary = "Sets a trigger that turns changes at paths of a pattern into notifications"
@@ -161,7 +161,7 @@ extension Notifier.Triggers {
             self.notification = notification
         }
 
-        /// The trigger that is set.
+        /// The trigger to set.
         public var trigger: Notifier.Trigger {
             Notifier.Trigger(
                 id: id, database: database ?? "default", pattern: pattern, on: on, recipients: recipients,
@@ -226,7 +226,7 @@ extension Notifier.Triggers {
         public static let example = RPCExample(Remove(id: "chat-message"), Empty())
     }
 
-    /// Shows what a trigger would do with a change; writes and sends nothing.
+    /// Evaluates a trigger for a change; writes and sends nothing.
     public struct Test: RPCRequest {
         public static let method = "notifier.triggers.test"
         public static let summary = "Shows what a trigger would send for a change; sends nothing"

@@ -1,4 +1,4 @@
-/// A parameter, or a member of a result, as the documents show it.
+/// A parameter, or a member of a result, for the documents.
 struct FieldDescription {
     var name: String
     var schema: JSONObject
@@ -19,7 +19,7 @@ struct FieldDescription {
     }
 }
 
-/// Everything the documents say about one method, without its types.
+/// Everything in the documents about one method, without its types.
 struct MethodDescription {
     var name: String
     var summary: String
@@ -44,7 +44,7 @@ struct MethodDescription {
     }
 }
 
-/// Everything the documents say about a notification that a server sends.
+/// Everything in the documents about a notification of a server.
 struct NotificationDescription {
     var name: String
     var summary: String

@@ -1,4 +1,4 @@
-/// A service's METHODS.md, made from its declared methods.
+/// Generates a service's METHODS.md from its declared methods.
 public enum MethodsPage {
     /// The page as Markdown: a section for each method and notification, with their fields and an example.
     public static func markdown(
@@ -59,7 +59,7 @@ public enum MethodsPage {
         var meaning: String
     }
 
-    /// One row for each parameter, and for each member of those that are objects themselves.
+    /// One row for each parameter, and for each member of parameters that are objects.
     private static func rows(_ parameters: [FieldDescription], under prefix: String = "") -> [Row] {
         parameters.flatMap { parameter in
             let name = prefix + parameter.name

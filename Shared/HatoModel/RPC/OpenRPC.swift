@@ -1,7 +1,7 @@
-/// The OpenRPC 1.3 document of a service, made from its declared methods: what `rpc.discover` answers.
+/// Generates the OpenRPC 1.3 document of a service from its declared methods: the result of `rpc.discover`.
 ///
-/// Access, effect and slowness of a method stand under `x-access`, `x-effect`, `x-slow`; what the server sends unasked
-/// under `x-notifications`, for which OpenRPC has no place.
+/// Access, effect and slowness of a method are in `x-access`, `x-effect`, `x-slow`; the notifications of the server in
+/// `x-notifications`, since OpenRPC has no member for them.
 public enum OpenRPC {
     /// The document as a JSON object.
     public static func document(
@@ -18,7 +18,7 @@ public enum OpenRPC {
         return document
     }
 
-    /// What every call may carry beside its own parameters (protocol §2).
+    /// Parameters that every call may carry besides its own (protocol §2).
     private static let auth: JSONValue = [
         "name": "auth", "summary": "An ID token, or the administrator key", "required": false,
         "schema": ["type": "string"],

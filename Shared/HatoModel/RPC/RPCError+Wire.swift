@@ -19,8 +19,8 @@ extension RPCError {
         return .object(object)
     }
 
-    /// Reads the error object of a response, as any JSON-RPC peer may have written it: nil when it has no integral
-    /// code. Data that is no object stands under `data.value`.
+    /// Reads the error object of a response from any JSON-RPC peer: nil when it has no integral code. Data that is no
+    /// object is in `data.value`.
     public init?(json: JSONValue) {
         guard let code = json["code"]?.integer else { return nil }
         let data: JSONObject =

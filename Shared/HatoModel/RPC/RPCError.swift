@@ -1,5 +1,4 @@
-/// A JSON-RPC error as it stands on the wire (protocol §3): code, message for people, and `data` with a stable
-/// `reason`.
+/// A JSON-RPC error as on the wire (protocol §3): code, message for people, and `data` with a stable `reason`.
 public struct RPCError: Error, Sendable, Hashable {
     /// The number of an error: those of JSON-RPC 2.0 §5.1 and Hato's own (protocol §3).
     public struct Code: Sendable, Hashable, RawRepresentable {
@@ -14,15 +13,15 @@ public struct RPCError: Error, Sendable, Hashable {
         public static let methodNotFound = Code(rawValue: -32601)
         /// A parameter is missing, unknown or of another JSON type.
         public static let invalidParams = Code(rawValue: -32602)
-        /// The service failed; its log says why.
+        /// The service failed; its log has the details.
         public static let internalError = Code(rawValue: -32603)
-        /// The credential is missing, wrong or has ended.
+        /// The credential is missing, wrong or expired.
         public static let unauthenticated = Code(rawValue: -32001)
-        /// The caller is known and may not do it.
+        /// The caller is known and lacks permission.
         public static let permissionDenied = Code(rawValue: -32002)
-        /// What is named does not exist.
+        /// The named thing does not exist.
         public static let notFound = Code(rawValue: -32003)
-        /// What is to be made exists.
+        /// The thing to be created exists already.
         public static let alreadyExists = Code(rawValue: -32004)
         /// The state does not allow it.
         public static let failedPrecondition = Code(rawValue: -32005)
@@ -36,13 +35,13 @@ public struct RPCError: Error, Sendable, Hashable {
 
     /// The number.
     public var code: Code
-    /// What is wrong, for people.
+    /// The problem, for people.
     public var message: String
-    /// Everything under `data`: `reason` and `retryable` first, then what the code adds (`parameter`, `path`, `etag`
-    /// …).
+    /// Everything under `data`: `reason` and `retryable` first, then members that depend on the code (`parameter`,
+    /// `path`, `etag` …).
     public var data: JSONObject
 
-    /// An error; `data` adds members behind `reason` and `retryable`.
+    /// An error; `data` adds members after `reason` and `retryable`.
     public init(_ code: Code, reason: String, _ message: String, retryable: Bool = false, data: JSONObject = [:]) {
         self.code = code
         self.message = message
@@ -51,22 +50,22 @@ public struct RPCError: Error, Sendable, Hashable {
         self.data = all
     }
 
-    /// An error as it was received.
+    /// An error that was received.
     public init(received code: Code, message: String, data: JSONObject) {
         self.code = code
         self.message = message
         self.data = data
     }
 
-    /// What is wrong, for programs.
+    /// The problem, for programs.
     public var reason: String? { data["reason"]?.string }
     /// Whether the same call may succeed later and does no harm when repeated.
     public var isRetryable: Bool { data["retryable"]?.bool ?? false }
 
-    /// When the same call may succeed, counted from now (`retryAfterMs`); nil when the error does not say.
+    /// The time until the same call may succeed (`retryAfterMs`); nil when the error does not say.
     public var retryAfter: Duration? {
         guard let milliseconds = data["retryAfterMs"]?.number, milliseconds >= 0 else { return nil }
-        // What a peer sends may be any number: a year is as good as for ever.
+        // A peer may send any number: values above a year are cut to a year.
         return .milliseconds(Int64(min(milliseconds, 365 * 86_400_000)))
     }
 }
@@ -79,28 +78,29 @@ extension RPCError {
         RPCError(.invalidParams, reason: reason, message, data: ["parameter": .string(parameter)])
     }
 
-    /// -32008: the parameter has the right type, but what it says is wrong. Say what would be right, with an example.
+    /// -32008: the parameter has the right type, but a wrong value. The message should name a valid one, with an
+    /// example.
     public static func invalidArgument(_ parameter: String, reason: String, _ message: String) -> RPCError {
         RPCError(.invalidArgument, reason: reason, message, data: ["parameter": .string(parameter)])
     }
 
-    /// -32001: the credential is missing, wrong or has ended.
+    /// -32001: the credential is missing, wrong or expired.
     public static func unauthenticated(reason: String, _ message: String) -> RPCError {
         RPCError(.unauthenticated, reason: reason, message)
     }
 
-    /// -32002; `path` is where the rules said no, nil when the access level of the method did.
+    /// -32002; `path` is where the rules denied the operation, nil when the access level of the method did.
     public static func permissionDenied(path: String? = nil, _ message: String = "Permission denied") -> RPCError {
         RPCError(
             .permissionDenied, reason: "permission_denied", message, data: path.map { ["path": .string($0)] } ?? [:])
     }
 
-    /// -32003: what is named does not exist.
+    /// -32003: the named thing does not exist.
     public static func notFound(reason: String, _ message: String) -> RPCError {
         RPCError(.notFound, reason: reason, message)
     }
 
-    /// -32004: what is to be made exists.
+    /// -32004: the thing to be created exists already.
     public static func alreadyExists(reason: String, _ message: String) -> RPCError {
         RPCError(.alreadyExists, reason: reason, message)
     }
@@ -110,29 +110,29 @@ extension RPCError {
         RPCError(.failedPrecondition, reason: reason, message, data: data)
     }
 
-    /// -32006; `retryAfterMs` tells when the same call may succeed, nil when it never will.
+    /// -32006; `retryAfterMs` is the time until the same call may succeed, nil when it never will.
     public static func resourceExhausted(reason: String, _ message: String, retryAfterMs: Int? = nil) -> RPCError {
         RPCError(
             .resourceExhausted, reason: reason, message, retryable: retryAfterMs != nil,
             data: retryAfterMs.map { ["retryAfterMs": .number(Double($0))] } ?? [:])
     }
 
-    /// -32007: it cannot be done now; the same call may succeed later.
+    /// -32007: impossible now; the same call may succeed later.
     public static func unavailable(reason: String, _ message: String) -> RPCError {
         RPCError(.unavailable, reason: reason, message, retryable: true)
     }
 
-    /// -32603: never carries what went wrong inside; that goes to the log.
+    /// -32603: never carries internal details; these go to the log.
     public static let internalError = RPCError(
         .internalError, reason: "internal", "Internal error; the service's log has the details")
 }
 
-/// What a value type throws from `init(from:)` when the text has the right JSON type but a wrong content; decoding of
+/// The error of a value type's `init(from:)` when the text has the right JSON type but wrong contents; decoding of
 /// params turns it into `invalid_argument` with the name of the parameter.
 public struct ArgumentError: Error, Sendable, Hashable {
-    /// What is wrong, for programs.
+    /// The problem, for programs.
     public var reason: String
-    /// What is wrong and what would be right, for people.
+    /// The problem and a valid value, for people.
     public var message: String
 
     public init(reason: String, _ message: String) {

@@ -1,4 +1,4 @@
-/// An error of a service that knows what it is on the wire. Each service has one table of these, `RPCError+….swift`.
+/// An error of a service with a wire form. Each service has one table of these, `RPCError+….swift`.
 public protocol RPCErrorConvertible: Error {
     var rpcError: RPCError { get }
 }
@@ -6,7 +6,7 @@ public protocol RPCErrorConvertible: Error {
 extension RPCError: RPCErrorConvertible {
     public var rpcError: RPCError { self }
 
-    /// What a caller may know of any error: its own wire form, or -32603 where it has none (the log gets the rest).
+    /// The wire form of any error: its own, or -32603 without details (the log gets these).
     public init(_ error: any Error) {
         switch error {
         case let error as any RPCErrorConvertible: self = error.rpcError

@@ -1,7 +1,6 @@
 extension RPCRequest {
-    /// An error about a parameter of this method, with what would be right behind what is wrong, unless it says so
-    /// itself: for a parameter there is, the value that an example gives it; for one there is not, the names of those
-    /// there are. Any other error as it is.
+    /// Adds a hint to an error about a parameter of this method, unless the error has one: for a declared parameter,
+    /// its value in an example; for an undeclared one, the declared names. Returns any other error unchanged.
     public static func showingWhatIsRight(_ error: any Error) -> any Error {
         guard let error = (error as? any RPCErrorConvertible)?.rpcError,
             error.code == .invalidParams || error.code == .invalidArgument, !error.message.contains("e.g. "),
@@ -24,7 +23,7 @@ extension RPCRequest {
     }
 }
 
-/// What people choose for themselves: a password in an error would be taken for one's own.
+/// Values that people choose: a password in an error message could be mistaken for one's own.
 private let chosenSecrets: Set<String> = ["password", "newPassword", "secret"]
 
 extension JSONValue {

@@ -1,17 +1,17 @@
-// Which requests may be sent again when it is not known whether the first one was done (protocol §3,
-// `outcome_unknown`). A request is idempotent when doing it twice leaves what doing it once leaves, apart from the
-// time of the write. One that only would be refused the second time (`messages.databases.create`, `auth.signUp`) is
-// not: the caller would take the refusal for the outcome.
+// Which requests may be sent again when the outcome of the first one is unknown (protocol §3, `outcome_unknown`). A
+// request is idempotent when executing it twice has the same effect as once, apart from the time of the write. A
+// request that is only refused the second time (`messages.databases.create`, `auth.signUp`) is not: the caller would
+// take the refusal for the outcome.
 
 extension RPCRequest {
-    /// Reads are; of the writes those that say so.
+    /// True for reads, and for writes that declare it.
     public var isIdempotent: Bool { Self.effect == .read }
 }
 
 extension RPCError {
-    /// The store failed while the write was on its way: it is there or not.
+    /// The store failed during the write: it may or may not be applied.
     ///
-    /// - Parameter isIdempotent: of the request (`RPCRequest.isIdempotent`); only then it may be sent again.
+    /// - Parameter isIdempotent: `RPCRequest.isIdempotent` of the request; only then it may be sent again.
     public static func outcomeUnknown(isIdempotent: Bool) -> RPCError {
         RPCError(
             .unavailable, reason: "outcome_unknown",
@@ -20,8 +20,8 @@ extension RPCError {
 }
 
 extension JSONValue {
-    /// Whether an increment (`{".sv": {"increment": n}}`) stands anywhere in it. Every server value but the timestamp
-    /// counts as one: nothing else is known to be repeatable.
+    /// Whether it contains an increment (`{".sv": {"increment": n}}`). Every server value except the timestamp counts
+    /// as one: no other is known to be repeatable.
     public var holdsIncrement: Bool {
         switch self {
         case .null, .bool, .number, .string: false
@@ -32,7 +32,7 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// Whether an increment stands anywhere in it.
+    /// Whether it contains an increment.
     public var holdsIncrement: Bool {
         members.contains { member in
             member.name == ".sv" ? member.value != "timestamp" : member.value.holdsIncrement
@@ -43,7 +43,7 @@ extension JSONObject {
 // MARK: messages
 
 extension Messages.Set {
-    /// Also with an increment when it has a condition, which the first one made false.
+    /// True with an increment when there is a condition: the first execution made it false.
     public var isIdempotent: Bool { ifMatch != nil || ifVersion != nil || !value.holdsIncrement }
 }
 
@@ -52,7 +52,7 @@ extension Messages.Update {
 }
 
 extension Messages.Push {
-    /// With a key of the client's.
+    /// With a key of the client.
     public var isIdempotent: Bool { key != nil }
 }
 
@@ -97,7 +97,8 @@ extension Auth.SignOut {
 }
 
 extension Auth.Account.Update {
-    /// What ends the sessions of the account is refused the second time: the token that asks for it has ended.
+    /// A change that ends the sessions of the account is refused the second time: the token of the call has been
+    /// revoked.
     public var isIdempotent: Bool {
         email == nil && password == nil && username == nil && (deleteAttributes ?? []).isEmpty
     }
@@ -119,7 +120,7 @@ extension Notifier.Send {
 }
 
 extension Notifier.Devices.Register {
-    /// With a secret of the caller's: one that the notifier makes is shown only by the call that made it.
+    /// With a secret of the caller: a generated one is returned only by the call that generated it.
     public var isIdempotent: Bool { secret != nil }
 }
 
@@ -128,6 +129,6 @@ extension Notifier.Triggers.Set {
 }
 
 extension Notifier.Dead.Drop {
-    /// With `all` it would drop what died since.
+    /// With `all` it would also drop later dead deliveries.
     public var isIdempotent: Bool { all != true }
 }

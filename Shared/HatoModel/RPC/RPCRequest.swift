@@ -1,8 +1,8 @@
-/// A method, declared once: its name, params, result, who may call it, whether it writes, and one example.
+/// A method, declared once: its name, params, result, access, effect, and one example.
 ///
-/// Server, client, command line, the OpenRPC document and METHODS.md come from this declaration. The conforming type
-/// is the params: each stored property is a parameter with an entry in the table `fields`. It is nested in the
-/// namespace of its service (`Messages.Push` is `messages.push`; a test holds type and wire name together).
+/// Server, client, command line, the OpenRPC document and METHODS.md are derived from this declaration. The conforming
+/// type is the params: each stored property is a parameter with an entry in the table `fields`. It is nested in the
+/// namespace of its service (`Messages.Push` is `messages.push`; a test checks that type and wire name agree).
 public protocol RPCRequest: FieldObject {
     associatedtype Result: FieldValue
 
@@ -12,18 +12,17 @@ public protocol RPCRequest: FieldObject {
     static var summary: String { get }
     static var access: Access { get }
     static var effect: Effect { get }
-    /// Whether doing it twice leaves what doing it once leaves, apart from the time of the write: then it may be sent
-    /// again when its outcome is not known.
+    /// Whether executing it twice has the same effect as once, apart from the time of the write: then it may be sent
+    /// again when its outcome is unknown.
     var isIdempotent: Bool { get }
-    /// A slow method may be answered later than requests sent after it on the same connection (protocol §1).
+    /// Whether the response may come after those of later requests on the same connection (protocol §1).
     static var isSlow: Bool { get }
-    /// Whether a read does more than answer: starts or ends a listener, writes a backup. Without an id, only such
-    /// reads are done.
+    /// Whether a read also has an effect: starts or ends a listener, writes a backup. Only such reads are executed
+    /// without an id.
     static var hasSideEffect: Bool { get }
     static var example: RPCExample<Self> { get }
 
-    /// Makes the request from its params, `auth` and `as` already taken out. Throws `RPCError` that names the
-    /// parameter.
+    /// Decodes the request from its params, without `auth` and `as`. Throws `RPCError` that names the parameter.
     static func decode(_ params: JSONObject) throws(RPCError) -> Self
 }
 
@@ -32,20 +31,20 @@ extension RPCRequest {
     public static var hasSideEffect: Bool { false }
 }
 
-/// What a server sends unasked: a JSON-RPC notification from server to client.
+/// A JSON-RPC notification from server to client.
 public protocol RPCNotification: FieldObject {
     static var method: String { get }
     static var summary: String { get }
     static var example: Self { get }
 }
 
-/// Who may call a method; checked before its params are decoded.
+/// The callers that may call a method; checked before its params are decoded.
 public enum Access: String, FieldChoice {
-    /// Anybody, signed in or not.
+    /// Any caller, signed in or not.
     case anyone
     /// A user with a valid ID token, or an administrator.
     case signedIn
-    /// Anybody; the security rules decide about the path.
+    /// Any caller; the security rules decide about the path.
     case rules
     /// Only the holder of the administrator key.
     case administrator
@@ -57,7 +56,7 @@ public enum Effect: String, FieldChoice {
     case write
 }
 
-/// One worked call of a method, for the documents and for the test that every example decodes.
+/// An example call of a method, for the documents and for the test that every example decodes.
 public struct RPCExample<Request: RPCRequest>: Sendable {
     public var request: Request
     /// The result of the request.

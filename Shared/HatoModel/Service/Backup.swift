@@ -1,7 +1,7 @@
-/// The name of a backup, which becomes that of a new folder: `[A-Za-z0-9._-]{1,100}`, not starting with a dot, so
-/// that no name leads out of the folder backups are written under.
+/// The name of a backup and of its new folder: `[A-Za-z0-9._-]{1,100}`, not starting with a dot, so that no name leads
+/// out of the folder for backups.
 public struct BackupName: Sendable, Hashable, CustomStringConvertible {
-    /// The name as it is written.
+    /// The text of the name.
     public let text: String
 
     /// Throws `ArgumentError` (`invalid_name`) when the text is no such name.
@@ -30,7 +30,7 @@ public struct BackupName: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What the `backup` method of a service answers.
+/// The result of a service's `backup` method.
 public struct BackupResult: FieldObject, Hashable {
     public var name: BackupName
     public var version: UInt64
@@ -49,26 +49,26 @@ public struct BackupResult: FieldObject, Hashable {
 }
 
 extension RPCError {
-    /// The service's store has closed or failed: nothing can be served until the service is started anew.
+    /// The service's store has closed or failed: nothing can be served until the service is restarted.
     public static let storeClosed = RPCError.unavailable(reason: "store_closed", "The store is closed")
 
     /// The service was started without `--backup-dir`.
     public static let backupsOff = RPCError.failedPrecondition(
         reason: "backups_off", "The service has no backup folder; start it with --backup-dir")
 
-    /// The copy could not be written, e.g. on a full disk; nothing of it is left. Only administrators make backups:
-    /// they may know which path it was.
+    /// The copy could not be written, e.g. on a full disk; nothing of it is left. Only administrators make backups, so
+    /// the error may contain the path.
     public static func backupFailed(_ why: String) -> RPCError {
         .unavailable(reason: "backup_failed", "The backup could not be written: \(why)")
     }
 
-    /// A file of the store is not as it was written: the service goes on as long as it can, but what it holds is not to
-    /// take the place of a sound backup.
+    /// A file of the store is not as it was written: the service continues as long as it can, but a copy of it must not
+    /// replace an intact backup.
     public static func storeDamaged(_ why: String) -> RPCError {
         .failedPrecondition(reason: "store_damaged", "No backup was made: \(why)")
     }
 
-    /// -32004: there is a backup with this name.
+    /// -32004: a backup with this name exists.
     public static func backupExists(_ name: BackupName) -> RPCError {
         .alreadyExists(reason: "backup_exists", "There is a backup \"\(name)\" already; it is not written over")
     }

@@ -1,4 +1,4 @@
-/// What JSON-RPC itself reserves a prefix for.
+/// The methods with the prefix that JSON-RPC reserves.
 public enum RPC {
     public static let methods: [any RPCRequest.Type] = [Discover.self]
 

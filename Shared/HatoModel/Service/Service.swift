@@ -1,14 +1,14 @@
-/// What every service answers about itself, whatever else it serves (protocol §1).
+/// The methods of every service about itself (protocol §1).
 public enum Service {
     public static let methods: [any RPCRequest.Type] = [Health.self, Metrics.self, Config.self]
 
-    /// The version of all services and commands of this house.
+    /// The version of all services and commands.
     public static let version = "0.1.0"
 
-    /// The methods no service declares because all have them: `service.*`, `session.*`, `rpc.discover`.
+    /// The methods of all services that no service declares: `service.*`, `session.*`, `rpc.discover`.
     public static let builtIn: [any RPCRequest.Type] = methods + Session.methods + RPC.methods
 
-    /// How the service feels.
+    /// The health of the service.
     public struct Health: RPCRequest {
         public static let method = "service.health"
         public static let summary =
@@ -16,11 +16,11 @@ public enum Service {
         public static let access = Access.anyone
         public static let effect = Effect.read
 
-        /// How a service is.
+        /// The state of a service.
         public enum Status: String, FieldChoice {
             case starting
             case ready
-            /// It works, but something it needs is missing (the checks say what).
+            /// It works, but a dependency is missing (the checks name it).
             case degraded
             case stopping
         }
@@ -65,7 +65,7 @@ public enum Service {
         public init() {}
     }
 
-    /// Counters and gauges, as Prometheus reads them.
+    /// Counters and gauges in Prometheus format.
     public struct Metrics: RPCRequest {
         public static let method = "service.metrics"
         public static let summary = "Gives the service's metrics in Prometheus' text format"
@@ -90,7 +90,7 @@ public enum Service {
         public init() {}
     }
 
-    /// The settings the service runs with, secrets hidden.
+    /// The effective settings of the service, secrets hidden.
     public struct Config: RPCRequest {
         public typealias Result = JSONValue
 

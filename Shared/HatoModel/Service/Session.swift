@@ -1,8 +1,8 @@
-/// Who a connection speaks for, when a call does not say so itself (protocol §2).
+/// The identity of a connection, for calls without an identity of their own (protocol §2).
 public enum Session {
     public static let methods: [any RPCRequest.Type] = [Authenticate.self, End.self]
 
-    /// Sets the identity of the connection for all calls without `auth` that come after.
+    /// Sets the identity of the connection for all later calls without `auth`.
     public struct Authenticate: RPCRequest {
         public static let method = "session.authenticate"
         public static let summary =

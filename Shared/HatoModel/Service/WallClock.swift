@@ -6,7 +6,7 @@
     import Darwin
 #endif
 
-/// The time of day. Whoever decides by time takes `now` as a parameter; this is what a running program passes.
+/// The time of day. Code that decides by time takes `now` as a parameter; a running program passes this.
 public enum WallClock {
     /// Milliseconds since 1970.
     @Sendable public static func milliseconds() -> Int64 {

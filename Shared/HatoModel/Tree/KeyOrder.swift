@@ -1,12 +1,12 @@
 /// The order of keys (spec realtime-database §3.1): integer-like keys first, numerically and the shorter spelling
-/// first, then the others by UTF-16 code unit. `[MIN_NAME]` stands before and `[MAX_NAME]` after everything, as bounds
-/// of queries have them.
+/// first, then the others by UTF-16 code unit. `[MIN_NAME]` is before and `[MAX_NAME]` after every key, as in the
+/// bounds of queries.
 ///
-/// Swift's own `<` and `==` of strings are wrong here: they treat canonically equivalent texts as one, keys never are.
+/// Swift's `<` and `==` of strings are wrong here: they treat canonically equivalent texts as equal, keys are not.
 public enum KeyOrder {
     /// Sorts before every key: Firebase's name of the lowest.
     public static let minName = "[MIN_NAME]"
-    /// Sorts behind every key: Firebase's name of the highest.
+    /// Sorts after every key: Firebase's name of the highest.
     public static let maxName = "[MAX_NAME]"
 
     /// Negative when `left` comes first, zero when they are the same key, positive when `right` comes first.
@@ -17,7 +17,7 @@ public enum KeyOrder {
     /// Whether `left` sorts before `right`.
     public static func precedes(_ left: String, _ right: String) -> Bool { compare(left, right) < 0 }
 
-    /// The same, over the keys' bytes in UTF-8.
+    /// The same for the keys' UTF-8 bytes.
     public static func compare(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
         let leftRank = sentinelRank(left)
         let rightRank = sentinelRank(right)
@@ -50,10 +50,10 @@ public enum KeyOrder {
         return Int32(exactly: isNegative ? -value : value)
     }
 
-    /// The integer a key is sorted by; nil: it is sorted as text.
+    /// The integer by which a key is sorted; nil: it is sorted as text.
     public static func integer(_ key: String) -> Int32? { integer(key.utf8.span) }
 
-    /// The index a key stands for when an object is read as an array: `0`, `1`, `10`, but not `01`, `-1` (spec §2.1).
+    /// The array index of a key when an object is read as an array: `0`, `1`, `10`, but not `01`, `-1` (spec §2.1).
     public static func arrayIndex(_ key: String) -> Int? {
         let bytes = key.utf8.span
         guard bytes.count > 0, bytes.count <= 10 else { return nil }
@@ -77,11 +77,11 @@ public enum KeyOrder {
     }
 }
 
-/// The order of texts by UTF-16 code unit, decided on their UTF-8 bytes: both agree except that supplementary
-/// characters (lead bytes F0 to F4), which UTF-16 writes as surrogates, come before U+E000 to U+FFFF (lead bytes EE and
-/// EF).
+/// The order of texts by UTF-16 code unit, computed from their UTF-8 bytes: both orders agree except that supplementary
+/// characters (lead bytes F0 to F4), which UTF-16 encodes as surrogates, come before U+E000 to U+FFFF (lead bytes EE
+/// and EF).
 public enum UTF16Order {
-    /// Negative when `left` comes first, zero when the texts are the same bytes, positive when `right` comes first.
+    /// Negative when `left` comes first, zero when the bytes are equal, positive when `right` comes first.
     public static func compare(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
         let shared = min(left.count, right.count)
         var index = 0
@@ -93,7 +93,7 @@ public enum UTF16Order {
         return left.count - right.count
     }
 
-    /// Negative, zero or positive as `left` sorts before, with or behind `right`.
+    /// Negative, zero or positive when `left` sorts before, with or after `right`.
     public static func compare(_ left: String, _ right: String) -> Int {
         compare(left.utf8.span, right.utf8.span)
     }

@@ -1,5 +1,4 @@
-/// A key whose order is the order of time (spec realtime-database §5): 8 characters of milliseconds and 12 of
-/// randomness.
+/// A key that sorts by time (spec realtime-database §5): 8 characters of milliseconds and 12 random ones.
 public struct PushKey: Sendable, Hashable {
     /// The 20 characters of the key.
     public let text: String
@@ -20,7 +19,7 @@ public struct PushKey: Sendable, Hashable {
         self.text = text
     }
 
-    /// The key of a time and 72 bits, given as two halves of 36.
+    /// The key of a time and 72 random bits, given as two halves of 36.
     init(milliseconds: Int64, high: UInt64, low: UInt64) {
         text = String(unsafeUninitializedCapacity: 20) { buffer in
             PushKey.write(UInt64(max(0, min(milliseconds, PushKey.millisecondsMax))), to: buffer, at: 0..<8)
@@ -30,13 +29,13 @@ public struct PushKey: Sendable, Hashable {
         }
     }
 
-    /// A key of a past time with a given random part, e.g. a hash of what is imported, so that importing twice makes
+    /// A key of a past time with a given random part, e.g. a hash of the imported data, so that importing twice makes
     /// the same keys.
     public init(milliseconds: Int64, random: (UInt64, UInt64)) {
         self.init(milliseconds: milliseconds, high: random.0 & PushKey.halfMax, low: random.1 & PushKey.halfMax)
     }
 
-    /// When the key was made, in milliseconds since 1970.
+    /// The time of the key in milliseconds since 1970.
     public var milliseconds: Int64 {
         var value: Int64 = 0
         for byte in text.utf8.prefix(8) { value = value << 6 | Int64(PushKey.digit(byte) ?? 0) }
@@ -71,7 +70,7 @@ extension PushKey: CustomStringConvertible {
     public var description: String { text }
 }
 
-/// Makes push keys, each greater than the one before, also within a millisecond and when the clock steps back.
+/// Generates push keys, each greater than the previous one, also within a millisecond and when the clock steps back.
 public struct PushKeyGenerator: Sendable {
     private var milliseconds: Int64 = -1
     private var high: UInt64 = 0

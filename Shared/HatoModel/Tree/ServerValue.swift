@@ -1,11 +1,11 @@
-/// A value that the server fills in when it applies a write (spec realtime-database §6).
+/// A value that the server computes when it applies a write (spec realtime-database §6).
 public enum ServerValue: Sendable, Hashable {
     /// `{".sv": "timestamp"}`: the server's time in milliseconds, the same everywhere in one write.
     case timestamp
-    /// `{".sv": {"increment": n}}`: the number that was there before the write, plus n; n where there was none.
+    /// `{".sv": {"increment": n}}`: the previous number plus n; n where there was none.
     case increment(Double)
 
-    /// Reads what stands under `.sv`.
+    /// Reads the value of `.sv`.
     public init(json: JSONValue) throws(ArgumentError) {
         switch json {
         case .string("timestamp"):
@@ -21,7 +21,7 @@ public enum ServerValue: Sendable, Hashable {
         }
     }
 
-    /// What `.sv` holds.
+    /// The value of `.sv`.
     public var json: JSONValue {
         switch self {
         case .timestamp: [".sv": "timestamp"]
@@ -30,12 +30,12 @@ public enum ServerValue: Sendable, Hashable {
     }
 }
 
-/// Where a server value stands in a written value: the keys from the written node, and whether it is that node's
+/// The position of a server value in a written value: the keys from the written node, and whether it is that node's
 /// priority.
 public struct ServerValuePlace: Sendable, Hashable {
-    /// The keys from the value that is written down to the server value.
+    /// The keys from the written node to the server value.
     public var keys: [TreeKey]
-    /// Whether it stands for a priority.
+    /// Whether it is a priority.
     public var isPriority: Bool
 
     public init(keys: [TreeKey], isPriority: Bool) {

@@ -6,7 +6,7 @@ public struct TreeKey: Sendable {
     /// The text of the key.
     public let text: String
 
-    /// Throws an error that names the key and says what would be right.
+    /// Throws an error that names the key and the rule for keys.
     public init(_ text: String) throws(ArgumentError) {
         if let problem = TreeKey.problem(text) {
             throw ArgumentError(
@@ -17,7 +17,7 @@ public struct TreeKey: Sendable {
         self.text = text
     }
 
-    /// Takes a text that is known to be a key: read back from rows, or made by this program.
+    /// Takes a text that is known to be a valid key: read from rows, or generated.
     package init(unchecked text: String) { self.text = text }
 
     public init(_ key: PushKey) { text = key.text }
@@ -25,7 +25,7 @@ public struct TreeKey: Sendable {
     /// The key of an array's element.
     public init(index: Int) { text = String(index) }
 
-    /// What is wrong with `text` as a key, as the end of a sentence; nil when nothing is.
+    /// The problem of `text` as a key, as the end of a sentence; nil when it is valid.
     public static func problem(_ text: String) -> String? {
         let bytes = text.utf8.span
         if bytes.isEmpty { return "is empty" }
@@ -42,7 +42,7 @@ public struct TreeKey: Sendable {
         return nil
     }
 
-    /// `text` in quotation marks, cut to a readable length, for messages.
+    /// `text` in quotation marks, shortened for messages.
     static func quoted(_ text: String) -> String {
         let shown = text.unicodeScalars.count > 80 ? String(text.unicodeScalars.prefix(80)) + "…" : text
         return "\"\(shown)\""
@@ -66,7 +66,7 @@ extension TreeKey: CustomStringConvertible {
 }
 
 extension String {
-    /// Whether both texts are the same bytes; `==` would also call canonically equivalent ones equal.
+    /// Whether both texts have the same bytes; `==` also treats canonically equivalent ones as equal.
     package func hasSameBytes(as other: String) -> Bool {
         let (left, right) = (utf8.span, other.utf8.span)
         guard left.count == right.count else { return false }

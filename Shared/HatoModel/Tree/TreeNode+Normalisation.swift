@@ -1,17 +1,17 @@
 extension TreeNode {
-    /// The node that a JSON value from outside means (spec realtime-database §2): empties vanish, arrays become
-    /// objects, `.value` and `.priority` take effect, wrong keys and values are refused with the place they stand at,
-    /// and so are server values.
+    /// Normalises a JSON value from a client (spec realtime-database §2): empties vanish, arrays become objects,
+    /// `.value` and `.priority` take effect, wrong keys and values are refused with their path, and so are server
+    /// values.
     ///
-    /// - Parameter path: Where the value will stand: for messages, and for the limit of depth.
+    /// - Parameter path: The path of the value: for messages, and for the limit of depth.
     /// - Throws: `ArgumentError`.
     public init(json: JSONValue, at path: TreePath = .root) throws {
         try self.init(json: json, at: path, serverValues: NoServerValues())
     }
 
-    /// The same, with server values, each of which gets the number that the source says.
+    /// The same, with server values, each of which gets its number from the source.
     ///
-    /// - Throws: `ArgumentError`, or what the source throws.
+    /// - Throws: `ArgumentError`, or the errors of the source.
     public init(json: JSONValue, at path: TreePath, serverValues: some ServerValueSource) throws {
         var normalizer = NodeNormalizer(path: path, source: serverValues)
         self = try normalizer.node(json)
@@ -19,7 +19,7 @@ extension TreeNode {
 }
 
 extension TreePriority {
-    /// The priority that a JSON value at `path` (which ends in `.priority`) means; nil for null.
+    /// The priority in a JSON value at `path` (which ends in `.priority`); nil for null.
     public static func normalized(
         json: JSONValue, at path: TreePath, serverValues: some ServerValueSource
     ) throws -> TreePriority? {
@@ -27,23 +27,23 @@ extension TreePriority {
     }
 }
 
-/// Gives server values their numbers while a written value is read.
+/// Resolves server values while a written value is read.
 public protocol ServerValueSource {
     func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double
 }
 
-/// Where only plain data may stand.
+/// Refuses server values, where only plain data is allowed.
 private struct NoServerValues: ServerValueSource {
     func number(for _: ServerValue, at _: ServerValuePlace) throws -> Double {
         throw ArgumentError(reason: "invalid_server_value", "Server values may only stand in what is written")
     }
 }
 
-/// Walks a JSON value once, knowing at which keys it is.
+/// Walks a JSON value once and tracks its keys.
 private struct NodeNormalizer<Source: ServerValueSource> {
     let path: TreePath
     let source: Source
-    /// From the written node to the one being read.
+    /// The keys from the written node to the current one.
     private var keys: [TreeKey] = []
 
     init(path: TreePath, source: Source) {
@@ -120,7 +120,7 @@ private struct NodeNormalizer<Source: ServerValueSource> {
         }
     }
 
-    /// A primitive, or an object that holds nothing but `.sv`.
+    /// A primitive, or an object with `.sv` as its only member.
     private func leaf(_ json: JSONValue) throws -> TreeLeaf {
         switch json {
         case .bool(let value): return .bool(value)

@@ -1,5 +1,5 @@
 extension TreeNode {
-    /// The node as plain JSON: without priorities, and objects whose keys are the indexes of an array as that array
+    /// The node as plain JSON: without priorities, and an object whose keys are the indexes of an array as that array
     /// (spec §2.1).
     public var plain: JSONValue {
         switch self {
@@ -33,11 +33,10 @@ extension TreeNode {
 }
 
 extension TreeChildren {
-    /// The length of the array these children are read as; nil when they stay an object: all keys must be plain
-    /// indexes, and more than half of the array must be there.
+    /// The length of the array as which these children are read; nil when they stay an object: all keys must be plain
+    /// indexes, and more than half of the array must exist.
     public var arrayCount: Int? {
-        // Plain indexes stand in numeric order, and after every other integer-like key: first and last decide most
-        // cases.
+        // Plain indexes are in numeric order, after every other integer-like key: first and last key decide most cases.
         guard let first, let last, KeyOrder.arrayIndex(first.key.text) != nil,
             let greatest = KeyOrder.arrayIndex(last.key.text), greatest < 2 * count
         else { return nil }

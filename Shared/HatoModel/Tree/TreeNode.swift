@@ -1,7 +1,7 @@
 /// A node of the tree, with everything below it (spec realtime-database §2).
 ///
-/// An object has at least one child and no empty ones; a node without a value has no priority either. The makers below
-/// keep that; who uses the cases directly keeps it himself.
+/// An object has at least one child and no empty ones; a node without a value has no priority either. The factories
+/// below guarantee this; code that uses the cases directly must guarantee it itself.
 public enum TreeNode: Sendable, Hashable {
     case empty
     case leaf(TreeLeaf, priority: TreePriority? = nil)
@@ -15,7 +15,7 @@ public enum TreeLeaf: Sendable {
     case string(String)
 }
 
-/// What a node is ordered by when nothing else is asked for: a number or a string.
+/// The priority of a node, its default order: a number or a string.
 public enum TreePriority: Sendable {
     case number(Double)
     case string(String)
@@ -35,7 +35,7 @@ public struct TreeChild: Sendable, Hashable {
 
 /// The children of an object, in key order, each key once, none empty.
 public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
-    /// The same as an array: who visits them by their places in it copies none of them.
+    /// The children as an array: iterating it by index copies none of them.
     public private(set) var sorted: [TreeChild]
 
     /// Takes children that are already in key order.
@@ -51,7 +51,7 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
         }
     }
 
-    /// Few children are the rule, and they often come in order: insertion sort needs no scratch memory and stops early.
+    /// Usually the children are few and in order: insertion sort needs no scratch memory and stops early.
     private mutating func sortFew() {
         for index in sorted.indices.dropFirst() {
             var place = index
@@ -73,7 +73,7 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
         return place.isFound ? sorted[place.index].node : nil
     }
 
-    /// With `node` at `key`; an empty node removes the child.
+    /// The children with `node` at `key`; an empty node removes the child.
     public func setting(_ key: TreeKey, to node: TreeNode) -> TreeChildren {
         var copy = self
         let place = place(of: key)
@@ -100,13 +100,13 @@ public struct TreeChildren: Sendable, Hashable, RandomAccessCollection {
 }
 
 extension TreeNode {
-    /// An object of these children, or empty when there are none (then its priority is gone too).
+    /// An object of these children, or empty when there are none (then its priority is removed too).
     public static func object(unsorted children: consuming [TreeChild], priority: TreePriority? = nil) -> TreeNode {
         if children.isEmpty { return .empty }
         return .object(TreeChildren(unsorted: consume children), priority: priority)
     }
 
-    /// Whether there is nothing: neither value nor children.
+    /// Whether there is neither a value nor children.
     public var isEmpty: Bool { if case .empty = self { true } else { false } }
 
     public var leaf: TreeLeaf? { if case .leaf(let leaf, _) = self { leaf } else { nil } }
@@ -127,13 +127,13 @@ extension TreeNode {
         return .empty
     }
 
-    /// The node at the place that `path`, seen from here, means; for a priority its value as a leaf.
+    /// The node at the path relative to this node; for a priority path its value as a leaf.
     public func node(at path: TreePath) -> TreeNode {
         let node = node(at: path.keys[...])
         return path.isPriority ? node.priority.map { .leaf($0.leaf) } ?? .empty : node
     }
 
-    /// The node that these keys lead to from here.
+    /// The node at these keys relative to this node.
     public func node(at keys: ArraySlice<TreeKey>) -> TreeNode {
         guard let key = keys.first else { return self }
         var node = child(key)
@@ -206,7 +206,7 @@ extension TreeLeaf {
 }
 
 extension TreePriority: Hashable {
-    /// nil for a boolean, which is no priority.
+    /// Nil for a boolean, which is no priority.
     public init?(_ leaf: TreeLeaf) {
         switch leaf {
         case .bool: return nil

@@ -1,4 +1,4 @@
-/// A place in the tree: the keys from the root, e.g. `/chats/c1/messages`.
+/// A path in the tree: the keys from the root, e.g. `/chats/c1/messages`.
 ///
 /// As text, keys are separated by slashes; empty segments are dropped, so `//a///b/` is `/a/b` and `""` is the root.
 /// The last segment may be `.priority`: such a path means the priority of the node above it, and `isPriority` is true.
@@ -11,7 +11,7 @@ public struct TreePath: Sendable, Hashable {
     /// The path `/`.
     public static let root = TreePath(uncheckedKeys: [])
 
-    /// Throws an error that names the wrong key and says what would be right.
+    /// Throws an error that names the wrong key and the rule for keys.
     public init(_ text: String) throws(ArgumentError) {
         guard text.utf8.count <= TreeLimits.pathBytesMax else { throw TreePath.tooLong() }
         var keys: [TreeKey] = []
@@ -40,7 +40,7 @@ public struct TreePath: Sendable, Hashable {
         try self.init(checkingDepthOf: keys, isPriority: false)
     }
 
-    /// Takes keys whose number is known to be in bounds.
+    /// Takes keys whose number is known to be within the limit.
     package init(uncheckedKeys keys: [TreeKey], isPriority: Bool = false) {
         self.keys = keys
         self.isPriority = isPriority
@@ -105,7 +105,7 @@ extension TreePath {
     /// The node whose priority this path means, or the path itself.
     public var node: TreePath { TreePath(uncheckedKeys: keys) }
 
-    /// The node above; nil for the root.
+    /// The parent node; nil for the root.
     public var parent: TreePath? {
         if isPriority { return node }
         return keys.isEmpty ? nil : TreePath(uncheckedKeys: Array(keys.dropLast()))
@@ -114,7 +114,7 @@ extension TreePath {
     /// The first `depth` keys.
     public func prefix(_ depth: Int) -> TreePath { TreePath(uncheckedKeys: Array(keys.prefix(depth))) }
 
-    /// The child `key` of this node; throws when that is deeper than a tree may be.
+    /// The child `key` of this node; throws when it exceeds the maximum depth.
     public func child(_ key: TreeKey) throws(ArgumentError) -> TreePath {
         var keys: [TreeKey] = []
         keys.reserveCapacity(depth + 1)
@@ -123,18 +123,18 @@ extension TreePath {
         return try TreePath(keys: keys)
     }
 
-    /// The place that `other`, seen from this node, means.
+    /// The path `other` relative to this node.
     public func appending(_ other: TreePath) throws(ArgumentError) -> TreePath {
         try TreePath(checkingDepthOf: keys + other.keys, isPriority: other.isPriority)
     }
 
-    /// Whether `other` is this place or lies below it.
+    /// Whether `other` is this path or below it.
     public func isAtOrAbove(_ other: TreePath) -> Bool {
         if isPriority { return self == other }
         return keys.count <= other.keys.count && sharedDepth(with: other) == keys.count
     }
 
-    /// How many leading keys both paths have in common.
+    /// The number of leading keys that both paths share.
     public func sharedDepth(with other: TreePath) -> Int {
         let limit = min(keys.count, other.keys.count)
         var depth = 0
@@ -142,7 +142,7 @@ extension TreePath {
         return depth
     }
 
-    /// This path as seen from `ancestor`; nil when `ancestor` does not lie at or above it.
+    /// This path relative to `ancestor`; nil when `ancestor` is not at or above it.
     public func relative(to ancestor: TreePath) -> TreePath? {
         guard ancestor.isAtOrAbove(self) else { return nil }
         return TreePath(uncheckedKeys: Array(keys.dropFirst(ancestor.keys.count)), isPriority: isPriority)

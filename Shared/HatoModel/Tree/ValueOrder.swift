@@ -1,5 +1,5 @@
-/// The order of values (spec realtime-database §3.2): nothing, false, true, numbers, strings by UTF-16 code unit,
-/// objects (all equal to each other). Priorities play no part.
+/// The order of values (spec realtime-database §3.2): null, false, true, numbers, strings by UTF-16 code unit, objects
+/// (all equal to each other). Priorities do not matter.
 public enum ValueOrder {
     /// Negative when `left` comes first, zero when neither does, positive when `right` comes first.
     public static func compare(_ left: TreeNode, _ right: TreeNode) -> Int {
@@ -9,7 +9,7 @@ public enum ValueOrder {
         }
     }
 
-    /// Negative, zero or positive as `left` sorts before, with or behind `right`.
+    /// Negative, zero or positive when `left` sorts before, with or after `right`.
     public static func compare(_ left: TreeLeaf, _ right: TreeLeaf) -> Int {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): (left ? 1 : 0) - (right ? 1 : 0)
@@ -19,7 +19,7 @@ public enum ValueOrder {
         }
     }
 
-    /// Priorities: none, numbers, strings.
+    /// The order of priorities: none, numbers, strings.
     public static func compare(_ left: TreePriority?, _ right: TreePriority?) -> Int {
         switch (left, right) {
         case (nil, nil): 0
