@@ -1,20 +1,20 @@
-/// Why auth says no. `RPCError+AuthError.swift` has the words for the wire.
+/// Why auth refuses a request. `RPCError+AuthError.swift` has the wire errors.
 enum AuthError: Error, Sendable, Hashable {
-    /// Fields of a form that are wrong; never empty.
+    /// Wrong fields of a form; never empty.
     case invalidFields([FieldProblem])
     case emailExists
     case usernameExists
     case uidExists
     /// The account that an ID token names has credentials already.
     case hasCredentials
-    /// Wrong e-mail or wrong password: which one is nobody's business.
+    /// Wrong e-mail or wrong password, without saying which.
     case invalidCredentials
-    /// The two, told apart, where the configuration does not hide it.
+    /// The two cases separately, where the configuration does not hide the difference.
     case emailNotFound
     case invalidPassword
     case userDisabled
     case userNotFound
-    /// A token of a session that was ended, or that was not used for too long.
+    /// The token of a session that was ended, or that was unused for too long.
     case sessionOver
     case invalidRefreshToken
     case credentialTooOld
@@ -23,12 +23,12 @@ enum AuthError: Error, Sendable, Hashable {
     case notAUser
 }
 
-/// One field of a form and what is wrong with it.
+/// One field of a form and its problem.
 struct FieldProblem: Error, Sendable, Hashable {
     var parameter: String
-    /// Firebase's word where there is one.
+    /// Firebase's reason where there is one.
     var reason: String
-    /// Says what would be right.
+    /// States a valid value.
     var message: String
 
     init(_ parameter: String, _ reason: String, _ message: String) {

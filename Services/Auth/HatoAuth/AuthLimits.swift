@@ -1,30 +1,30 @@
-/// Everything in auth that must not grow, by name.
+/// The limits of auth.
 public struct AuthLimits: Sendable, Hashable {
     /// Longer passwords are refused before they are hashed.
     public var passwordBytesMax = 4096
     /// A longer ID token in a parameter is refused before it is looked up.
     public var idTokenBytesMax = 16 << 10
-    /// UTF-8 of an e-mail address.
+    /// UTF-8 bytes of an e-mail address.
     public var emailBytesMax = 254
     /// Unicode characters of a display name.
     public var displayNameCharactersMax = 256
-    /// UTF-8 of the address of a picture.
+    /// UTF-8 bytes of the address of a picture.
     public var photoUrlBytesMax = 2048
     /// Characters of the custom claims as JSON text.
     public var customAttributesCharactersMax = 1000
-    /// Passwords waiting for a hashing thread; above, callers are told to come again.
+    /// Passwords waiting for a hashing thread; beyond this, the response is an error with a time to retry after.
     public var passwordQueueMax = 64
-    /// Sessions of one account; the one unused longest ends when one more begins.
+    /// Sessions of one account; the least recently used ends when one more begins.
     public var sessionsPerAccountMax = 100
     /// Accounts on one page of `auth.users.list`.
     public var usersPageMax = 1000
-    /// Addresses and accounts whose attempts are remembered, each.
+    /// Addresses, and accounts, whose attempts are counted.
     public var attemptEntriesMax = 100_000
-    /// Wrong passwords for one account that cost nothing.
+    /// Wrong passwords for one account that cause no wait.
     public var failuresFree = 10
-    /// The longest an account waits after wrong passwords; never for ever, or anybody could lock out anybody.
+    /// The longest wait of an account after wrong passwords; never permanent, or any client could lock out any account.
     public var lockMillisecondsMax: Int64 = 15 * 60_000
-    /// Wrong passwords are forgotten after this long without another.
+    /// Wrong passwords are no longer counted after this long without another.
     public var failureMemoryMilliseconds: Int64 = 24 * 3_600_000
     /// Sign-ins of one account being checked at a time.
     public var signInsPendingPerAccountMax = 100
@@ -40,11 +40,11 @@ public struct AuthLimits: Sendable, Hashable {
     public init() {}
 }
 
-/// So many at once, and so many a minute in the long run. A burst of 0 turns the limit off.
+/// A rate: at most `burst` at once, and `perMinute` in the long run. A burst of 0 disables the limit.
 public struct RateLimit: Sendable, Hashable {
-    /// How many may come at once; 0 turns the limit off.
+    /// The maximum at once; 0 disables the limit.
     public var burst: Int
-    /// How many a minute are allowed in the long run.
+    /// The maximum per minute in the long run.
     public var perMinute: Int
 
     public init(burst: Int, perMinute: Int) {

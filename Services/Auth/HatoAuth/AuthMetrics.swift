@@ -1,7 +1,7 @@
 import Metrics
 
-/// What operators watch; names are those of Prometheus, each explained in the service's README. Labels have few values
-/// and never say who.
+/// The metrics of auth for operators; names are those of Prometheus, each explained in the service's README. Labels
+/// have few values and never identify a user.
 struct AuthMetrics: Sendable {
     enum Event: Sendable {
         case signedUp
@@ -9,27 +9,27 @@ struct AuthMetrics: Sendable {
         case refreshed
         case refreshRepeated
         case refreshRefused
-        /// A session ended because a used refresh token came again: somebody may have stolen it.
+        /// A session ended because a used refresh token was presented again: it may have been stolen.
         case refreshTokenReused
         case issuedToken
-        /// Somebody asked for the public keys.
+        /// The public keys were served.
         case servedKeys
         case keysRotated
-        /// No thread was free to hash a password, and too many wait already.
+        /// No thread was free to hash a password, and the queue was full.
         case passwordQueueFull
     }
 
     enum SignInResult: String, Sendable, CaseIterable {
         case ok
-        /// A name or a password that is wrong; or not even well formed.
+        /// A name or a password is wrong, or malformed.
         case wrong
-        /// The right password of an account that is disabled.
+        /// The right password of a disabled account.
         case disabled
         /// Too many attempts from an address or for an account.
         case limited
         /// Too many passwords wait to be hashed.
         case busy
-        /// What is not the caller's fault.
+        /// A failure that the caller did not cause.
         case failed
 
         init(_ error: any Error) {
@@ -82,12 +82,12 @@ struct AuthMetrics: Sendable {
         signInTime.record(duration: duration)
     }
 
-    /// A thread was busy with a password for so long.
+    /// The time for which a password occupied a thread.
     func hashed(in duration: Duration) { hashTime.record(duration: duration) }
 
     func forgotSessions(_ count: Int) { sessionsExpired.increment(by: count) }
 
-    /// Passwords that wait for a thread, and those that have one.
+    /// The numbers of passwords that wait for a thread, and that are being hashed.
     func passwords(waiting: Int, hashing: Int) {
         passwordsWaiting.record(waiting)
         passwordsHashing.record(hashing)

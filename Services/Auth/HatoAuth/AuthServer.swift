@@ -3,7 +3,7 @@ public import HatoRPC
 import HatoStorage
 import Logging
 
-/// The auth service while it listens: its server, and what it does by itself.
+/// The auth service while it listens: its server, and its periodic work.
 public final class AuthServer: Sendable {
     /// The address it listens on.
     public let host: String
@@ -12,7 +12,7 @@ public final class AuthServer: Sendable {
     private let server: RPCServer
     private let upkeep: Task<Void, Never>
 
-    /// `configuration` says where to listen; methods, health and name are filled in here.
+    /// Starts listening as `configuration` says; methods, health and name are set here.
     public static func start(_ service: AuthService, _ configuration: RPCServerConfiguration) async throws -> AuthServer
     {
         var configuration = configuration
@@ -31,11 +31,11 @@ public final class AuthServer: Sendable {
         self.server = server
         self.host = host
         self.port = port
-        // Lives as long as the server: `shutdown` cancels it and waits.
+        // Lives as long as the server: `shutdown` cancels it and waits for it.
         upkeep = Task { await service.run() }
     }
 
-    /// Stops accepting, finishes what was accepted, closes the store.
+    /// Stops accepting, finishes accepted requests, closes the store.
     public func shutdown(grace: Duration) async {
         await server.shutdown(grace: grace)
         upkeep.cancel()

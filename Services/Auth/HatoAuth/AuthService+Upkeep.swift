@@ -2,8 +2,8 @@ import HatoStorage
 import Logging
 
 extension AuthService {
-    /// What the service does by itself, until the task is cancelled: once an hour it forgets sessions that are over,
-    /// and the store's records of commits, which nobody follows here.
+    /// Periodic work of the service, until the task is cancelled: once an hour it deletes expired sessions, and the
+    /// store's records of commits, which have no followers here.
     public func run() async {
         while !Task.isCancelled {
             do {
@@ -17,8 +17,8 @@ extension AuthService {
         }
     }
 
-    /// Deletes sessions nobody can refresh any more, a page a transaction so that none holds others up. Returns how
-    /// many.
+    /// Deletes sessions that cannot be refreshed any more, one page per transaction so that none delays other writes.
+    /// Returns their number.
     @discardableResult
     func forgetExpiredSessions() async throws -> Int {
         var range = AuthKey.sessions
@@ -51,7 +51,7 @@ extension AuthService {
     private func forget(_ ids: [[UInt8]], now: Int64) async throws -> Int {
         let policy = configuration.refresh
         let count = try await store.write { rows in
-            // Read again: one of them may have been refreshed a moment ago.
+            // Read again: one of them may have been refreshed since.
             let sessions = try ids.compactMap { try SessionRows.find($0, in: rows) }
             let expired = sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }
             for session in expired { SessionRows.delete(session.id, of: session.uid, in: rows) }

@@ -7,9 +7,9 @@ import Synchronization
 
 /// Turns credentials into tokens.
 ///
-/// Everything that must last is in the store, and every change is one transaction: what two callers want at once (one
-/// e-mail for two accounts, one refresh token used twice) is settled by the order of the transactions, never by locks
-/// here. What an answer says is durable before it is given. Passwords are hashed outside transactions, on a bounded
+/// All durable state is in the store, and every change is one transaction: conflicts between two callers (one e-mail
+/// for two accounts, one refresh token used twice) are resolved by the order of the transactions, never by locks here.
+/// The contents of a response are durable before it is sent. Passwords are hashed outside transactions, on a bounded
 /// pool.
 ///
 /// State in memory, each with its own lock and none held across an `await`: the signing keys (`HeldKeys`), attempts
@@ -22,13 +22,13 @@ public final class AuthService: Sendable {
     let attempts: AttemptLedger
     let metrics = AuthMetrics()
     let refreshKey: [UInt8]
-    /// Who calls this service; verifies with the keys of this very service.
+    /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
     private let keys: HeldKeys
-    /// Why the store takes nothing any more; nil while it does. Written once, by the store's own thread.
+    /// Why the store takes no more writes; nil while it is open. Written once, by the store's own thread.
     private let storeEnd = Mutex<String?>(nil)
 
-    /// Opens the service on a store, which keeps its keys; a new store gets new ones.
+    /// Opens the service on a store, which holds its keys; a new store gets new ones.
     public static func open(
         _ configuration: AuthConfiguration, store: any Store, administratorKeys: AdministratorKeys,
         environment: AuthEnvironment
@@ -36,7 +36,7 @@ public final class AuthService: Sendable {
         let secrets = try await ServiceSecrets.open(store, environment)
         let lifetime = configuration.tokenLifetimeSeconds * 1000
         let keys = HeldKeys(secrets.ring)
-        // This service asks itself: what an unknown key id fetches is what is published now.
+        // This service fetches from itself: a fetch for an unknown key id returns the keys published now.
         let authenticator = ServiceAuthenticator(
             configuration: IdentityConfiguration(project: configuration.project),
             administratorKeys: administratorKeys, now: environment.now,
@@ -47,7 +47,7 @@ public final class AuthService: Sendable {
         return AuthService(configuration, foundations, authenticator)
     }
 
-    /// What the service stands on.
+    /// The parts that the service is built on.
     private struct Foundations {
         var store: any Store
         var environment: AuthEnvironment
@@ -70,7 +70,7 @@ public final class AuthService: Sendable {
         store.observeCommits({ _ in }, ended: { [weak self] in self?.storeEnded($0) })
     }
 
-    /// The methods of the service, all that `Auth.methods` declares.
+    /// The handlers of all methods that `Auth.methods` declares.
     public var router: RPCRouter {
         var router = RPCRouter()
         let methods: [any AuthMethods] = [
@@ -82,7 +82,7 @@ public final class AuthService: Sendable {
         return router
     }
 
-    /// Not up any more once the store has ended: whoever watches must start the service anew.
+    /// The health of the service; `stopping` once the store has ended: the supervisor must restart the service.
     public var health: RPCHealth {
         let end = storeEnd.withLock { $0 }
         return RPCHealth(
@@ -93,7 +93,7 @@ public final class AuthService: Sendable {
             ])
     }
 
-    /// Shows what is not counted as it happens: for a scraper that asks.
+    /// Updates the gauges that are not updated as events happen; called before a scrape.
     public func refreshFigures() {
         metrics.passwords(waiting: passwords.waitingCount, hashing: passwords.hashingCount)
     }
@@ -135,16 +135,16 @@ public final class AuthService: Sendable {
             id: id, token: RefreshToken(sessionID: id, secret: environment.randomBytes(RefreshToken.secretBytes)))
     }
 
-    /// A session that a transaction has written, or found: with the account and the time as they were then, so that no
+    /// A session that a transaction has written or found, with the account and the time of that transaction, so that no
     /// token is issued after the end of its session.
     struct Granted: Sendable {
         var account: AccountRecord
         var record: SessionRecord
-        /// Milliseconds.
+        /// Milliseconds since 1970.
         var at: Int64
     }
 
-    /// The answer for a session that is durable.
+    /// The response for a durable session.
     func session(_ granted: Granted, _ token: RefreshToken, isNewUser: Bool = false) throws -> Auth.Session {
         let (account, record) = (granted.account, granted.record)
         let issuedAt = granted.at / 1000

@@ -31,13 +31,13 @@ extension AuthError: RPCErrorConvertible {
                 reason: "TOO_MANY_ATTEMPTS_TRY_LATER", "Too many attempts; try again later",
                 retryAfterMs: Int(max(1, milliseconds)))
         case .notAUser:
-            .permissionDenied("The administrator key has no account; use auth.users methods, or say as whom with `as`")
+            .permissionDenied("The administrator key has no account; use auth.users methods, or name a user with `as`")
         }
     }
 }
 
 extension RPCError {
-    /// The first problem as every invalid argument, and all of them in `data.problems`, so that a form can mark every
+    /// The first problem as the invalid argument, and all of them in `data.problems`, so that a form can mark every
     /// field.
     fileprivate static func invalidFields(_ problems: [FieldProblem]) -> RPCError {
         guard let first = problems.first else { return .internalError }

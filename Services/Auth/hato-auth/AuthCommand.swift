@@ -5,7 +5,7 @@ import HatoRocksDB
 import HatoRuntime
 import HatoStorage
 
-/// Runs the auth service and does by hand what it offers.
+/// The command `hato-auth`: runs the auth service and calls its methods.
 @main
 struct AuthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// A change to an account, checked and with its password hashed: what a transaction applies.
+/// A validated change of an account, with its password hashed: what a transaction applies.
 struct AccountChange: Sendable {
     var email: String?
     var emailVerified: Bool?
@@ -34,7 +34,7 @@ struct AccountChange: Sendable {
         } else if let emailVerified {
             account.emailVerified = emailVerified && account.email != nil
         }
-        // Nobody could sign in with a password that has no name.
+        // A password without a name cannot be used for signing in.
         if account.email == nil, account.username == nil { account.passwordHash = nil }
         if passwordHash != nil, account.passwordHash != nil { account.passwordUpdatedAt = now }
         if account.passwordHash == nil { account.passwordUpdatedAt = nil }
@@ -42,8 +42,9 @@ struct AccountChange: Sendable {
         return account
     }
 
-    /// Whether who was signed in before must show a credential again. A disabled account's sessions stay, of no use, so
-    /// that they are told why (spec auth §5); they end when it is enabled again.
+    /// Whether signed-in clients must present a credential again. The sessions of a disabled account stay, though
+    /// unusable, so that their refreshes fail with the reason (spec auth §5); they end when the account is enabled
+    /// again.
     func endsSessions(_ before: AccountRecord, _ after: AccountRecord) -> Bool {
         let isPasswordChanged = passwordHash != nil || (before.passwordHash != nil && after.passwordHash == nil)
         return isPasswordChanged || before.email != after.email || (before.disabled && !after.disabled)

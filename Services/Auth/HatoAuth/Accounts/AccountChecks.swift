@@ -1,9 +1,9 @@
 import HatoModel
 import HatoStorage
 
-/// What several methods check of an account and of what is to become of it.
+/// Checks of accounts and changes that several methods share.
 enum AccountChecks {
-    /// The account of a caller who may still use it (spec auth §4, order of checks).
+    /// The account of a caller that may still use it (spec auth §4, order of checks).
     static func ownAccount(_ user: Caller.User, in rows: some StoreReading) throws -> AccountRecord {
         guard let account = try AccountRows.find(user.uid, in: rows) else { throw AuthError.userNotFound }
         if let issuedAt = user.issuedAt, issuedAt < account.validSince { throw AuthError.sessionOver }
@@ -11,7 +11,7 @@ enum AccountChecks {
         return account
     }
 
-    /// What to delete; never what is given at the same time.
+    /// The attributes to delete; throws for one that is also given.
     static func deletions(
         _ attributes: [Auth.AccountAttribute]?, given: [Auth.AccountAttribute: String?]
     ) throws -> Set<Auth.AccountAttribute> {
@@ -28,8 +28,8 @@ enum AccountChecks {
         return deletions
     }
 
-    /// Halves of a credential that lack the other: a password without e-mail and username opens nothing. What there
-    /// is of it is never taken away in silence.
+    /// Parts of a credential whose counterpart is missing: a password without e-mail and username cannot be used.
+    /// Existing parts are never deleted silently.
     static func missingName(
         _ form: AccountForm, _ before: AccountRecord?, _ deletions: Set<Auth.AccountAttribute>
     ) -> [FieldProblem] {
@@ -43,7 +43,7 @@ enum AccountChecks {
         return [
             FieldProblem(
                 "deleteAttributes", "MISSING_EMAIL",
-                "Without an e-mail address or a username nobody can sign in with the password: "
+                "The password needs an e-mail address or a username: "
                     + "delete the password too, or give the account another name")
         ]
     }

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// What somebody wants an account to have, as typed; nil leaves a field alone.
+/// The requested attributes of an account, as typed; nil leaves a field unchanged.
 struct AccountForm: Sendable {
     var email: String?
     var username: String?
@@ -10,9 +10,9 @@ struct AccountForm: Sendable {
     var customAttributes: String?
 }
 
-/// Decides whether a form may be, and brings what it says into the form that is kept.
+/// Validates a form, and normalises its fields for storage.
 struct AccountFormPolicy: Sendable {
-    /// A form without a mistake.
+    /// A valid form.
     struct Checked: Sendable {
         var email: String?
         var username: String?
@@ -32,8 +32,8 @@ struct AccountFormPolicy: Sendable {
         passwords = PasswordPolicy(configuration)
     }
 
-    /// Throws `AuthError.invalidFields` with every field that is wrong, those of `missing` first. `names` are what the
-    /// account is called already.
+    /// Throws `AuthError.invalidFields` with every wrong field, those of `missing` first. `names` are the existing
+    /// names of the account.
     func check(
         _ form: AccountForm, names: [String] = [], missing: [FieldProblem] = []
     ) throws(AuthError) -> Checked {
@@ -68,7 +68,7 @@ struct AccountFormPolicy: Sendable {
     }
 
     func username(_ text: String) throws(FieldProblem) -> String {
-        // Folding must not be asked of megabytes: no character folds to less than a fourth of its bytes.
+        // Megabytes must not be folded: no character folds to less than a fourth of its bytes.
         let folded = text.utf8.count <= 4 * Self.usernameBytesMax ? text.lowercased() : ""
         let isAllowed = folded.utf8.allSatisfy { byte in
             switch byte {
@@ -86,7 +86,7 @@ struct AccountFormPolicy: Sendable {
     }
 
     private func password(_ text: String, names: [String]) throws(FieldProblem) -> Password {
-        // Measured as typed first: normalising must not be asked of megabytes.
+        // Measured as typed first: megabytes must not be normalised.
         guard text.utf8.count <= limits.passwordBytesMax else {
             throw FieldProblem(
                 "password", "WEAK_PASSWORD", "Password should have at most \(limits.passwordBytesMax) bytes")
@@ -119,7 +119,7 @@ struct AccountFormPolicy: Sendable {
         return String(rest)
     }
 
-    /// Control characters, and those that turn the direction of what follows: a name must not look like another text.
+    /// Control characters, and those that change the direction of text: a name must not look like another text.
     private static func isInvisibleTrick(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x202A...0x202E, 0x2066...0x2069, 0x2028, 0x2029: true
@@ -144,7 +144,7 @@ struct AccountFormPolicy: Sendable {
             && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
     }
 
-    /// Whether the text has at most so many characters (Unicode scalars); counted only where its bytes allow it.
+    /// Whether the text has at most this many characters (Unicode scalars); counted only where its bytes allow it.
     private static func hasAtMost(_ charactersMax: Int, _ text: String) -> Bool {
         text.utf8.count <= 4 * charactersMax && text.unicodeScalars.count <= charactersMax
     }

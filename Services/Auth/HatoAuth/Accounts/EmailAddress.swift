@@ -1,10 +1,10 @@
 import Foundation
 
-/// Decides what an e-mail address is, and how it is kept: in lower case, composed (NFC), its domain as people read it
-/// whatever it was typed as (full-width, with ideographic dots, `xn--`), so that one mailbox is one account.
+/// Validates and normalises e-mail addresses: lower case, composed (NFC), the domain in its Unicode form however it was
+/// typed (full-width, with ideographic dots, `xn--`), so that one mailbox is one account.
 enum EmailAddress {
-    /// Nil when mail could not be sent there: exactly one `@`, a local part of at most 64 bytes without spaces and
-    /// quotes, a domain of two labels or more.
+    /// Nil when no mail can be sent there: an address has exactly one `@`, a local part of at most 64 bytes without
+    /// spaces and quotes, and a domain of two labels or more.
     static func normalised(_ text: String, bytesMax: Int) -> String? {
         guard text.utf8.count <= bytesMax else { return nil }
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -17,7 +17,7 @@ enum EmailAddress {
         return address.utf8.count <= bytesMax ? address : nil
     }
 
-    /// The domain in the one form that is kept (the mapping of UTS 46 as far as mailboxes need it).
+    /// The normalised domain (the mapping of UTS 46 as far as mailboxes need it).
     private static func domain(_ text: Substring) -> String {
         let folded = compatible(String(text))
         let labels = folded.split(separator: ".", omittingEmptySubsequences: false).map { label -> String in
@@ -29,7 +29,8 @@ enum EmailAddress {
         return labels.joined(separator: ".")
     }
 
-    /// In lower case and NFKC, in which full-width letters are letters, with every dot that a keyboard has as a dot.
+    /// In lower case and NFKC, where full-width letters become letters, and every dot that a keyboard has becomes a
+    /// dot.
     private static func compatible(_ text: String) -> String {
         guard !isPlain(text) else { return text.lowercased() }
         var mapped = String.UnicodeScalarView()
@@ -41,7 +42,7 @@ enum EmailAddress {
 
     private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
-    /// Dot-separated atoms (RFC 5322 §3.2.3), and beyond ASCII letters of every script (RFC 6531).
+    /// Dot-separated atoms (RFC 5322 §3.2.3), plus letters of every script beyond ASCII (RFC 6531).
     private static func isLocalPart(_ text: Substring) -> Bool {
         guard (1...64).contains(text.utf8.count) else { return false }
         let atoms = text.split(separator: ".", omittingEmptySubsequences: false)

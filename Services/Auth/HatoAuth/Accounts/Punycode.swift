@@ -1,7 +1,7 @@
-/// Reads the ASCII form of an internationalised domain label, what follows `xn--` (RFC 3492).
+/// Decodes the ASCII form of an internationalised domain label, the part after `xn--` (RFC 3492).
 ///
-/// The text is its ASCII characters, a hyphen, and then a number for each other character, which says how far on it
-/// comes when all places and all code points are counted through in order.
+/// The text has the ASCII characters, a hyphen, and then a number for each other character: its distance from the
+/// previous one when all pairs of code point and position are counted in order.
 enum Punycode {
     private static let base = 36
     private static let thresholdMin = 1
@@ -9,7 +9,7 @@ enum Punycode {
     private static let skew = 38
     private static let damp = 700
 
-    /// Nil when the text is none.
+    /// Nil when the text is not valid.
     static func decoded(_ text: Substring) -> String? {
         var scalars: [Unicode.Scalar] = []
         var digits = text.unicodeScalars[...]
@@ -37,9 +37,9 @@ enum Punycode {
         return String(view)
     }
 
-    /// A number of digits with weights that grow; the first digit under its threshold ends it (RFC 3492 §3.3).
+    /// A number of digits with increasing weights; the first digit below its threshold ends it (RFC 3492 §3.3).
     private static func number(from digits: inout Substring.UnicodeScalarView, bias: Int) -> Int? {
-        // More than every place of every code point in a label.
+        // More than every position of every code point in a label.
         let numberMax = 1 << 28
         var (number, weight, position) = (0, 1, base)
         while let digit = digits.popFirst().flatMap(value) {

@@ -1,9 +1,9 @@
 import HatoRPC
 import Synchronization
 
-/// Remembers attempts by address and by account, in memory and bounded; a restart forgets them.
+/// Counts attempts by address and by account, in memory and bounded; a restart clears the counts.
 final class AttemptLedger: Sendable {
-    /// What is limited by address, each for itself.
+    /// The kinds of attempts by address, each with its own limit.
     enum Kind: Hashable {
         case signIn, signUp, anonymousSignUp, refresh
     }
@@ -42,8 +42,8 @@ final class AttemptLedger: Sendable {
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
     }
 
-    /// Begins to check a password for `account`, which need not exist. Throws `AuthError.tooManyAttempts`; otherwise
-    /// call `end` once.
+    /// Begins to check a password for `account`, which need not exist. Throws `AuthError.tooManyAttempts`; if it does
+    /// not throw, the caller must call `end` once.
     func begin(account: String) throws {
         let now = now()
         let wait: Int64? = state.withLock { state in
@@ -57,7 +57,7 @@ final class AttemptLedger: Sendable {
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
     }
 
-    /// `isRight` is nil when the password was not checked after all.
+    /// - Parameter isRight: nil when the password was not checked.
     func end(account: String, isRight: Bool?) {
         let now = now()
         state.withLock { state in
@@ -81,7 +81,7 @@ final class AttemptLedger: Sendable {
         }
     }
 
-    /// At the limit, what says nothing any more goes; if nothing does, any one.
+    /// At the limit, evicts entries without effect; if there are none, any entry.
     private func makeRoom(for kind: Kind, in state: inout State, now: Int64) {
         let countMax = policy.limits.attemptEntriesMax
         guard state.buckets.count >= countMax else { return }

@@ -1,4 +1,4 @@
-/// How many attempts one address still has: a bucket that fills with time.
+/// The attempts that one address still has: a token bucket that fills with time.
 struct TokenBucket: Sendable, Hashable {
     var tokens: Double
     var updatedAt: Int64
@@ -8,7 +8,7 @@ struct TokenBucket: Sendable, Hashable {
         updatedAt = now
     }
 
-    /// Takes one attempt; nil when there was one, else the milliseconds until there is.
+    /// Takes one attempt; nil when there was one, otherwise the milliseconds until there is.
     mutating func take(_ limit: RateLimit, now: Int64) -> Int64? {
         let perMillisecond = Double(limit.perMinute) / 60_000
         let elapsed = max(0, now - updatedAt)
@@ -22,26 +22,27 @@ struct TokenBucket: Sendable, Hashable {
         return Int64(((1 - tokens) / perMillisecond).rounded(.up))
     }
 
-    /// Whether forgetting it changes nothing.
+    /// Whether evicting it changes nothing.
     func isFull(_ limit: RateLimit, now: Int64) -> Bool {
         tokens + Double(max(0, now - updatedAt)) * Double(limit.perMinute) / 60_000 >= Double(limit.burst)
     }
 }
 
-/// Wrong passwords for one account in a row.
+/// Consecutive wrong passwords for one account.
 struct FailureCount: Sendable, Hashable {
     var failures = 0
     var lastAt: Int64 = 0
-    /// Being checked now.
+    /// The number of checks in progress.
     var pending = 0
 }
 
-/// Decides how long an account must wait after wrong passwords: nothing for the first ten, then one second, doubling up
-/// to fifteen minutes. Never for ever, or anybody could lock out anybody; a right password clears it.
+/// Decides how long an account must wait after wrong passwords: not at all for the first ten, then one second, doubling
+/// up to fifteen minutes. Never permanently, or any client could lock out any account; a right password clears the
+/// count.
 struct AttemptPolicy: Sendable {
     var limits: AuthLimits
 
-    /// Nil when the account may try now, else the milliseconds to wait.
+    /// Nil when the account may try now, otherwise the milliseconds to wait.
     func wait(_ count: FailureCount, now: Int64) -> Int64? {
         if count.pending >= limits.signInsPendingPerAccountMax { return 1000 }
         let excess = count.failures - limits.failuresFree

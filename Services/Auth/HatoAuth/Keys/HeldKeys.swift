@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The signing keys as of the newest commit that changed them, for every thread.
+/// The signing keys as of the newest commit that changed them, readable from every thread.
 final class HeldKeys: Sendable {
     private struct State {
         var ring: SigningKeyRing
@@ -13,8 +13,7 @@ final class HeldKeys: Sendable {
 
     var ring: SigningKeyRing { state.withLock { $0.ring } }
 
-    /// Takes the keys of a commit, unless those of a later one are here: answers of two rotations may come in any
-    /// order.
+    /// Stores the keys of a commit, unless those of a later one are stored: two rotations may complete in any order.
     func take(_ ring: SigningKeyRing, version: UInt64) -> Bool {
         state.withLock { state in
             guard version > state.version else { return false }

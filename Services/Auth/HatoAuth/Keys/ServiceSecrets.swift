@@ -1,16 +1,16 @@
 import HatoIdentity
 import HatoStorage
 
-/// What the service knows and nobody else: the keys that sign, and the key that makes refresh tokens' successors.
+/// The secrets of the service: the signing keys, and the key from which the successors of refresh tokens are derived.
 ///
-/// Made when a store is opened for the first time. The store's folder is their protection: mode 0700.
+/// Generated when a store is opened for the first time. They are protected by the mode of the store's folder: 0700.
 struct ServiceSecrets: Sendable {
     static let format = "1"
 
     var ring: SigningKeyRing
     var refreshKey: [UInt8]
 
-    /// Reads them, or makes them when the store is new.
+    /// Reads them, or generates them when the store is new.
     static func open(_ store: any Store, _ environment: AuthEnvironment) async throws -> ServiceSecrets {
         try await store.write { rows in
             try checkFormat(rows)

@@ -1,8 +1,8 @@
 import HatoIdentity
 import HatoModel
 
-/// The keys of the service: one signs, one is published ahead of its use, retired ones are published while their tokens
-/// live.
+/// The signing keys of the service: one signs, one is published before its use, retired ones are published while their
+/// tokens are valid.
 ///
 /// A value; the store keeps its records and the service holds the newest.
 struct SigningKeyRing: Sendable {
@@ -21,7 +21,7 @@ struct SigningKeyRing: Sendable {
         retired = []
     }
 
-    /// What the store holds; nil when it holds no keys yet.
+    /// The keys of a store; nil when it holds none yet.
     init?(_ records: [SigningKeyRecord]) throws {
         if records.isEmpty { return nil }
         let current = records.filter { $0.role == .current }
@@ -42,7 +42,8 @@ struct SigningKeyRing: Sendable {
         return [current.publicKey.jwk, next.publicKey.jwk] + living.map(\.publicKey.jwk)
     }
 
-    /// The next key signs from now on, `newcomer` is published as the one after it. Returns the kids whose rows may go.
+    /// Makes the next key sign from now on and publishes `newcomer` as the one after it. Returns the kids whose rows
+    /// may be deleted.
     mutating func rotate(_ newcomer: SigningKeyRecord, now: Int64, lifetime: Int64) -> [String] {
         var old = current
         old.retire(at: now)
@@ -55,7 +56,7 @@ struct SigningKeyRing: Sendable {
         return gone
     }
 
-    /// A token made just before its key retired, read by a clock that is a little behind, is still good.
+    /// A token signed just before its key retired is still valid for a clock that is slightly behind.
     private func isOver(_ record: SigningKeyRecord, now: Int64, lifetime: Int64) -> Bool {
         guard let retiredAt = record.retiredAt else { return false }
         return now - retiredAt > lifetime + 60_000

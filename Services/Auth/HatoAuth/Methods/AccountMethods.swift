@@ -2,7 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-/// `auth.account.…`: what users do with their own accounts.
+/// `auth.account.…`: the methods of users for their own accounts.
 struct AccountMethods: AuthMethods {
     let service: AuthService
 
@@ -53,12 +53,11 @@ struct AccountMethods: AuthMethods {
 
     private struct Updated: Sendable {
         var account: AccountRecord
-        /// Nil when the earlier sessions live on.
+        /// Nil when the earlier sessions stay valid.
         var granted: AuthService.Granted?
     }
 
-    /// Asks again what was asked of the account before the password was hashed: another call may have changed it while
-    /// the hash took its time.
+    /// Repeats the checks from before the password was hashed: another call may have changed the account meanwhile.
     private func update(
         _ user: Caller.User, _ change: AccountChange, _ form: AccountForm
     ) async throws -> Auth.Account.Update.Result {
@@ -88,8 +87,8 @@ struct AccountMethods: AuthMethods {
             account: updated.account.account)
     }
 
-    /// The same session with the new claims. It ends when the presented token would have: a stolen ID token must not
-    /// live on by changing a name.
+    /// The same session with the new claims. The new token expires when the presented one would have: changing a name
+    /// must not extend the life of a stolen ID token.
     private func renewed(_ user: Caller.User, _ account: AccountRecord) throws -> Auth.Account.Update.Result {
         let now = environment.now() / 1000
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds
@@ -103,7 +102,7 @@ struct AccountMethods: AuthMethods {
 
     private func requireRecentSignIn(_ user: Caller.User, _ account: AccountRecord, now: Int64? = nil) throws {
         let ageMax = configuration.credentialAgeSecondsMax
-        // Who has nothing to sign in with cannot be asked to.
+        // An account without a credential cannot sign in again.
         guard ageMax > 0, !account.isAnonymous, let authTime = user.authTime else { return }
         guard (now ?? environment.now()) / 1000 - authTime <= ageMax else { throw AuthError.credentialTooOld }
     }
@@ -128,8 +127,8 @@ struct AccountMethods: AuthMethods {
         AccountChecks.missingName(form, before, deletions) + missingPassword(form, before)
     }
 
-    /// An anonymous account gets a whole credential, as with `auth.signUp`. Its owner may take the password back
-    /// alone, and administrators may make accounts with a name alone (spec auth §5).
+    /// An anonymous account gets a complete credential, as with `auth.signUp`. Its owner may delete the password alone,
+    /// and administrators may create accounts with a name alone (spec auth §5).
     private static func missingPassword(_ form: AccountForm, _ before: AccountRecord) -> [FieldProblem] {
         guard before.isAnonymous, form.email != nil || form.username != nil, form.password == nil else { return [] }
         return [

@@ -3,7 +3,7 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-/// Methods of the service that belong together.
+/// A group of related methods of the service.
 protocol AuthMethods: Sendable {
     var service: AuthService { get }
 
@@ -19,7 +19,7 @@ extension AuthMethods {
     var attempts: AttemptLedger { service.attempts }
     var metrics: AuthMetrics { service.metrics }
 
-    /// A method; what the store says no with becomes an error of the wire.
+    /// Adds a handler whose errors, including the store's, become wire errors.
     func handle<Request: RPCRequest>(
         _: Request.Type, in router: inout RPCRouter,
         _ body: @escaping @Sendable (Self, Request, CallOrigin) async throws -> Request.Result

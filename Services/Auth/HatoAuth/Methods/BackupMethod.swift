@@ -10,7 +10,7 @@ struct BackupMethod: AuthMethods {
         handle(Auth.Backup.self, in: &router) { methods, request, _ in try await methods.backup(request.name) }
     }
 
-    /// On a reader thread of the store: it takes as long as there are accounts.
+    /// Runs on a reader thread of the store, since its duration grows with the number of accounts.
     private func backup(_ name: BackupName) async throws -> BackupResult {
         guard let folder = configuration.backupFolder else { throw RPCError.backupsOff }
         do {

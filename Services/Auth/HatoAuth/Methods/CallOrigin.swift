@@ -1,10 +1,10 @@
 import HatoModel
 import HatoRPC
 
-/// What a method knows of who calls it.
+/// The caller of a method and its address.
 struct CallOrigin: Sendable {
     var caller: Caller
-    /// Nil where there is no socket.
+    /// Nil for a call without a socket.
     var address: ClientAddress?
 
     init(_ context: RPCContext) {
@@ -17,7 +17,7 @@ struct CallOrigin: Sendable {
         self.address = address
     }
 
-    /// Throws when nobody, or the administrator as such, calls.
+    /// The user; throws for a call without credential, and for an administrator as such.
     func user() throws -> Caller.User {
         switch caller {
         case .user(let user): return user
@@ -29,8 +29,8 @@ struct CallOrigin: Sendable {
 }
 
 extension Caller.User {
-    /// When the user showed a credential, in seconds; nil when an administrator speaks as the user.
+    /// The time when the user presented a credential, in seconds; nil when an administrator impersonates the user.
     var authTime: Int64? { claims["auth_time"]?.number.flatMap { Int64(exactly: $0) } }
-    /// Seconds; nil when an administrator speaks as the user.
+    /// Seconds; nil when an administrator impersonates the user.
     var issuedAt: Int64? { claims["iat"]?.number.flatMap { Int64(exactly: $0) } }
 }

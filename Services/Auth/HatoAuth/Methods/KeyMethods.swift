@@ -15,7 +15,8 @@ struct KeyMethods: AuthMethods {
         handle(Auth.Keys.Rotate.self, in: &router) { methods, _, _ in try await methods.rotateKeys() }
     }
 
-    /// Durable before the new key signs anything: a restart must be able to verify what was handed out.
+    /// Durable before the new key signs anything: after a restart the service must be able to verify every issued
+    /// token.
     func rotateKeys() async throws -> Auth.Keys.Rotate.Result {
         let newcomer = ServiceSecrets.newKey(.next, environment)
         let now = environment.now()

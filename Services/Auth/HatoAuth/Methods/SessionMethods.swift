@@ -12,7 +12,7 @@ struct SessionMethods: AuthMethods {
         handle(Auth.SignOut.self, in: &router) { methods, request, _ in try await methods.signOut(request) }
     }
 
-    /// The rotation is durable before the successor leaves. If the answer is lost, the same token brings the same
+    /// The rotation is durable before the successor is sent. If the response is lost, the same token returns the same
     /// successor.
     func refresh(_ request: Auth.Refresh, _ origin: CallOrigin) async throws -> Auth.Session {
         try attempts.admit(.refresh, from: origin.address)
@@ -31,7 +31,7 @@ struct SessionMethods: AuthMethods {
         }
     }
 
-    /// Ends the session; one that is not there is over already.
+    /// Ends the session; a missing one has ended already.
     func signOut(_ request: Auth.SignOut) async throws -> Empty {
         guard let token = RefreshToken(request.refreshToken) else { return Empty() }
         _ = try await store.write { rows in
@@ -50,8 +50,8 @@ struct SessionMethods: AuthMethods {
         var policy: RefreshPolicy
     }
 
-    /// What a transaction made of a refresh token. A session that ended is an outcome, not an error: its end must be
-    /// kept.
+    /// The result of a transaction for a refresh token. The end of a session is an outcome, not an error, because it
+    /// must be committed.
     private enum Refreshed: Sendable {
         case went(AuthService.Granted, isRepeated: Bool)
         case refused(AuthError)

@@ -10,7 +10,7 @@ struct SignInMethod: AuthMethods {
         handle(Auth.SignIn.self, in: &router) { try await $0.signIn($1, $2) }
     }
 
-    /// The same answer and the same work whether the name or the password is wrong (spec auth §9).
+    /// The response and the work are the same whether the name or the password is wrong (spec auth §9).
     func signIn(_ request: Auth.SignIn, _ origin: CallOrigin) async throws -> Auth.Session {
         let name = try signInName(request)
         guard !request.password.isEmpty else {
@@ -38,7 +38,7 @@ struct SignInMethod: AuthMethods {
 
     private func signIn(_ name: AccountName, _ typed: String) async throws -> Auth.Session {
         let account = try await store.read { try AccountRows.find(name, in: $0) }
-        // Too long for any account: hashed as nothing, so that it takes as long as every wrong password.
+        // Longer than any account's password: hashed as an empty one, so that it takes as long as every wrong password.
         let isTooLong = typed.utf8.count > configuration.limits.passwordBytesMax
         let password = Password(isTooLong ? "" : typed)
         let isRight = try await passwords.isRight(password, isTooLong ? nil : account?.passwordHash)
@@ -46,12 +46,12 @@ struct SignInMethod: AuthMethods {
             if configuration.hidesWhoExists { throw AuthError.invalidCredentials }
             throw account == nil ? AuthError.emailNotFound : AuthError.invalidPassword
         }
-        // Only who knows the password learns that the account is disabled.
+        // Only a caller with the right password learns that the account is disabled.
         guard !account.disabled else { throw AuthError.userDisabled }
         return try await begin(account.uid, checked: stored, strengthened: strengthened(password, stored))
     }
 
-    /// Begins the session, if the password that was checked is still the account's.
+    /// Begins the session, if the checked password is still the account's.
     private func begin(
         _ uid: String, checked: PasswordHash, strengthened: PasswordHash?
     ) async throws -> Auth.Session {
@@ -76,8 +76,8 @@ struct SignInMethod: AuthMethods {
         return try service.session(granted, beginning.token)
     }
 
-    /// The password with today's cost when it was hashed with less; nil when there is nothing to do, or no time for it
-    /// now.
+    /// The password hashed with the current cost when it was hashed with less; nil when there is nothing to do, or the
+    /// hashing pool is full.
     private func strengthened(_ password: Password, _ stored: PasswordHash) async throws -> PasswordHash? {
         guard stored.cost.work < configuration.scrypt.work else { return nil }
         do {
@@ -102,7 +102,7 @@ struct SignInMethod: AuthMethods {
         }
     }
 
-    /// What an error says about the password; nil: nothing.
+    /// Whether the error means a right or a wrong password; nil: neither.
     private static func isRight(after error: any Error) -> Bool? {
         switch error as? AuthError {
         case .invalidCredentials, .invalidPassword, .emailNotFound: false
@@ -112,7 +112,7 @@ struct SignInMethod: AuthMethods {
 }
 
 extension AccountName {
-    /// How attempts are counted: by what was asked for, whether it exists or not.
+    /// The key for counting attempts: the requested name, whether it exists or not.
     fileprivate var attemptKey: String {
         switch self {
         case .uid(let uid): "uid:\(uid)"

@@ -31,7 +31,7 @@ struct SignUpMethod: AuthMethods {
         return session
     }
 
-    /// Both halves of a credential, or neither. An empty one is one that is wrong, not one that is missing.
+    /// A credential needs both parts, or neither. An empty part counts as wrong, not as missing.
     private func missingCredentials(of form: AccountForm) -> [FieldProblem] {
         var missing: [FieldProblem] = []
         if form.email == nil, form.username == nil {
@@ -43,7 +43,7 @@ struct SignUpMethod: AuthMethods {
         return missing
     }
 
-    /// Says no before a password is hashed; the transaction asks again.
+    /// Refuses taken names before a password is hashed; the transaction checks again.
     private func checkFree(_ form: AccountFormPolicy.Checked) async throws {
         guard form.email != nil || form.username != nil else { return }
         try await store.read { rows in

@@ -2,7 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoStorage
 
-/// `auth.users.…`: what administrators do with accounts.
+/// `auth.users.…`: the methods of administrators for accounts.
 struct UsersMethods: AuthMethods {
     let service: AuthService
 
@@ -108,8 +108,8 @@ struct UsersMethods: AuthMethods {
 
     // MARK: Steps
 
-    /// Applies a change of an administrator, ending the sessions that must not go on. What the form lacks is asked
-    /// again: another call may have taken a name while the password was hashed.
+    /// Applies an administrator's change and ends the sessions that it invalidates. The checks of the form are
+    /// repeated: another call may have taken a name while the password was hashed.
     private func apply(
         _ change: AccountChange, of form: AccountForm? = nil, to uid: String, isRevoked: Bool = false
     ) async throws -> Auth.Account {
@@ -147,8 +147,8 @@ struct UsersMethods: AuthMethods {
         }
     }
 
-    /// What is wrong with a uid that an administrator chose. People keep what is a user's under their uid: it must be
-    /// a key of the tree.
+    /// The problem of a uid that an administrator chose. Apps store a user's data under the uid, so it must be a key of
+    /// the tree.
     private static func problem(with uid: String) -> FieldProblem? {
         guard isUid(uid), TreeKey.problem(uid) == nil else {
             return FieldProblem(
@@ -158,7 +158,7 @@ struct UsersMethods: AuthMethods {
         return nil
     }
 
-    /// Whether an account may have it; early ones have uids that no new one gets.
+    /// Whether an account may have it; early accounts have uids that no new one gets.
     private static func isUid(_ text: String) -> Bool {
         guard text.utf8.count <= 4 * 128 else { return false }
         let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }

@@ -7,17 +7,17 @@ import Synchronization
     import Musl
 #endif
 
-/// A few threads for work that takes a core for a tenth of a second, and a short queue before them.
+/// A few threads for work that takes a core for a tenth of a second, with a short queue.
 ///
-/// Who finds the queue full is sent away at once: memory and waiting time are bounded however many sign in together
-/// (unbounded hashing has brought down larger services). Neither event loops nor the cooperative pool ever hash.
+/// A call that finds the queue full fails at once: memory and waiting time are bounded whatever the number of sign-ins
+/// (unbounded hashing has brought down larger services). Event loops and the cooperative pool never hash.
 final class HashingPool: Sendable {
     struct Full: Error {}
 
     private struct State {
         var running = 0
         var waiting: [@Sendable () -> Void] = []
-        /// Where the queue begins in `waiting`.
+        /// The start of the queue in `waiting`.
         var next = 0
 
         var waitingCount: Int { waiting.count - next }
@@ -46,7 +46,7 @@ final class HashingPool: Sendable {
     var waitingCount: Int { state.withLock { $0.waitingCount } }
     var runningCount: Int { state.withLock { $0.running } }
 
-    /// Runs `work` on a thread of the pool. Throws `Full` at once when the queue is full, else what `work` throws.
+    /// Runs `work` on a thread of the pool. Throws `Full` at once when the queue is full, otherwise what `work` throws.
     func run<Outcome: Sendable>(_ work: @escaping @Sendable () throws -> Outcome) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
             let isAccepted = admit { continuation.resume(with: Result { try work() }) }
@@ -69,7 +69,7 @@ final class HashingPool: Sendable {
         return admission != .refuse
     }
 
-    /// A thread works until the queue is empty. Starting one costs nothing beside a hash.
+    /// A thread works until the queue is empty. The cost of starting one is negligible compared with a hash.
     private func start(_ first: @escaping @Sendable () -> Void) {
         Thread.detachNewThread { [self] in
             Self.giveWay()
@@ -85,12 +85,12 @@ final class HashingPool: Sendable {
         }
     }
 
-    /// On as many cores as there are, hashing would make every other call wait for its time slices: this thread comes
-    /// after event loops and the store's writer.
+    /// Lowers the thread's priority: with as many threads as cores, hashing would delay every other call; event loops
+    /// and the store's writer take precedence.
     private static func giveWay() {
         #if os(Linux)
             // PRIO_PROCESS, which the C libraries import under different types; on Linux it means the calling thread
-            // alone.
+            // only.
             _ = setpriority(0, 0, 10)
         #endif
     }

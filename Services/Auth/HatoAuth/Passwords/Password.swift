@@ -1,8 +1,8 @@
 import Foundation
 
-/// A password as it was typed, in the one form that is measured and hashed. Never logged: it has no description.
+/// A password in the normalised form that is measured and hashed. Never logged: its description is fixed.
 ///
-/// Normalised with NFKC (NIST SP 800-63B-4 §3.1.1.2): the same keys give the same password on every keyboard,
+/// Normalised with NFKC (NIST SP 800-63B-4 §3.1.1.2): the same characters give the same password on every keyboard,
 /// full-width and half-width letters included. Nothing is trimmed or cut.
 struct Password: Sendable, CustomStringConvertible {
     private let text: String
@@ -12,7 +12,7 @@ struct Password: Sendable, CustomStringConvertible {
     }
 
     var bytes: [UInt8] { Array(text.utf8) }
-    /// Unicode code points, as NIST counts.
+    /// The number of Unicode code points, as NIST counts.
     var length: Int { text.unicodeScalars.count }
     var byteCount: Int { text.utf8.count }
     var lowercased: String { text.lowercased() }

@@ -1,7 +1,6 @@
-/// Passwords that are tried first, in lower case: the most common ones of published leaks that are long enough to
-/// matter.
+/// The most common passwords of published leaks that are long enough to matter, in lower case.
 ///
-/// Repetitions and sequences are not listed: `PasswordPolicy` knows them by their shape.
+/// Repetitions and sequences are not listed: `PasswordPolicy` detects them by their form.
 enum PasswordBlocklist {
     static let all: Set<String> = Set(
         """

@@ -17,7 +17,7 @@ struct PasswordHash: Sendable {
         self.hash = hash
     }
 
-    /// Nil when the text is anything else than what `text` writes.
+    /// Nil when the text does not have the form of `text`.
     init?(_ text: String) {
         let fields = text.split(separator: "$", omittingEmptySubsequences: false)
         guard fields.count == 5, fields[0].isEmpty, fields[1] == "scrypt", let cost = Self.cost(fields[2]),
@@ -29,7 +29,7 @@ struct PasswordHash: Sendable {
 
     var text: String { "$scrypt$ln=\(cost.logN),r=\(cost.r),p=\(cost.p)$\(Self.text(salt))$\(Self.text(hash))" }
 
-    /// Whether `derived` is the hash; the time does not tell how much of it is.
+    /// Whether `derived` is the hash, in constant time.
     func matches(_ derived: [UInt8]) -> Bool { ConstantTime.isSame(derived, hash) }
 
     private static func cost(_ text: Substring) -> ScryptCost? {

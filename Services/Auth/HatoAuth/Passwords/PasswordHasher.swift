@@ -10,8 +10,8 @@ import Synchronization
 
 /// Hashes and checks passwords with scrypt, on a bounded pool.
 ///
-/// Every check costs one derivation, also when there is nothing to compare with: a stranger cannot tell by the time
-/// whether an account exists (spec auth §9).
+/// Every check costs one derivation, also when there is no hash to compare with: the duration does not reveal whether
+/// an account exists (spec auth §9).
 final class PasswordHasher: Sendable {
     typealias Derivation = @Sendable (_ password: [UInt8], _ salt: [UInt8], _ cost: ScryptCost) throws -> [UInt8]
 
@@ -20,7 +20,7 @@ final class PasswordHasher: Sendable {
     private let randomBytes: @Sendable (Int) -> [UInt8]
     private let derive: Derivation
     private let metrics: AuthMetrics
-    /// What is checked when there is no account.
+    /// The hash to check when there is no account.
     private let dummy: PasswordHash
 
     init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment, _ metrics: AuthMetrics) {
@@ -34,10 +34,10 @@ final class PasswordHasher: Sendable {
             hash: environment.randomBytes(PasswordHash.hashBytes))
     }
 
-    /// Passwords waiting for a thread now.
+    /// The number of passwords that wait for a thread.
     var waitingCount: Int { pool.waitingCount }
 
-    /// Passwords that have one.
+    /// The number of passwords that are being hashed.
     var hashingCount: Int { pool.runningCount }
 
     func hash(_ password: Password) async throws -> PasswordHash {
@@ -47,7 +47,7 @@ final class PasswordHasher: Sendable {
         }
     }
 
-    /// Whether the password is the one of `stored`; without a stored one it is not, after the same work.
+    /// Whether the password matches `stored`; false without a stored one, after the same work.
     func isRight(_ password: Password, _ stored: PasswordHash?) async throws -> Bool {
         let reference = stored ?? dummy
         return try await run { [derive] in

@@ -1,5 +1,5 @@
-/// Decides whether a password may be chosen (NIST SP 800-63B-4): long enough, not one that everybody tries first, no
-/// rules of composition.
+/// Decides whether a password is acceptable (NIST SP 800-63B-4): long enough, not among the most common ones, no rules
+/// of composition.
 struct PasswordPolicy: Sendable {
     var lengthMin: Int
     var bytesMax: Int
@@ -11,7 +11,9 @@ struct PasswordPolicy: Sendable {
         refusesCommon = configuration.refusesCommonPasswords
     }
 
-    /// `names` are what others know of the user: e-mail, username. Nil when the password is fine.
+    /// Describes the problem of a password; nil when it is acceptable.
+    ///
+    /// - Parameter names: publicly known names of the user: e-mail, username.
     func problem(with password: Password, names: [String]) -> FieldProblem? {
         guard password.byteCount <= bytesMax else {
             return weak("Password should have at most \(bytesMax) bytes")
@@ -38,7 +40,7 @@ struct PasswordPolicy: Sendable {
         return folded == name || folded == String(name.prefix { $0 != "@" })
     }
 
-    /// On the list, or something from the list again and again: `iloveyouiloveyou`.
+    /// Whether it is on the list, or a repetition of an entry: `iloveyouiloveyou`.
     private func isCommon(_ folded: String) -> Bool {
         let scalars = Array(folded.unicodeScalars)
         return (1...max(1, scalars.count)).contains { period in
@@ -53,7 +55,7 @@ struct PasswordPolicy: Sendable {
         scalars.indices.dropFirst(period).allSatisfy { scalars[$0] == scalars[$0 - period] }
     }
 
-    /// `aaaaaa`, `abcabcabc`: a pattern of at most four characters, again and again.
+    /// `aaaaaa`, `abcabcabc`: a repeated pattern of at most four characters.
     private func isRepetition(_ folded: String) -> Bool {
         let scalars = Array(folded.unicodeScalars)
         return (1...4).contains { period in
@@ -61,7 +63,7 @@ struct PasswordPolicy: Sendable {
         }
     }
 
-    /// `123456789`, `abcdefgh`, and downwards; digits may go on with 0 after 9.
+    /// `123456789`, `abcdefgh`, and descending ones; 0 may follow 9.
     private func isSequence(_ folded: String) -> Bool {
         let values = folded.unicodeScalars.map { Int($0.value) }
         guard values.count >= 4 else { return false }

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// An account as it is kept: what its owner may see, and the hash of its password.
+/// An account as stored: the members visible to its owner, and the hash of its password.
 struct AccountRecord: Sendable {
     var uid: String
     var email: String?
@@ -13,7 +13,7 @@ struct AccountRecord: Sendable {
     var createdAt: Int64
     var lastLoginAt: Int64?
     var lastRefreshAt: Int64?
-    /// Seconds: ID tokens issued before are refused.
+    /// Seconds since 1970: ID tokens issued before are refused.
     var validSince: Int64
     var disabled = false
     var customAttributes: String?
@@ -25,10 +25,10 @@ struct AccountRecord: Sendable {
         validSince = createdAt / 1000
     }
 
-    /// Whether there is no other way in than the refresh token it has.
+    /// Whether its refresh token is the only credential.
     var isAnonymous: Bool { passwordHash == nil && email == nil && username == nil }
 
-    /// `auth.account.get` and the rest: never with the hash.
+    /// The result of `auth.account.get` and other methods: never with the hash.
     var account: Auth.Account {
         var account = Auth.Account(uid: uid, createdAt: createdAt)
         account.email = email

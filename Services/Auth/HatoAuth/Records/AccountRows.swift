@@ -1,6 +1,6 @@
 import HatoStorage
 
-/// How an administrator or a sign-in names an account.
+/// The name of an account in a sign-in or an administrator's request.
 enum AccountName: Sendable, Hashable {
     case uid(String)
     /// Normalised, as it is stored.
@@ -8,7 +8,7 @@ enum AccountName: Sendable, Hashable {
     case username(String)
 }
 
-/// The accounts of a store with their two unique names. Reads first and writes after, as every transaction must.
+/// The accounts of a store with their two unique names. It reads first and writes after, as every transaction must.
 enum AccountRows {
     static func find(_ uid: String, in rows: some StoreReading) throws -> AccountRecord? {
         try rows.row(AuthKey.account(uid)).map { try AccountRecord($0) }
@@ -28,7 +28,8 @@ enum AccountRows {
         return account
     }
 
-    /// Throws when another account has one of the names of `account`. `before` is what it replaces, nil when it is new.
+    /// Throws when another account has one of the names of `account`. `before` is the account that it replaces, nil for
+    /// a new one.
     static func checkNames(of account: AccountRecord, replacing before: AccountRecord?, in rows: some StoreReading)
         throws
     {

@@ -1,6 +1,6 @@
 import HatoStorage
 
-/// Where each record of auth stands in its store. One letter says the kind; what follows is unique in it.
+/// The keys of auth's records in its store. The first letter is the kind; the rest is unique within it.
 ///
 /// | key | value |
 /// |---|---|
@@ -10,7 +10,7 @@ import HatoStorage
 /// | `s` session id | session |
 /// | `u` uid, 0, session id | nothing: the sessions of a user |
 /// | `k` kid | signing key |
-/// | `x` name | what the service keeps for itself |
+/// | `x` name | metadata of the service |
 enum AuthKey {
     static let accounts = KeyRange(prefix: [UInt8(ascii: "a")])
     static let sessions = KeyRange(prefix: [UInt8(ascii: "s")])
@@ -24,11 +24,11 @@ enum AuthKey {
     static func session(_ id: [UInt8]) -> [UInt8] { key("s", id) }
     static func signingKey(_ kid: String) -> [UInt8] { key("k", kid.utf8) }
 
-    /// A uid holds no NUL, so that no user's sessions are among another's.
+    /// A uid contains no NUL, so the sessions of two users are never mixed.
     static func sessions(of uid: String) -> KeyRange { KeyRange(prefix: key("u", uid.utf8) + [0]) }
     static func session(_ id: [UInt8], of uid: String) -> [UInt8] { key("u", uid.utf8) + [0] + id }
 
-    /// Accounts after `uid` in the order of the store.
+    /// The accounts after `uid` in the order of the store.
     static func accounts(after uid: String) -> KeyRange {
         KeyRange(lower: account(uid) + [0], upper: accounts.upper)
     }
@@ -39,7 +39,7 @@ enum AuthKey {
 extension StoreReading {
     func row(_ key: [UInt8]) throws -> [UInt8]? { try get(key.span) }
 
-    /// Visits rows in the order of their keys until `visit` answers false.
+    /// Visits rows in the order of their keys until `visit` returns false.
     func rows(_ range: KeyRange, _ visit: (_ key: [UInt8], _ value: [UInt8]) throws -> Bool) throws {
         try scan(range, reverse: false) { key, value in
             let isMoreWanted = try visit(Array(copying: key), Array(copying: value))

@@ -1,14 +1,15 @@
 import HatoIdentity
 import HatoModel
 
-/// A row that is not what this version writes: damage, or another hand. Says which, never what it holds.
+/// A row that this version does not write: damaged, or modified by other software. It names the record, never its
+/// contents.
 struct RecordError: Error, Sendable, Hashable, CustomStringConvertible {
     var record: String
     var problem: String
     var description: String { "damaged \(record) record: \(problem)" }
 }
 
-/// Reads a record, a JSON object, strictly: every member must be known, and what must be there is there.
+/// Reads a record, a JSON object, strictly: every member must be known, and required members must exist.
 struct RecordReader {
     private let record: String
     private var members: JSONObject
@@ -33,7 +34,7 @@ struct RecordReader {
         try take(name) { $0.number.flatMap { Int64(exactly: $0) } }
     }
 
-    /// False when absent.
+    /// False when the member is absent.
     mutating func flag(_ name: String) throws -> Bool { try take(name) { $0.bool } ?? false }
 
     mutating func bytes(_ name: String, count: Int) throws -> [UInt8] {
@@ -51,7 +52,7 @@ struct RecordReader {
 
     func failure(_ name: String) -> RecordError { RecordError(record: record, problem: "member \(name)") }
 
-    /// Call last: members that nobody asked for are damage too.
+    /// Called last: a member that was not read is damage too.
     func end() throws {
         if let left = members.members.first {
             throw RecordError(record: record, problem: "unknown member \(left.name)")
@@ -71,7 +72,7 @@ struct RecordReader {
     }
 }
 
-/// Writes what `RecordReader` reads; what is nil or false is left out.
+/// Writes records in the form that `RecordReader` reads; nil and false are omitted.
 struct RecordWriter {
     private var members = JSONObject()
 

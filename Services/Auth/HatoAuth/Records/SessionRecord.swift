@@ -1,13 +1,12 @@
-/// One sign-in and the chain of refresh tokens that came of it (a token family, RFC 9700 §4.14). Holds hashes, never
-/// tokens.
+/// One sign-in and its chain of refresh tokens (a token family, RFC 9700 §4.14). Holds hashes, never tokens.
 struct SessionRecord: Sendable {
     static let idBytes = 16
 
     var id: [UInt8]
     var uid: String
-    /// How the user signed in: `password`, `anonymous`.
+    /// The sign-in provider: `password`, `anonymous`.
     var provider: SignInProvider
-    /// Seconds: when the user showed a credential; refreshing does not change it.
+    /// The time in seconds when the user presented a credential; refreshing does not change it.
     var authTime: Int64
     var rotation: RefreshRotationStateMachine
 }

@@ -1,6 +1,6 @@
 import HatoStorage
 
-/// The sessions of a store. Reads first and writes after.
+/// The sessions of a store. It reads first and writes after.
 enum SessionRows {
     static func find(_ id: [UInt8], in rows: some StoreReading) throws -> SessionRecord? {
         try rows.row(AuthKey.session(id)).map { try SessionRecord(id, $0) }
@@ -16,7 +16,7 @@ enum SessionRows {
         return ids
     }
 
-    /// Which sessions of a user must end so that one more fits: those unused longest.
+    /// The sessions of a user that must end so that one more fits: the least recently used.
     static func surplus(of uid: String, countMax: Int, in rows: some StoreReading) throws -> [[UInt8]] {
         let ids = try ids(of: uid, in: rows)
         guard ids.count >= countMax else { return [] }

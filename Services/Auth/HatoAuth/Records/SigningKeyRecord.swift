@@ -2,7 +2,7 @@ import HatoIdentity
 import HatoModel
 import HatoStorage
 
-/// One signing key as it is kept. A retired one has lost its private half.
+/// One signing key as stored. A retired one has no private key any more.
 struct SigningKeyRecord: Sendable {
     enum Role: String, Sendable {
         case next

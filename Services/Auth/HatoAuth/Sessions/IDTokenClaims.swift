@@ -1,9 +1,9 @@
 import HatoIdentity
 import HatoModel
 
-/// Says what an ID token says (spec auth §4).
+/// The claims of an ID token (spec auth §4).
 struct IDTokenClaims {
-    /// Names that the tokens' own claims have; custom attributes may not use them.
+    /// The names of the standard claims; custom attributes may not use them.
     static let reserved: Set<String> = [
         "acr", "amr", "at_hash", "aud", "auth_time", "azp", "cnf", "c_hash", "exp", "firebase", "iat", "iss", "jti",
         "nbf",
@@ -26,7 +26,7 @@ struct IDTokenClaims {
                 claims[member.name] = member.value
             }
         }
-        // What follows is ours: no attribute can pretend to it.
+        // These claims are set last: no custom attribute can override them.
         claims["iss"] = .string(IdentityConfiguration.issuer(of: project))
         claims["aud"] = .string(project)
         claims["auth_time"] = .number(Double(authTime))

@@ -1,52 +1,53 @@
 import HatoIdentity
 
-/// When a refresh token is accepted again, and when a session ends.
+/// When a refresh token is accepted again, and when a session expires.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// A token that was just used brings the same successor again: the answer was lost, or two tabs asked (spec auth
-    /// §9).
+    /// A token that was just used returns the same successor again: the response was lost, or two tabs refreshed (spec
+    /// auth §9).
     public var graceSeconds: Int64 = 30
-    /// A session not refreshed for this long is over.
+    /// A session expires when it is not refreshed for this long.
     public var idleSeconds: Int64 = 30 * 86_400
-    /// A session is over this long after the sign-in, however used; 0: never.
+    /// A session expires this long after the sign-in, however used; 0: never.
     public var absoluteSeconds: Int64 = 0
 
     public init() {}
 }
 
-/// Decides what a refresh token of one session is worth.
+/// Decides the result of presenting a refresh token of one session.
 ///
-/// Every token is good once: it brings its successor. Shown again within the grace window it brings the same successor,
-/// so a lost answer loses no session and makes no second one; shown later, or older than that, it ends the session for
-/// everybody, because then two hold it and one of them stole it (RFC 9700 §4.14.2).
+/// Every token is valid once and returns its successor. Presented again within the grace window it returns the same
+/// successor, so a lost response neither loses the session nor creates a second one. Presented later, or an older
+/// token, ends the session for all holders, because then two clients hold it and one of them stole it (RFC 9700
+/// §4.14.2).
 ///
-/// Knows hashes only. The successor of a token is a function of the token and a secret, so it need not be kept to be
-/// given again.
+/// It holds hashes only. The successor of a token is a function of the token and a secret, so it need not be stored to
+/// be returned again.
 struct RefreshRotationStateMachine: Sendable, Hashable {
     enum Action: Hashable {
-        /// The session goes on with the successor; write this state before answering.
+        /// The session continues with the successor; write this state before responding.
         case rotate
-        /// Answer with the same successor; nothing changes.
+        /// Respond with the same successor; nothing changes.
         case repeatSuccessor
-        /// Somebody has a copy: end the session.
+        /// The token may have been copied: end the session.
         case endReused
-        /// Too old: end the session.
+        /// Expired: end the session.
         case endExpired
     }
 
     private(set) var currentHash: [UInt8]
     var previousHash: [UInt8]?
     let createdAt: Int64
-    /// When the current token was made.
+    /// The time of issue of the current token.
     var rotatedAt: Int64
 
-    /// Times in milliseconds.
+    /// - Parameter createdAt: milliseconds, as all times here.
     init(currentHash: [UInt8], createdAt: Int64) {
         self.currentHash = currentHash
         self.createdAt = createdAt
         rotatedAt = createdAt
     }
 
-    /// Somebody showed a token of this session; both hashes as of `RefreshToken`.
+    /// A token of this session was presented; both hashes are those of `RefreshToken`.
     mutating func tokenWasPresented(
         _ hash: [UInt8], successor: [UInt8], now: Int64, policy: RefreshPolicy
     ) -> Action {

@@ -1,8 +1,7 @@
 import Crypto
 import HatoIdentity
 
-/// A refresh token: the id of its session and 256 random bits, as 64 characters of base64url. Nobody but its holder has
-/// it: only its hash is kept.
+/// A refresh token: the id of its session and 256 random bits, as 64 characters of base64url. Only its hash is stored.
 struct RefreshToken: Sendable, CustomStringConvertible {
     static let secretBytes = 32
     static let hashBytes = 32
@@ -15,7 +14,7 @@ struct RefreshToken: Sendable, CustomStringConvertible {
         self.secret = secret
     }
 
-    /// Nil when the text is no refresh token at all.
+    /// Nil when the text does not have the form of a refresh token.
     init?(_ text: String) {
         let length = SessionRecord.idBytes + Self.secretBytes
         guard text.utf8.count == length * 4 / 3, let bytes = Base64URL.decode(text.utf8), bytes.count == length else {
@@ -27,7 +26,8 @@ struct RefreshToken: Sendable, CustomStringConvertible {
     var text: String { Base64URL.encode(sessionID + secret) }
     var hash: [UInt8] { Array(SHA256.hash(data: sessionID + secret)) }
 
-    /// The token after this one: always the same, and known only to who has this one and the service's key.
+    /// The token after this one: a deterministic value that only a holder of this token and of the service's key can
+    /// compute.
     func successor(key: [UInt8]) -> RefreshToken {
         let code = HMAC<SHA256>.authenticationCode(for: sessionID + secret, using: SymmetricKey(data: key))
         return RefreshToken(sessionID: sessionID, secret: Array(code))

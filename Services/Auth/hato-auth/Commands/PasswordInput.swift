@@ -9,7 +9,7 @@ import HatoCommand
     import Darwin
 #endif
 
-/// Where a command takes a password from: the flag, else a line of stdin, asked for without echo on a terminal.
+/// The password of a command: from the flag, otherwise from a line of stdin, with a prompt without echo on a terminal.
 struct PasswordOption: ParsableArguments {
     @Option(help: "The password; others on this machine can see it. Without it, a line of stdin is read.")
     var password: String?

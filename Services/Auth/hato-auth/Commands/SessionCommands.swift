@@ -101,7 +101,7 @@ struct AccountCommand: AsyncParsableCommand {
     }
 }
 
-/// What can be changed of an account.
+/// The attributes of an account that can be changed.
 struct AccountFields: ParsableArguments {
     @Option(help: "The e-mail address.") var email: String?
     @Option(help: "The password; others on this machine can see it.") var password: String?

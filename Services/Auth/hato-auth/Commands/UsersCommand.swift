@@ -2,7 +2,7 @@ import ArgumentParser
 import HatoCommand
 import HatoModel
 
-/// What administrators do to accounts.
+/// The commands of administrators for accounts.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users", abstract: "Accounts, for administrators.",

@@ -1,13 +1,13 @@
 import HatoAuth
 import HatoRuntime
 
-/// What `hato-auth serve` can be told.
+/// The settings of `hato-auth serve`.
 enum AuthSettings {
     static let process = ServiceProcess(
         service: AuthTarget.service,
         declared: ServeSettings.declared(defaultPort: AuthTarget.port) + flags.map(\.setting) + numbers.map(\.setting))
 
-    /// What the settings come to. Throws `SettingsError`.
+    /// The configuration from the settings. Throws `SettingsError`.
     static func configuration(_ settings: Settings) throws -> AuthConfiguration {
         var configuration = AuthConfiguration()
         configuration.project = settings["project"]
@@ -23,7 +23,7 @@ enum AuthSettings {
 
     // MARK: Table
 
-    /// A setting and the member of the configuration that it changes.
+    /// A setting and the member of the configuration that it sets.
     private struct Member<Value: Sendable>: Sendable {
         var setting: Setting
         var set: @Sendable (inout AuthConfiguration, Value) -> Void
@@ -54,7 +54,7 @@ enum AuthSettings {
 
     private static let seconds = 0...3_153_600_000
 
-    /// As many as there are processors, where what `memory-bytes` leaves for hashing has room for their default cost.
+    /// As many as there are processors, limited by the memory for hashing (`memory-bytes`) at their default cost.
     private static let hashingThreads: Member<Int> = {
         let preset = AuthConfiguration()
         var member = number("hashing-threads", \.hashingThreads, 1...256, "passwords hashed at a time")

@@ -6,7 +6,7 @@ import HatoRuntime
 import HatoStorage
 import Logging
 
-/// The service on its store, as the process sees it.
+/// The service with its store, as the process runs it.
 struct RunningAuth: RunningService {
     private let server: AuthServer
     private let store: RocksDBStore
