@@ -1,23 +1,23 @@
 public import HatoModel
 
-/// A node that is written later, its server values still as they were asked for (spec realtime-database §6).
+/// A node that is written later, its server values not resolved yet (spec realtime-database §6).
 ///
 /// Like a `TreeNode` it holds no empty children, and a node without a value has no priority; writing into it follows
 /// the same rules (spec §2).
 public struct DeferredNode: Sendable, Hashable {
     private enum Content: Sendable, Hashable {
         case empty
-        /// A boolean, a number, a string, or an object that holds nothing but `.sv`.
+        /// A boolean, a number, a string, or an object with `.sv` as its only member.
         case leaf(JSONValue)
         case object([TreeKey: DeferredNode])
     }
 
     private var content: Content
     private var priority: JSONValue?
-    /// About what it takes in memory.
+    /// About its size in memory.
     public private(set) var byteCount: Int
 
-    /// What a node takes beside its key, its value and its priority.
+    /// The size of a node besides its key, its value and its priority.
     private static let nodeBytes = 64
 
     /// A node that writes nothing.
@@ -83,10 +83,10 @@ extension DeferredNode {
 
     var isLeaf: Bool { if case .leaf = content { true } else { false } }
 
-    /// None for a leaf.
+    /// Empty for a leaf.
     var children: [TreeKey: DeferredNode] { if case .object(let children) = content { children } else { [:] } }
 
-    /// As the value of a write, in export format; object members in key order.
+    /// The value for a write, in export format; object members in key order.
     public var json: JSONValue {
         switch content {
         case .empty: return .null
@@ -99,8 +99,8 @@ extension DeferredNode {
         }
     }
 
-    /// This node after `node` was written at `path`, as `TreeNode.setting` has it; at a priority path `node` is the
-    /// priority as a leaf.
+    /// This node after `node` was written at `path`, like `TreeNode.setting`; at a priority path `node` is the priority
+    /// as a leaf.
     func setting(_ node: DeferredNode, at path: TreePath) -> DeferredNode {
         setting(node, at: path.keys[...], isPriority: path.isPriority)
     }
@@ -129,9 +129,9 @@ extension DeferredNode {
     }
 }
 
-/// One place that is written later.
+/// One path that is written later.
 public struct DeferredWrite: Sendable, Hashable {
-    /// May mean a priority: then `node` is that priority as a leaf.
+    /// May be a priority path: then `node` is that priority as a leaf.
     public var path: TreePath
     public var node: DeferredNode
 
@@ -140,17 +140,17 @@ public struct DeferredWrite: Sendable, Hashable {
         self.node = node
     }
 
-    /// What `path` and `node.json` of one were when it was kept.
+    /// Restores a write from its `path` and its `node.json` when it was stored.
     public init(path: TreePath, kept json: JSONValue) {
         self.init(path: path, node: DeferredNode(checked: json))
     }
 
-    /// What a mutation will write, once it is known to be well formed. A push or a condition has no later meaning: only
-    /// a set and an update are asked for.
+    /// The deferred writes of a mutation, after validating it. A push or a condition has no meaning later: only a set
+    /// and an update are allowed.
     ///
     /// - Throws: `TreeError`.
     public static func all(of mutation: Mutation) throws -> [DeferredWrite] {
-        // No row is read or written: any prefix will do.
+        // No row is read or written, so any prefix is right.
         let codec = TreeKeyCodec(prefix: [0])
         let source = StoredNumbers(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
         let targets = try WritePlanner.targets(of: mutation, source)
@@ -164,8 +164,8 @@ public struct DeferredWrite: Sendable, Hashable {
 }
 
 extension DeferredWrite {
-    /// The bytes that `all` would keep of a mutation, and those of the nulls and the empty objects that it would let
-    /// go, without making anything of it; beyond `limit` it is not exact.
+    /// The bytes that `all` would keep of a mutation, plus those of the nulls and empty objects that it would drop,
+    /// without building anything; beyond `limit` the result is not exact.
     public static func byteCount(of mutation: Mutation, upTo limit: Int) -> Int {
         var left = limit
         switch mutation.operation {
@@ -181,7 +181,7 @@ extension DeferredWrite {
 }
 
 extension DeferredNode {
-    /// Takes what a value would have as its `byteCount` from `left`, until nothing is left.
+    /// Subtracts the `byteCount` that a value would have from `left`, until nothing is left.
     fileprivate static func takeBytes(of json: JSONValue, from left: inout Int) {
         left -= nodeBytes
         switch json {
@@ -203,7 +203,7 @@ extension DeferredNode {
     }
 }
 
-/// What increments add to while a value is only checked.
+/// The base of increments while a value is only validated.
 private struct NothingStored: TreeReader {
     func get(_: Span<UInt8>) throws -> [UInt8]? { nil }
 

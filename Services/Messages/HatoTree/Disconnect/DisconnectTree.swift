@@ -1,36 +1,37 @@
 public import HatoModel
 
-/// What is to be written when a connection ends: a sparse tree of entries (spec realtime-database §8.7).
+/// The writes for the end of a connection: a sparse tree of entries (spec realtime-database §8.7).
 ///
-/// - `set` at a place drops what was kept at and below it. Where an entry above stands already, it is written into
-///   that entry, so that the later call wins and nothing is written twice.
-/// - `cancel` drops what is kept at and below a place. An entry above is taken apart: what it says of the siblings is
-///   written still, each sibling for itself. A removal says nothing of siblings, so it is dropped as a whole.
-/// - Every entry has an owner, who is judged when it is written. Nothing is ever written into an entry of somebody
-///   else: it is kept below that entry, and written after it.
+/// - `set` at a path drops the entries at and below it. If there is an entry above, the value is written into that
+///   entry, so that the later call wins and nothing is written twice.
+/// - `cancel` drops the entries at and below a path. An entry above is split: its values for the siblings stay, each
+///   sibling in an entry of its own. A removal has no values for siblings, so it is dropped as a whole.
+/// - Every entry has an owner, whose rights are checked when it is written. Nothing is ever written into an entry of
+///   another owner: it becomes an entry below that one, and is written after it.
 ///
-/// Whoever keeps the entries elsewhere too is told of a small call into a large entry as an amendment to what he has,
+/// A caller that also stores the entries gets a small call into a large entry as an amendment to the stored entry, and
+/// the whole entry again only when its amendments have become large.
 /// and of the whole entry again only when its amendments have become much.
 public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     private var root = Place()
     private var lastAmendment: UInt64 = 0
 
-    /// The amendments of an entry have at most this part of its bytes, so that they take little room beside it and it
-    /// is told again once for so many bytes.
+    /// The amendments of an entry have at most this fraction of its bytes, so that they take little space besides it
+    /// and it is returned again once for that many bytes.
     private static var amendedShare: Int { 4 }
 
     public init() {}
 
-    /// Whether nothing is left to be written.
+    /// Whether there is nothing to write.
     public var isEmpty: Bool { root.isEmpty }
 
     /// The number of entries.
     public var count: Int { root.total.entries }
 
-    /// About what they take in memory.
+    /// About the size of the entries in memory.
     public var byteCount: Int { root.total.bytes }
 
-    /// Returns what became of which entries, for whoever keeps them elsewhere too.
+    /// Returns what changed about which entries, for a caller that also stores them.
     @discardableResult
     public mutating func set(_ write: DeferredWrite, by owner: Owner) -> [DisconnectStep<Owner>] {
         let path = write.path
@@ -62,7 +63,7 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     /// - Parameter path: of a node.
     @discardableResult
     public mutating func cancel(at path: TreePath) -> [DisconnectStep<Owner>] {
-        // Taking an entry apart changes nothing outside of it; where one stays, it stays as it is.
+        // Splitting an entry changes nothing outside of it; an entry that stays is not changed.
         let scope = path.prefix(root.depthOfFirstEntry(on: path) ?? path.depth)
         let before = entries(atOrBelow: scope)
         root.cancel(at: path.keys[...])
@@ -75,7 +76,7 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     /// Every entry.
     public var entries: [DisconnectEntry<Owner>] { entries(atOrBelow: .root) }
 
-    /// The tree that had these entries, as they were told, and then these amendments to them.
+    /// Restores a tree from the entries and the amendments that it has returned.
     public init(entries: [DisconnectEntry<Owner>], amendments: [DisconnectAmendment] = []) {
         for entry in entries { insert(entry) }
         for amendment in amendments.sorted(by: { $0.number < $1.number }) {
@@ -97,8 +98,8 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// What to write, batch after batch: places of one batch do not lie above each other, and a batch comes before what
-    /// is written into its places by others. One batch, as a rule.
+    /// The writes, batch after batch: the paths of one batch are not above each other, and a batch precedes the writes
+    /// of other owners below its paths. Usually there is one batch.
     public var batches: [DisconnectBatch<Owner>] {
         var gathered = Gathered()
         root.gather(into: &gathered, keys: [], layer: 0)
@@ -106,12 +107,12 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     }
 }
 
-/// One place that somebody has left something for.
+/// The write of one owner at one path.
 public struct DisconnectEntry<Owner: Hashable & Sendable>: Sendable {
     public var write: DeferredWrite
     /// The owner of the write.
     public var owner: Owner
-    /// The numbers of those that are in `write` already.
+    /// The numbers of the amendments that `write` includes.
     public fileprivate(set) var amendments: [UInt64] = []
 
     public init(write: DeferredWrite, owner: Owner) {
@@ -119,17 +120,17 @@ public struct DisconnectEntry<Owner: Hashable & Sendable>: Sendable {
         self.owner = owner
     }
 
-    /// The removal of the write, with what amends it.
+    /// The removal of the write and its amendments.
     public var removal: DisconnectStep<Owner> { .removed(write.path, owner, amendments: amendments) }
 }
 
-/// A call into an entry, for who keeps the entry as it was before.
+/// A call into an entry, for a caller that stores the entry without it.
 public struct DisconnectAmendment: Sendable, Hashable {
     /// Rises from call to call.
     public var number: UInt64
     /// The path of the entry.
     public var place: TreePath
-    /// Below it, or its priority.
+    /// A write below the entry, or of its priority.
     public var write: DeferredWrite
 
     public init(number: UInt64, place: TreePath, write: DeferredWrite) {
@@ -143,20 +144,20 @@ public struct DisconnectAmendment: Sendable, Hashable {
     }
 }
 
-/// What a call did to one entry. One that is told anew is removed and added.
+/// The change of one entry by a call. An entry that is returned again is removed and added.
 public enum DisconnectStep<Owner: Hashable & Sendable>: Sendable {
     case removed(TreePath, Owner, amendments: [UInt64])
     case added(DisconnectEntry<Owner>)
     case amended(DisconnectAmendment)
 }
 
-/// Places that are written together, as one owner.
+/// Writes that are made together, by one owner.
 public struct DisconnectBatch<Owner: Hashable & Sendable>: Sendable {
     /// The owner of the writes.
     public let owner: Owner
     /// The writes in the order in which they are made.
     public var writes: [DeferredWrite]
-    /// By the path of a write.
+    /// Amendments by the path of a write.
     fileprivate var amendments: [TreePath: [UInt64]]
 
     fileprivate init(_ owner: Owner, _ writes: [DeferredWrite], _ amendments: [TreePath: [UInt64]]) {
@@ -165,20 +166,20 @@ public struct DisconnectBatch<Owner: Hashable & Sendable>: Sendable {
         self.amendments = amendments
     }
 
-    /// For when all of it is written.
+    /// The removals when all of it is written.
     public var removals: [DisconnectStep<Owner>] {
         writes.map { .removed($0.path, owner, amendments: amendments[$0.path] ?? []) }
     }
 
-    /// All of them in one commit.
+    /// All writes in one commit.
     public var mutation: Mutation {
         if writes.count == 1 { return .set(writes[0].node.json, at: writes[0].path) }
         let members = writes.map { JSONObject.Member(String($0.path.text.dropFirst()), $0.node.json) }
         return .update(JSONObject(uniqueMembers: members), at: .root)
     }
 
-    /// Its two halves; none when it is a single place. What is refused as a whole is tried again so, until what must
-    /// not be written stands alone.
+    /// Its two halves; none when it has a single write. A batch that is refused as a whole is tried again by halves,
+    /// until each refused write is alone.
     public var halves: [DisconnectBatch] {
         guard writes.count > 1 else { return [] }
         let middle = writes.count / 2
@@ -251,7 +252,7 @@ extension DisconnectTree {
         }
     }
 
-    /// A node of the sparse tree. Below an entry, and beside it as its priority, stand only entries of other owners.
+    /// A node of the sparse tree. Below an entry, and beside it as its priority, are only entries of other owners.
     private struct Place: Sendable {
         var entry: Entry?
         var priority: Entry?
@@ -267,7 +268,7 @@ extension DisconnectTree {
             return total
         }
 
-        /// The nearest entry at or above a place.
+        /// The nearest entry at or above a path.
         func cover(of path: TreePath) -> Cover? {
             var place = self
             var cover: Cover?
@@ -279,7 +280,7 @@ extension DisconnectTree {
             return cover
         }
 
-        /// How deep the first node on the way to `path` lies that an entry is for.
+        /// The depth of the first node on `path` with an entry.
         func depthOfFirstEntry(on path: TreePath) -> Int? {
             var place = self
             for depth in 0...path.depth {
@@ -295,7 +296,7 @@ extension DisconnectTree {
             return children[key]?.place(at: keys.dropFirst())
         }
 
-        /// The entries here and below; at the path of a priority, that of the priority only.
+        /// The entries here and below; at a priority path, only that of the priority.
         func entries(at path: TreePath) -> [DisconnectEntry<Owner>] {
             var entries: [DisconnectEntry<Owner>] = []
             if let entry, !path.isPriority { entries.append(entry.kept(at: path)) }
@@ -311,7 +312,7 @@ extension DisconnectTree {
 
         mutating func change(at keys: ArraySlice<TreeKey>, _ body: (inout Place) -> Void) {
             guard let key = keys.first else { return body(&self) }
-            // Taken out while it changes, so that it is not copied.
+            // Removed while it changes, so that it is not copied.
             var child = children.removeValue(forKey: key) ?? Place()
             below -= child.total
             child.change(at: keys.dropFirst(), body)
@@ -328,7 +329,8 @@ extension DisconnectTree {
             change(at: [key]) { child in child.cancel(at: keys.dropFirst()) }
         }
 
-        /// Replaces an entry by one for each of its children. Where somebody else's stands already, it came later.
+        /// Replaces an entry by one for each of its children. An existing entry of another owner came later, so it
+        /// stays.
         private mutating func takeApart() {
             guard let entry, !entry.node.isLeaf else { return }
             self.entry = nil

@@ -1,12 +1,12 @@
 import HatoModel
 import HatoRules
 
-/// Gives the children that were there before an index its rows, page by page.
+/// Builds the rows of an index for children that existed before it, page by page.
 ///
 /// A page must be planned and applied in one transaction, like any write; `IndexDeltas` must know the definition from
-/// the moment it is declared. Then the index is right when the last page is applied: a child behind the cursor has a
-/// row that every later write keeps right, a child ahead of it is read as it is when its page comes (its row may be
-/// there already, and is put again with the same key).
+/// the moment it is declared. Then the index is correct when the last page is applied: a child before the cursor has a
+/// row that every later write updates, and a child after it is read when its page comes (its row may exist already, and
+/// is put again with the same key).
 public struct IndexBuilder {
     private let definition: IndexDefinition
     private let reader: TreeRows
@@ -21,10 +21,10 @@ public struct IndexBuilder {
         self.indexCodec = indexCodec
     }
 
-    /// The rows of the next `childrenMax` children, and where to go on.
+    /// The rows of the next `childrenMax` children, and the cursor after them.
     ///
-    /// - Parameter placesMax: how many places of the tree are looked at, at most, so that a page is short also where
-    ///   there is little to index.
+    /// - Parameter placesMax: the maximum number of nodes to read, so that a page is short also where there is little
+    ///   to index.
     public func page(after cursor: IndexCursor?, childrenMax: Int, placesMax: Int = 10_000) throws -> IndexPage {
         var page = IndexPage(index: definition.id)
         let base = codec.key(of: fixedPrefix)
@@ -41,10 +41,10 @@ public struct IndexBuilder {
         return page
     }
 
-    /// Where the child begins that a row belongs to; the row itself when it stands above the children.
+    /// The start of the child that a row belongs to; the row itself when it is above the children.
     ///
     /// Writes between two pages may replace the child's rows by others that come before this one: a cursor inside a
-    /// child would pass it over.
+    /// child would skip it.
     private func start(of row: Span<UInt8>) throws -> [UInt8] {
         var end = codec.prefix.count
         for _ in 0...definition.depth {
@@ -64,7 +64,7 @@ public struct IndexBuilder {
         TreePath(uncheckedKeys: definition.pattern.fixedPrefix)
     }
 
-    /// Looks at one row of the tree; says where the next interesting one may be.
+    /// Visits one row of the tree; returns the earliest position of the next relevant one.
     private func visit(
         _ row: Span<UInt8>, _ value: Span<UInt8>, _ page: inout IndexPage
     ) throws -> TreeScanStep {
@@ -90,13 +90,13 @@ public struct IndexBuilder {
         return Self.skip(row, to: end)
     }
 
-    /// Often the first row of a child has it, which was read to find the child.
+    /// Often the first row of a child, already read to find the child, has the value.
     private func sortValue(at place: TreePath, _ row: Span<UInt8>, _ value: Span<UInt8>) throws -> SortValue {
         if codec.key(of: place).span.isEqual(to: row) { return .leaf(try TreeLeafCodec.decode(value)) }
         return try NodeReader(reader, codec: codec).sortValue(at: place)
     }
 
-    /// Leaves a branch that no collection lies in: on to the key that the pattern names, when that lies ahead.
+    /// Leaves a branch without collections: seeks the key that the pattern names, when that is ahead.
     private func jump(from row: Span<UInt8>, after end: Int, to keys: [TreeKey]) -> TreeScanStep {
         guard case .key(let name) = definition.segments[keys.count] else { return Self.skip(row, to: end) }
         let wanted = codec.key(of: TreePath(uncheckedKeys: keys + [name]))
@@ -109,14 +109,14 @@ public struct IndexBuilder {
         return key.count > row.count
     }
 
-    /// On to the first row that does not begin with the first `end` bytes of this one.
+    /// Seeks the first row that does not begin with the first `end` bytes of this one.
     private static func skip(_ row: Span<UInt8>, to end: Int) -> TreeScanStep {
         let prefix = row.extracting(0..<end).withUnsafeBufferPointer { Array($0) }
         return TreeKeyCodec.upperBound(of: prefix).map { .seek($0) } ?? .stop
     }
 }
 
-/// What one step of a build adds.
+/// The result of one step of a build.
 public struct IndexPage: Sendable {
     /// The id of the index.
     public let index: UInt32
@@ -124,7 +124,7 @@ public struct IndexPage: Sendable {
     public var rows = RowBatch()
     /// Children that were visited.
     public var children = 0
-    /// Where the next page begins; nil: the index is complete.
+    /// The start of the next page; nil: the index is complete.
     public var cursor: IndexCursor?
 
     init(index: UInt32) { self.index = index }
@@ -137,7 +137,7 @@ extension IndexKeyCodec {
         rows.deleteIndexRows(prefix)
     }
 
-    /// How many rows an index has; stops counting at `limit`.
+    /// The number of rows of an index; stops counting at `limit`.
     public func count(_ definition: IndexDefinition, reading reader: any TreeReader, limit: Int) throws -> Int {
         let prefix = prefix(of: definition.id)
         var count = 0

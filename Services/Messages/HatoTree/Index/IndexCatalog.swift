@@ -1,11 +1,11 @@
 public import HatoModel
 public import HatoRules
 
-/// The indexes of one database with their state, as pure data: what is stored beside the rules and changes with them.
+/// The indexes of one database with their state, as pure data: stored beside the rules and changed together with them.
 public struct IndexCatalog: Sendable, Hashable {
     /// Whether queries may use an index.
     public enum State: Sendable, Hashable {
-        /// Children up to the cursor have their rows; nil: none yet. Writes keep all rows right meanwhile.
+        /// Children up to the cursor have their rows; nil: none yet. Writes keep all rows correct meanwhile.
         case building(after: IndexCursor?)
         case ready
     }
@@ -30,8 +30,8 @@ public struct IndexCatalog: Sendable, Hashable {
     /// The definitions of all indexes.
     public var definitions: [IndexDefinition] { indexes.map(\.definition) }
 
-    /// Takes over what rules declare. New indexes begin to build; the dropped ones are returned: their rows are of no
-    /// more use, and nobody reads or writes them again.
+    /// Updates the catalogue to the indexes that rules declare. New indexes begin to build; the dropped ones are
+    /// returned: their rows are no longer read or written.
     public mutating func adopt(_ rules: [RulesIndex]) -> [IndexDefinition] {
         var kept: [Index] = []
         var rest = indexes
@@ -64,17 +64,17 @@ public struct IndexCatalog: Sendable, Hashable {
         return nil
     }
 
-    /// The index that can answer a query at `path` in this order, if one is declared and built.
+    /// The index for a query at `path` in this order, if one is declared and built.
     public func ready(for path: TreePath, _ target: RulesIndex.Target) -> IndexDefinition? {
         indexes.first { $0.isReady && $0.definition.target == target && $0.definition.covers(path) }?.definition
     }
 }
 
-/// How far a build has come: where the rows of the next child begin.
+/// The progress of a build: where the rows of the next child begin.
 public struct IndexCursor: Sendable, Hashable {
     /// The key of the row that records the index.
     public var row: [UInt8]
-    /// How many children the build has given their rows.
+    /// The number of children that have rows from the build.
     public var children: Int
 
     public init(row: [UInt8], children: Int = 0) {
@@ -84,7 +84,7 @@ public struct IndexCursor: Sendable, Hashable {
 }
 
 extension IndexCatalog {
-    /// As it is stored: JSON, so that later versions can add to it.
+    /// The stored form: JSON, so that later versions can extend it.
     public var json: JSONValue {
         let indexes = indexes.map { index -> JSONValue in
             var object: JSONObject = [
@@ -101,7 +101,7 @@ extension IndexCatalog {
         return ["nextID": .number(Double(nextID)), "indexes": .array(indexes)]
     }
 
-    /// Reads what `json` wrote; nil when it is anything else.
+    /// Reads the form of `json`; nil for any other value.
     public init?(json: JSONValue) {
         guard let nextID = json["nextID"]?.number.flatMap(UInt32.init(exactly:)), let list = json["indexes"]?.array
         else { return nil }
@@ -117,7 +117,7 @@ extension IndexCatalog {
             if let bytes = element["building"]?.array {
                 let row = bytes.compactMap { $0.number.flatMap(UInt8.init(exactly:)) }
                 guard row.count == bytes.count else { return nil }
-                // A build that an earlier version began did not count them.
+                // Builds that an earlier version began have no count.
                 let children = element["children"]?.number.flatMap(Int.init(exactly:)) ?? 0
                 state = .building(after: row.isEmpty ? nil : IndexCursor(row: row, children: children))
             }

@@ -1,15 +1,15 @@
 public import HatoModel
 public import HatoRules
 
-/// One index: in every collection that the pattern means, children are ordered by what they hold at the target.
+/// One index: in every collection that the pattern matches, children are ordered by their value at the target.
 ///
-/// A definition keeps its id as long as rules declare it; the id is part of its rows' keys and never used again, so
-/// that rows of a dropped index can go in the background.
+/// A definition keeps its id as long as rules declare it; the id is part of its rows' keys and never reused, so that
+/// rows of a dropped index can be deleted in the background.
 public struct IndexDefinition: Sendable, Hashable {
     public var id: UInt32
     /// The keys and wildcards that lead to the indexed collections.
     public var segments: [RulesIndex.Segment]
-    /// What of each child is indexed.
+    /// The indexed part of each child.
     public var target: RulesIndex.Target
 
     public init(id: UInt32, segments: [RulesIndex.Segment], target: RulesIndex.Target) {
@@ -21,7 +21,7 @@ public struct IndexDefinition: Sendable, Hashable {
     /// The depth of its collections.
     public var depth: Int { segments.count }
 
-    /// The keys from a child to the value it is ordered by.
+    /// The keys from a child to its indexed value.
     var targetKeys: [TreeKey] {
         switch target {
         case .value: []
@@ -29,13 +29,13 @@ public struct IndexDefinition: Sendable, Hashable {
         }
     }
 
-    /// Whether the first keys of `keys`, as far as they go, are those of a collection.
+    /// Whether `keys`, up to the shorter length, match the keys of a collection.
     func agrees(with keys: [TreeKey]) -> Bool {
         for (segment, key) in zip(segments, keys) where !segment.matches(key) { return false }
         return true
     }
 
-    /// The deepest node that all its collections lie at or below.
+    /// The deepest node with all its collections at or below it.
     public var trunk: TreePath {
         var keys: [TreeKey] = []
         for segment in segments {
@@ -50,7 +50,7 @@ public struct IndexDefinition: Sendable, Hashable {
         !path.isPriority && path.depth == depth && agrees(with: path.keys)
     }
 
-    /// Whether rules declare just this, under whatever names of wildcards.
+    /// Whether rules declare the same index, whatever the names of wildcards.
     func isDeclared(by rule: RulesIndex) -> Bool {
         guard target == rule.target, segments.count == rule.segments.count else { return false }
         return zip(segments, rule.segments).allSatisfy { mine, theirs in
@@ -62,7 +62,7 @@ public struct IndexDefinition: Sendable, Hashable {
         }
     }
 
-    /// As in `/chats/{chat}/messages`.
+    /// The pattern as in `/chats/{chat}/messages`.
     public var pattern: FeedPattern {
         FeedPattern(
             segments: segments.map {
@@ -73,7 +73,7 @@ public struct IndexDefinition: Sendable, Hashable {
             })
     }
 
-    /// As in `.indexOn`: a child path, or `.value`.
+    /// The target as in `.indexOn`: a child path, or `.value`.
     public var on: String {
         switch target {
         case .value: ".value"

@@ -1,15 +1,15 @@
 import HatoModel
 
-/// Says what a write does to index rows: what the `WritePlanner` calls for every write.
+/// Computes the changes of index rows by a write: the `WritePlanner` calls it for every write.
 ///
-/// Every child of an indexed collection has a row, also one that lacks the indexed value. Rows are derived from the
-/// nodes before and after the write; the tree is read only where the write says too little (a leaf that became an
-/// object, a node too large to read, a parent that vanished with its last child). So a push costs no read here.
+/// Every child of an indexed collection has a row, also one without the indexed value. Rows are derived from the nodes
+/// before and after the write; the tree is read only where these are not enough (a leaf that became an object, a node
+/// too large to read, a parent that vanished with its last child). So a push costs no read here.
 public struct IndexDeltas: IndexSet {
     private let definitions: [IndexDefinition]
     private let codec: IndexKeyCodec
 
-    /// Keeps the rows of all definitions right, of those that are still building too.
+    /// Maintains the rows of all definitions, including those that are still building.
     public init(_ catalog: IndexCatalog, codec: IndexKeyCodec) {
         definitions = catalog.definitions
         self.codec = codec
@@ -22,12 +22,12 @@ public struct IndexDeltas: IndexSet {
         try PriorityDeltas(codec: codec, write: write).append(to: &rows)
     }
 
-    /// Up to this many rows of a removed node are deleted one by one; more go by range (many small tombstones ruin
-    /// reads).
+    /// Up to this many rows of a removed node are deleted one by one; more are deleted by range (many small tombstones
+    /// slow reads down).
     static let singleDeletesMax = 1_024
 }
 
-/// What a write does to the rows of one definition.
+/// The changes of the rows of one definition by a write.
 private struct DefinitionDeltas {
     let definition: IndexDefinition
     let codec: IndexKeyCodec
@@ -35,7 +35,7 @@ private struct DefinitionDeltas {
 
     func append(to rows: inout RowBatch) throws {
         let depth = definition.depth
-        // By place, not by value: what does not agree is not even copied.
+        // By index, not by value: changes that do not match are not even copied.
         let agreeing = write.changes.indices.lazy.filter(agrees)
         var children: [TreePath: [Int]] = [:]
         var order: [TreePath] = []
@@ -57,14 +57,14 @@ private struct DefinitionDeltas {
         !write.changes[index].path.isPriority && definition.agrees(with: write.changes[index].path.keys)
     }
 
-    // MARK: A collection, or what lies above collections
+    // MARK: A collection, or a node above collections
 
     private func appendCollections(of change: PathChange, to rows: inout RowBatch) {
         var old: [[UInt8]] = []
         if let before = change.before {
             forEachRow(in: before, at: change.path.keys) { old.append($0) }
         }
-        // Of many leaves that are replaced, all but the first are too large to keep.
+        // When many leaves are replaced, all but the first are too large to keep.
         if change.before == nil, change.beforeSkeleton?.childKeys?.isEmpty == true {
             // A leaf is no collection.
         } else if change.before == nil || old.count > IndexDeltas.singleDeletesMax {
@@ -96,7 +96,7 @@ private struct DefinitionDeltas {
 
     // MARK: One child
 
-    /// - Parameter indices: of the changes in one child.
+    /// - Parameter indices: the changes in one child.
     private func appendChild(_ indices: some Collection<Int>, to rows: inout RowBatch) throws {
         guard let first = indices.first else { return }
         let depth = definition.depth
@@ -109,7 +109,7 @@ private struct DefinitionDeltas {
             guard let values = try values(of: write.changes[index]) else { continue }
             isTouched = true
             before = values.before
-            // Several changes below the value: it is an object as soon as one of them leaves something.
+            // Several changes below the value: it is an object as soon as one of them leaves a value.
             if SortValue.compare(after, values.after) < 0 { after = values.after }
         }
         guard isTouched || existed != exists else { return }
@@ -122,7 +122,8 @@ private struct DefinitionDeltas {
         if let new { rows.putIndexRow(new) }
     }
 
-    /// What the child was and is ordered by, if the change tells; nil when it happens elsewhere in the child.
+    /// The child's sort values before and after the change, if the change determines them; nil when it is elsewhere in
+    /// the child.
     private func values(of change: PathChange) throws -> (before: SortValue, after: SortValue)? {
         let target = definition.targetKeys
         let written = change.path.keys.dropFirst(definition.depth + 1)
@@ -136,7 +137,7 @@ private struct DefinitionDeltas {
         let valueDepth = definition.depth + 1 + target.count
         let after = change.existsDepth >= valueDepth ? SortValue.object : .null
         if change.replacedLeafDepth == valueDepth { return (try readBefore(change), after) }
-        // A leaf above the value: then the value was not there.
+        // A leaf above the value means that the value did not exist.
         let existed = change.existedDepth >= valueDepth && (change.replacedLeafDepth ?? .max) > valueDepth
         return (existed ? .object : .null, after)
     }
@@ -148,14 +149,14 @@ private struct DefinitionDeltas {
 }
 
 extension IndexDefinition {
-    /// False spares the look at a single change elsewhere: nearly all writes are one, and most indexes are elsewhere.
+    /// Returns false for a single change elsewhere, which is the usual case: it saves the other checks.
     fileprivate func mayConcern(_ changes: [PathChange]) -> Bool {
         changes.count != 1 || agrees(with: changes[0].path.keys)
     }
 }
 
 extension NodeReader {
-    /// What a child is ordered by whose value lies at `path`; objects are not read.
+    /// The sort value of a child whose indexed value is at `path`; objects are not read.
     func sortValue(at path: TreePath) throws -> SortValue {
         if let leaf = try leaf(at: path) { return .leaf(leaf) }
         return try exists(at: path) ? .object : .null
@@ -163,7 +164,7 @@ extension NodeReader {
 }
 
 extension RowBatch {
-    /// An index row says all in its key.
+    /// The key of an index row contains everything.
     mutating func putIndexRow(_ row: [UInt8]) {
         let nothing: [UInt8] = []
         put(row.span, nothing.span)

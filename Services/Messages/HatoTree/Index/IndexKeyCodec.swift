@@ -1,28 +1,28 @@
 public import HatoModel
 
-/// Writes the place of a child in an index as the key of a row, so that the order of bytes is the order of a query
+/// Encodes the position of a child in an index as the key of a row, so that the order of bytes is the order of a query
 /// (spec realtime-database §3.2, §3.3).
 ///
 /// An index row has no value. Its key is the prefix of the database's indexes, then:
-/// - the id of the index in 4 bytes; 0 is the automatic one of priorities
-/// - the keys of the collection as `TreeKeyCodec` writes them, then 01: so what begins with the keys of a node is all
-///   that any collection in it has
-/// - the sort value: 10 for nothing, 20 and 30 for false and true, 40 and 8 bytes for a number, 50 and a text, 60 for
-///   an object
+/// - the id of the index in 4 bytes; 0 is the automatic index of priorities
+/// - the keys of the collection as `TreeKeyCodec` encodes them, then 01: so the rows of all collections in a node begin
+///   with the keys of the node
+/// - the sort value: 10 for null, 20 and 30 for false and true, 40 and 8 bytes for a number, 50 and a text, 60 for an
+///   object
 /// - the child's key.
 ///
-/// A text is its UTF-16 code units, each as one to three bytes as UTF-8 has them plus 2, so that bytes sort as units
-/// do; then 00 when it is complete. Of longer ones only the first 256 units are written, then 01: they come behind the
-/// complete text they begin with, and who reads them settles their order among themselves by the tree.
+/// A text is its UTF-16 code units, each as one to three bytes of UTF-8 plus 2, so that bytes sort like units; then 00
+/// when it is complete. Of a longer text only the first 256 units are written, then 01: such texts sort after the
+/// complete text with the same units, and a reader orders them among each other by the tree.
 public struct IndexKeyCodec: Sendable, Hashable {
-    /// What the keys of all rows of the index begin with.
+    /// The common prefix of the keys of all index rows.
     public let prefix: [UInt8]
 
     public init(prefix: [UInt8]) { self.prefix = prefix }
 
     /// The id of the automatic index of priorities.
     public static let priorities: UInt32 = 0
-    /// UTF-16 code units of a text that stand in a row.
+    /// The maximum number of UTF-16 code units of a text in a row.
     static let textUnitsMax = 256
 
     static let collectionEnd: UInt8 = 1
@@ -38,7 +38,7 @@ public struct IndexKeyCodec: Sendable, Hashable {
         static let object: UInt8 = 0x60
     }
 
-    /// What all rows of an index begin with that belong to collections at or below these keys.
+    /// The common prefix of the rows of an index for collections at or below these keys.
     public func prefix(of index: UInt32, under keys: some Sequence<TreeKey> = []) -> [UInt8] {
         var bytes = prefix
         bytes.reserveCapacity(prefix.count + 64)
@@ -47,7 +47,7 @@ public struct IndexKeyCodec: Sendable, Hashable {
         return bytes
     }
 
-    /// What all rows of one collection begin with.
+    /// The common prefix of all rows of one collection.
     public func prefix(of index: UInt32, collection keys: some Sequence<TreeKey>) -> [UInt8] {
         var bytes = prefix(of: index, under: keys)
         bytes.append(Self.collectionEnd)
@@ -101,23 +101,23 @@ public struct IndexKeyCodec: Sendable, Hashable {
         bytes.append(complete)
     }
 
-    /// Whether a row says all about this value.
+    /// Whether a row holds the whole value.
     static func isComplete(_ value: SortValue) -> Bool {
         guard case .leaf(.string(let text)) = value else { return true }
         if text.utf8.count <= textUnitsMax { return true }
         return text.utf16.count <= textUnitsMax
     }
 
-    /// What stands in one row behind the prefix of its collection.
+    /// The part of a row after the prefix of its collection.
     struct Row {
         /// The sort value; of a truncated text only its beginning.
         var place: SortPlace
         var isTruncated: Bool
-        /// Where the sort value ends in the row.
+        /// The end of the sort value in the row.
         var valueEnd: Int
     }
 
-    /// Reads a row from `start`, where its collection's prefix ends; nil when the bytes are no such row.
+    /// Decodes a row from `start`, the end of its collection's prefix; nil when the bytes are no such row.
     static func decode(_ row: Span<UInt8>, from start: Int) -> Row? {
         guard start < row.count else { return nil }
         var end = start + 1
@@ -173,7 +173,7 @@ public struct IndexKeyCodec: Sendable, Hashable {
 }
 
 extension IndexKeyCodec {
-    /// The row of one child, written after the prefix of its collection.
+    /// The row of one child, encoded after the prefix of its collection.
     static func row(_ collection: [UInt8], _ place: SortPlace) -> [UInt8] {
         var bytes = collection
         append(place.value, to: &bytes)
@@ -181,11 +181,11 @@ extension IndexKeyCodec {
         return bytes
     }
 
-    /// A range of rows that holds all children a query's range selects, and perhaps some more.
+    /// A range of rows with all children in a query's range, and perhaps some more.
     struct Bounds {
         var lower: [UInt8]
         var upper: [UInt8]
-        /// Whether rows may lie inside that the query does not select: the caller must ask it for each.
+        /// False when the range may contain rows that the query does not select: the caller must check each row.
         var isExact: Bool
     }
 
@@ -224,8 +224,8 @@ extension IndexKeyCodec {
         return Bounds(lower: lower, upper: upper, isExact: isExact)
     }
 
-    /// The cut among the children with its value, if bytes can say it: a truncated text says too little, and a name
-    /// that no key can have may sort otherwise as bytes.
+    /// The cut among the children with its value, if bytes can express it: a truncated text is not enough, and a name
+    /// that no key can have may sort differently as bytes.
     private static func exactKey(_ cut: TreeQuery.Cut) -> TreeQuery.KeyCut? {
         guard isComplete(cut.value) else { return nil }
         return switch cut.key {
@@ -236,8 +236,8 @@ extension IndexKeyCodec {
 }
 
 extension TreeKeyCodec {
-    /// Whether the bytes of this name sort among those of keys as the name does. Bounds of queries may be no keys:
-    /// empty, or with control characters, which the encoding uses for itself.
+    /// Whether the bytes of this name sort among those of keys as the name does. Bounds of queries need not be keys:
+    /// they may be empty, or have control characters, which the encoding uses itself.
     static func keepsOrder(_ key: TreeKey) -> Bool {
         guard !key.text.isEmpty else { return false }
         let bytes = key.text.utf8.span

@@ -1,6 +1,7 @@
 import HatoModel
 
-/// What a write does to the automatic index of priorities: a row for every child that has one, in any collection.
+/// The changes of the automatic index of priorities by a write: it has a row for every child with a priority, in any
+/// collection.
 struct PriorityDeltas {
     let codec: IndexKeyCodec
     let write: IndexedWrite
@@ -17,7 +18,7 @@ struct PriorityDeltas {
         try appendVanished(to: &rows)
     }
 
-    /// The row of the node at these keys; the root is nobody's child and has none.
+    /// The row of the node at these keys; the root has no parent and no row.
     private func row(_ keys: [TreeKey], _ priority: TreePriority?) -> [UInt8]? {
         guard let priority, let key = keys.last else { return nil }
         let collection = codec.prefix(of: IndexKeyCodec.priorities, collection: keys.dropLast())
@@ -41,7 +42,7 @@ struct PriorityDeltas {
             if change.before != nil || change.beforeSkeleton?.mayHavePrioritiesBelow != false {
                 rows.deleteIndexRows(codec.prefix(of: IndexKeyCodec.priorities, under: keys))
             }
-            // Its own row stands in its parent's collection.
+            // Its own row is in its parent's collection.
             if let row = row(keys, try ownPriority(change)) { rows.delete(row.span) }
         } else {
             for row in old { rows.delete(row.span) }
@@ -60,13 +61,13 @@ struct PriorityDeltas {
         guard let children = node.children else { return }
         let sorted = children.sorted
         for index in sorted.indices {
-            // Most leaves have no priority: do not copy the path for them.
+            // Most leaves have no priority: the path is not copied for them.
             if case .leaf(_, nil) = sorted[index].node { continue }
             forEachRow(in: sorted[index].node, at: keys + [sorted[index].key], visit)
         }
     }
 
-    /// Parents that went with their last child took their priorities along.
+    /// Parents that vanished with their last child lost their priorities.
     private func appendVanished(to rows: inout RowBatch) throws {
         // Many changes may have emptied the same parent.
         var seen: Set<TreePath> = []
@@ -86,7 +87,7 @@ struct PriorityDeltas {
 }
 
 extension PathChange {
-    /// Whether leaves without priorities come where nothing was, as most pushes do.
+    /// Whether leaves without priorities are written to an empty path, as in most pushes.
     fileprivate var surelyHasNone: Bool {
         guard case .empty? = before else { return false }
         switch after {

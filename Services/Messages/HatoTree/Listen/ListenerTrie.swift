@@ -1,10 +1,10 @@
 public import HatoModel
 
-/// Finds the listeners that a change concerns: those at its path, above it and below it. The cost grows with the depth
+/// Finds the listeners that a change affects: those at its path, above it and below it. The cost grows with the depth
 /// of the path and the number of matches, not with the number of listeners.
 public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
     private var places = PathTrie<Set<ID>>()
-    /// How many identifiers it holds.
+    /// The number of identifiers.
     public private(set) var count = 0
 
     public init() {}
@@ -40,7 +40,7 @@ public struct ListenerTrie<ID: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The listeners that a commit concerns, each once.
+    /// The listeners that a commit affects, each once.
     public func matches(_ changes: [PathChange]) -> Set<ID> {
         var matches: Set<ID> = []
         for change in changes { forEachMatch(of: change.path) { matches.insert($0) } }

@@ -1,30 +1,30 @@
 public import HatoModel
 
-/// What a listener is told about commits.
+/// What commits mean for a listener.
 public enum ListenerUpdate: Sendable, Hashable {
-    /// Nothing it can see has changed.
+    /// Nothing visible to it has changed.
     case nothing
     /// Changes, in this order.
     case events([ListenerEvent])
-    /// Send the whole value anew, as a put of `/`: it has changed as a whole, or too much to tell apart.
+    /// Send the whole value again, as a put of `/`: it has changed as a whole, or too much for single changes.
     case fresh
 }
 
 /// One entry of `messages.event` (protocol §5). Paths are relative to the listener.
 public enum ListenerEvent: Sendable, Hashable {
-    /// What is at the path now.
+    /// The current node at the path.
     case put(TreePath, TreeNode)
-    /// What is at each of these paths now, all at once.
+    /// The current nodes at these paths, applied together.
     case patch([(path: TreePath, node: TreeNode)])
 
-    /// The fewest words for some changed places. Priorities stand last: only a node that is there can have one.
+    /// The shortest event for some changed paths. Priorities come last: only an existing node can have one.
     init?(_ unordered: [(path: TreePath, node: TreeNode)]) {
         let places = unordered.filter { !$0.path.isPriority } + unordered.filter(\.path.isPriority)
         switch places.count {
         case 0: return nil
         case 1: self = .put(places[0].path, places[0].node)
         default:
-            // The listener's own node and its priority: one put says both.
+            // A change of the listener's own node and of its priority is one put.
             if let root = places.firstIndex(where: { $0.path.isRoot }) {
                 var node = places[root].node
                 for place in places where !place.path.isRoot { node = node.setting(place.node, at: place.path) }
@@ -79,7 +79,7 @@ public enum ListenerEvent: Sendable, Hashable {
 }
 
 extension ListenerUpdate {
-    /// What a listener without a query at `path` is told about one commit.
+    /// The update of one commit for a listener without a query at `path`.
     public init(of changes: [PathChange], at path: TreePath) {
         var places: [(path: TreePath, node: TreeNode)] = []
         for change in changes {
@@ -95,7 +95,7 @@ extension ListenerUpdate {
                     return
                 }
                 let node = after.node(at: rest)
-                // What was too large to keep may have been the same here: then it is told again.
+                // If the node before was too large to keep, its part here may be equal: then it is sent again.
                 if node != change.before?.node(at: rest) { places.append((.root, node)) }
             }
         }

@@ -1,23 +1,23 @@
 public import HatoModel
 
-/// What a listener without a query has not been told yet, because its socket was full: the places that changed, none
-/// below another. When it drains, what is there by then is one event.
+/// The changed paths that a listener without a query has not been sent, because its socket was full; none is below
+/// another. When the socket drains, their current nodes are sent as one event.
 public struct MissedChanges: Sendable, Hashable {
-    /// More places than this become the whole value.
+    /// The maximum number of paths; beyond it the whole value is sent.
     public static let placesMax = 256
 
     private let path: TreePath
     private var places: Set<TreePath> = []
-    /// Whether nothing less than the whole value will do.
+    /// Whether the whole value must be sent.
     public private(set) var isWhole = false
 
-    /// - Parameter path: where the listener is.
+    /// - Parameter path: the listener's path.
     public init(of path: TreePath) { self.path = path }
 
     /// Whether nothing was missed.
     public var isEmpty: Bool { places.isEmpty && !isWhole }
 
-    /// Adds the paths of changes; too many become everything.
+    /// Adds the paths of changes; beyond `placesMax` everything counts as changed.
     public mutating func add(_ changes: [PathChange]) {
         if isWhole { return }
         for change in changes {
@@ -31,7 +31,7 @@ public struct MissedChanges: Sendable, Hashable {
         }
     }
 
-    /// What either has missed.
+    /// Adds the changes that another one has missed.
     public mutating func formUnion(_ other: MissedChanges) {
         if other.isWhole { addWhole() }
         for place in other.places where !isWhole { add(place) }
@@ -50,9 +50,9 @@ public struct MissedChanges: Sendable, Hashable {
         if places.count > Self.placesMax { addWhole() }
     }
 
-    /// What to tell from the newest state.
+    /// The update from the newest state.
     ///
-    /// - Throws: `TreeError.tooBig` when the changed places together are larger than `bytesMax`.
+    /// - Throws: `TreeError.tooBig` when the changed nodes together are larger than `bytesMax`.
     public func update(reading nodes: NodeReader, bytesMax: Int = .max) throws -> ListenerUpdate {
         if isWhole { return .fresh }
         var changed = PatchPlaces(of: path, reading: nodes, bytesMax: bytesMax)

@@ -1,21 +1,21 @@
 import HatoModel
 
-/// The places that several commits changed, made into one event.
+/// Combines the paths that several commits changed into one event.
 ///
-/// **Any order.** Who is told may set the members of a patch one by one, in whatever order his JSON reader has them.
-/// None lies below another, so only priorities could suffer: a node that loses its last child before it gets a new
-/// one goes in between, and its priority with it; and a priority that is set before the first child is that of
-/// nothing. So a node that has a priority, but no child that stays there all the time, is told whole.
+/// **Any order.** A client may apply the members of a patch one by one, in the order of its JSON reader. No path is
+/// below another, so only priorities could be lost: a node that loses its last child before it gets a new one vanishes
+/// in between, and its priority with it; and a priority that is set before the first child has no node. So a node that
+/// has a priority, but no child that exists all the time, is sent whole.
 struct PatchPlaces {
     typealias Place = (path: TreePath, node: TreeNode)
 
-    /// What is told of one node.
+    /// The parts of one node to send.
     private struct Part {
-        /// What is there now, where the node as a whole is told.
+        /// The current node, where it is sent whole.
         var node: TreeNode?
         var priority: TreeNode?
         var below: [TreeKey: Part] = [:]
-        /// Whether something goes, here or below.
+        /// Whether something is removed, here or below.
         var hasRemoval = false
 
         mutating func insert(_ place: Place, at keys: ArraySlice<TreeKey>) {
@@ -35,23 +35,23 @@ struct PatchPlaces {
     private var count = 0
 
     /// - Parameters:
-    ///   - path: where the listener is.
-    ///   - nodes: reads the state that is told.
+    ///   - path: the listener's path.
+    ///   - nodes: reads the state to send.
     init(of path: TreePath, reading nodes: NodeReader, bytesMax: Int) {
         self.path = path
         self.nodes = nodes
         self.bytesMax = bytesMax
     }
 
-    /// - Parameter place: as seen from the listener, neither at another nor below it.
+    /// - Parameter place: relative to the listener, neither at another nor below it.
     mutating func insert(_ place: Place) {
         whole.insert(place, at: place.path.keys[...])
         count += 1
     }
 
-    /// Throws `TreeError.tooBig` when a node that must be told whole is larger than `bytesMax`.
+    /// Throws `TreeError.tooBig` when a node that must be sent whole is larger than `bytesMax`.
     func update() throws -> ListenerUpdate {
-        // A single place is set at once.
+        // A single path is set in one step.
         if count > 1, try couldLosePriority(whole, at: .root) { return .fresh }
         let told = try places(in: whole, at: .root)
         return ListenerEvent(told).map { .events([$0]) } ?? .nothing
@@ -82,7 +82,7 @@ struct PatchPlaces {
         return try !keepsChild(part, at: place)
     }
 
-    /// Whether a child of the node was there before and stays, whatever is set first.
+    /// Whether a child of the node existed before and stays, in whatever order members are applied.
     private func keepsChild(_ part: Part, at place: TreePath) throws -> Bool {
         var told: [TreeKey] = []
         var hasOther = false
@@ -92,7 +92,7 @@ struct PatchPlaces {
         }
         if hasOther { return true }
         for key in told {
-            // One that is told as a whole may be new.
+            // A child that is sent whole may be new.
             guard let child = part.below[key], child.node == nil else { continue }
             // Only its priority has changed.
             if child.below.isEmpty { return true }

@@ -1,14 +1,14 @@
 import HatoModel
 
 extension PathChange {
-    /// The highest place that the write settled: the written one, or the leaf above it that became an object, or the
-    /// highest parent that went with its last child.
+    /// The highest path that the write determined: the written one, or the leaf above it that became an object, or the
+    /// highest parent that vanished with its last child.
     ///
-    /// Setting what is there later at all settled places of some commits, on a state from before them, gives the later
-    /// state; setting it at the written places would not: it leaves a leaf that was replaced and removed, or a priority
-    /// that vanished with its node.
+    /// Setting the current nodes at the settled paths of some commits, on a state from before them, gives the current
+    /// state. Setting them at the written paths would not: it leaves a leaf that was replaced and removed, or a
+    /// priority that vanished with its node.
     var settledPath: TreePath {
-        // The root went with its priority, which the depths do not tell.
+        // The root vanished with its priority, which the depths do not show.
         if rootCameOrWent, after?.isEmpty == true { return .root }
         var depth = path.keys.count
         if let replacedLeafDepth { depth = min(depth, replacedLeafDepth) }

@@ -1,7 +1,7 @@
 import HatoModel
 
-/// Something kept at places of a tree, found by the path of a change: what lies above it, at it and below it. The cost
-/// grows with the depth of the path and with what is found, not with what is kept.
+/// Values at paths of a tree, found by the path of a change: those above it, at it and below it. The cost grows with
+/// the depth of the path and the number of matches, not with the number of values.
 struct PathTrie<Kept: Sendable>: Sendable {
     private struct Node: Sendable {
         var children: [TreeKey: Int] = [:]
@@ -14,7 +14,7 @@ struct PathTrie<Kept: Sendable>: Sendable {
     private var nodes = [Node()]
     private var free: [Int] = []
 
-    /// Changes what is kept at `path`; nil: nothing.
+    /// Changes the value at `path`; nil: none.
     mutating func change(at path: TreePath, _ body: (inout Kept?) -> Void) {
         var trail = [0]
         for key in path.keys {
@@ -49,7 +49,7 @@ struct PathTrie<Kept: Sendable>: Sendable {
         return nodes[index].kept
     }
 
-    /// Visits what is kept above the node of `path`, with its depth, and then what is kept at it and below.
+    /// Visits the values above the node of `path`, with their depths, and then those at it and below.
     func visit(_ path: TreePath, above: (Int, Kept) -> Void, atOrBelow: (_ isBelow: Bool, Kept) -> Void) {
         var index = 0
         for (depth, key) in path.keys.enumerated() {

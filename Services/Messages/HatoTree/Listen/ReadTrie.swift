@@ -1,19 +1,19 @@
 import HatoModel
 public import HatoRules
 
-/// Finds the answers of rules that a change may have made wrong, by the places they were read from.
+/// Finds the verdicts of rules that a change may have invalidated, by the paths they read.
 ///
-/// The cost grows with the depth of the change and with the answers found. What a thousand answers looked at in the
-/// same way at the same place is asked about once: a message in a chat does not touch those who looked whether the chat
+/// The cost grows with the depth of the change and with the verdicts found. Equal reads of a thousand verdicts at one
+/// path are checked once: a message in a chat does not affect verdicts that only read whether the chat exists.
 /// is there.
 public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
     private var places = PathTrie<[RulesRead.Aspect: Set<ID>]>()
-    /// Whose reads are too many to be named: every change may matter to them.
+    /// Identifiers with too many reads to list: every change may affect them.
     private var unnamed: Set<ID> = []
 
     public init() {}
 
-    /// Adds what an identifier depends on.
+    /// Adds the reads of an identifier.
     public mutating func insert(_ id: ID, _ reads: RulesReadSet) {
         if reads.isOverflowing { unnamed.insert(id) }
         for read in reads.reads {
@@ -25,7 +25,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Removes what an identifier depends on.
+    /// Removes the reads of an identifier.
     public mutating func remove(_ id: ID, _ reads: RulesReadSet) {
         unnamed.remove(id)
         for read in reads.reads {
@@ -38,7 +38,7 @@ public struct ReadTrie<ID: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Those for whom `RulesReadSet.isTouched` holds.
+    /// The identifiers for which `RulesReadSet.isTouched` is true.
     public func touched(by changes: [PathChange]) -> Set<ID> {
         guard !changes.isEmpty else { return [] }
         var touched = unnamed

@@ -1,17 +1,17 @@
 import HatoModel
 import Synchronization
 
-/// Remembers where the last rows of an index begin, so that the next query for as many reads them forwards: what is
-/// newest stands in a memtable, whose list has no way back, so that each step back is a search from its top.
+/// Caches where the last rows of an index begin, so that the next query for as many reads them forwards: the newest
+/// rows are in a memtable, a linked list without backward links, so each step back is a search from its head.
 ///
-/// A place is but a hint, whatever state of the database is read: what came since lies behind it and is read with the
-/// rest. When too few rows are left behind it, or far too many have come, the rows are read backwards as without it.
+/// A cached start is only a hint, whatever state of the database is read: newer rows come after it and are read too.
+/// When too few rows are left after it, or far too many were added, the rows are read backwards as without it.
 public final class NewestRows: Sendable {
-    /// Some 200 bytes each, as a rule.
+    /// Usually some 200 bytes each.
     private static let startsMax = 8_192
-    /// Of more rows, nobody asks often.
+    /// Queries for more rows are rare.
     private static let limitMax = 1_000
-    /// Longer keys are not remembered.
+    /// Longer keys are not cached.
     private static let keyBytesMax = 1_024
 
     private struct Query: Hashable {
@@ -23,10 +23,10 @@ public final class NewestRows: Sendable {
 
     private let limits: ClosedRange<Int>
 
-    /// - Parameter limitMin: fewer rows are found as fast going back.
+    /// - Parameter limitMin: fewer rows are found as fast by reading backwards.
     public init(limitMin: Int = 8) { limits = limitMin...Self.limitMax }
 
-    /// How many rows of the end of an index a query asks for; nil when it asks for something else.
+    /// The number of rows at the end of an index that a query selects; nil when it selects others.
     func limit(of query: TreeQuery) -> Int? {
         guard case .last(let limit) = query.limit, limits.contains(limit), query.start == nil, query.end == nil else {
             return nil
@@ -34,12 +34,12 @@ public final class NewestRows: Sendable {
         return limit
     }
 
-    /// The first of the last `limit` rows of an index, as they were.
+    /// The cached first of the last `limit` rows of an index.
     func start(of collection: [UInt8], _ limit: Int) -> [UInt8]? {
         starts.withLock { $0[Query(collection: collection, limit: limit)] }
     }
 
-    /// What is remembered has told nothing.
+    /// Evicts a start that was of no use.
     func forget(startOf collection: [UInt8], _ limit: Int) {
         starts.withLock { $0[Query(collection: collection, limit: limit)] = nil }
     }
@@ -55,8 +55,8 @@ public final class NewestRows: Sendable {
 }
 
 extension QueryRunner {
-    /// Adds the last rows of an index, read from where they began the last time; false when that does not tell them,
-    /// and nothing was added.
+    /// Adds the last rows of an index, read from their cached start; returns false, without adding any, when that is
+    /// not possible.
     func addNewest(of collection: [UInt8], upTo upper: [UInt8], to found: inout Found) throws -> Bool {
         guard let newest, let limit = newest.limit(of: found.query), found.places.isEmpty,
             let start = newest.start(of: collection, limit)
@@ -71,7 +71,7 @@ extension QueryRunner {
             guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
                 throw TreeError.corrupted("an index row that cannot be read")
             }
-            // What is cut off orders some rows otherwise than they stand.
+            // The order of truncated texts may differ from the order of their rows.
             if entry.isTruncated || places.count == tooMany {
                 isPlain = false
                 return .stop
@@ -82,15 +82,15 @@ extension QueryRunner {
             return .next
         }
         guard isPlain, places.count >= limit else {
-            // Whoever now reads them backwards notes where they begin, if that tells it. Else each look would read
-            // from here for nothing.
+            // The backward read that follows caches a new start, if it finds one. Otherwise each query would read from
+            // here in vain.
             newest.forget(startOf: collection, limit)
             return false
         }
         let first = places.count - limit
-        // Not each time: others ask at the same time. But where it began is gone, rows have moved to the end, as a
-        // list does that is ordered by its last message: what is left of them would be stepped over by every look,
-        // more each time.
+        // Not each time, since other queries run at the same time. But when the start row is gone, rows have moved to
+        // the end, as in a list that is ordered by its last message: every query would step over their tombstones, more
+        // each time.
         let isGone = !rows.span.extracting(0..<ends[1]).isEqual(to: start.span)
         if isGone || first > limit / 2 {
             let next = first > limit / 2 ? first : 0

@@ -1,9 +1,9 @@
 public import HatoModel
 import HatoRules
 
-/// How a query is answered.
+/// How a query is executed.
 public enum QueryPlan: Sendable, Hashable {
-    /// Children come in key order as they are: `$key` needs no index.
+    /// Children are stored in key order: `$key` needs no index.
     case keys
     /// By the automatic index of priorities; children without one come first, in key order.
     case priorities
@@ -11,10 +11,10 @@ public enum QueryPlan: Sendable, Hashable {
     /// No index is declared and built: every child is read and sorted.
     case everyChild
 
-    /// Whether an index answers the query, so that not every child is read.
+    /// Whether an index is used, so that not every child is read.
     public var isIndexed: Bool { self != .everyChild }
 
-    /// The plan of a query with the indexes there are.
+    /// The plan of a query with the available indexes.
     public init(_ query: TreeQuery, at path: TreePath, in catalog: IndexCatalog) {
         switch query.order {
         case .key: self = .keys

@@ -1,12 +1,12 @@
 import HatoModel
 
 extension QueryRunner {
-    /// The part of the key order that a query asks for.
+    /// The part of the key order that a query selects.
     struct KeyRange {
         var start: TreeQuery.KeyCut
         var end: TreeQuery.KeyCut
 
-        /// Of a query by key.
+        /// The range of a query by key.
         init(_ query: TreeQuery) {
             start = query.start?.key ?? .beforeAll
             end = query.end?.key ?? .afterAll
@@ -20,7 +20,7 @@ extension QueryRunner {
 
     // MARK: Key order
 
-    /// Adds children in key order until enough are found, jumping over what is below them.
+    /// Adds children in key order until enough are found, and skips their descendants.
     func addKeys(
         of path: TreePath, range: KeyRange, to found: inout Found,
         where isWanted: (TreeKey) throws -> Bool = { _ in true }
@@ -77,7 +77,7 @@ extension QueryRunner {
         guard !found.isFull, bounds.lower.lexicographicallyPrecedes(bounds.upper) else { return }
         if bounds.isExact, try addNewest(of: collection, upTo: bounds.upper, to: &found) { return }
         var ties = Ties()
-        // Where they are cut off among these rows, reading forwards would end there each time.
+        // If a text among these rows is truncated, a forward read would end there each time.
         var isPlain = true
         try nodes.reader.scan(lower: bounds.lower, upper: bounds.upper, reverse: found.isReverse) { row, _ in
             guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
@@ -103,7 +103,7 @@ extension QueryRunner {
         try settle(&ties, into: &found)
     }
 
-    /// Rows whose texts begin alike: their order is that of the whole texts.
+    /// Rows whose texts have the same beginning: their order is that of the whole texts.
     private struct Ties {
         var text: SortValue?
         var places: [SortPlace] = []
@@ -118,7 +118,7 @@ extension QueryRunner {
 
     // MARK: Priority order
 
-    /// Children without a priority stand before all others, in key order.
+    /// Children without a priority come before all others, in key order.
     func addByPriority(at path: TreePath, to found: inout Found) throws {
         let collection = indexCodec.prefix(of: IndexKeyCodec.priorities, collection: path.keys)
         if found.isReverse {
@@ -144,12 +144,12 @@ extension QueryRunner {
 }
 
 extension TreeKeyCodec {
-    /// A key that lies behind every row before `prefix` and before every row that begins with it, `prefix` being the
-    /// encoded keys of a node.
+    /// A key after every row before `prefix` and before every row that begins with it; `prefix` is the encoded keys of
+    /// a node.
     static func lastBefore(_ prefix: [UInt8]) -> [UInt8] {
         var bytes = prefix
         guard let last = bytes.popLast() else { return [] }
-        // What comes before X 00 is X at most; what comes before X n begins with X n-1, and no row goes on with FF.
+        // A row before X 00 is X at most; a row before X n begins with at most X n-1, and no row continues with FF.
         if last > 0 {
             bytes.append(last - 1)
             bytes.append(0xFF)

@@ -1,10 +1,10 @@
 public import HatoModel
 
 extension QueryRunner {
-    /// Writes the object of these children of `path`, in this order, straight from their rows.
+    /// Writes the object of these children of `path`, in this order, directly from their rows.
     ///
-    /// Children that stand in key order, as messages by date do, are read with one scan: opening a scan for each costs
-    /// more than reading it.
+    /// Children in key order, such as messages by date, are read with one scan: opening a scan for each costs more than
+    /// reading it.
     ///
     /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
     public func write(
@@ -26,7 +26,7 @@ extension QueryRunner {
         return isEndless ? .max : end
     }
 
-    /// The first children of these, as long as each comes after the one before in key order.
+    /// The longest ascending start of these children in key order.
     private static func ascendingStart(of places: ArraySlice<SortPlace>) -> ArraySlice<SortPlace> {
         var end = places.startIndex + 1
         while end < places.endIndex, places[end - 1].key < places[end].key { end += 1 }
@@ -62,12 +62,12 @@ extension QueryRunner {
 
     private static func begins(_ row: Span<UInt8>, with prefix: [UInt8]) -> Bool {
         guard row.count >= prefix.count else { return false }
-        // What differs, differs at the end.
+        // Compares from the end, where keys differ.
         for index in prefix.indices.reversed() where row[index] != prefix[index] { return false }
         return true
     }
 
-    /// Whether a row that does not begin with the prefix stands before it.
+    /// Whether a row that does not begin with the prefix is before it.
     private static func isBefore(_ row: Span<UInt8>, _ prefix: [UInt8]) -> Bool {
         for index in 0..<min(row.count, prefix.count) where row[index] != prefix[index] {
             return row[index] < prefix[index]
@@ -76,12 +76,12 @@ extension QueryRunner {
     }
 }
 
-/// What the children of one result have in common.
+/// The common parameters of the children of one result.
 private struct ChildrenWriter {
-    /// What the rows of the collection begin with.
+    /// The common prefix of the rows of the collection.
     var base: [UInt8]
     var format: NodeReader.Format
-    /// The bytes of the writer at which the result is too big.
+    /// The byte count of the writer from which the result is too big.
     var end: Int
 
     func prefix(of key: TreeKey) -> [UInt8] {

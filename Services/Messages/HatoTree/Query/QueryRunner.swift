@@ -1,17 +1,17 @@
 public import HatoModel
 
-/// Answers queries from the rows of one state of a database.
+/// Executes queries on the rows of one state of a database.
 ///
-/// With an index it reads the index rows of the selected children and then those children, nothing else, however many
-/// there are beside them.
+/// With an index it reads the index rows of the selected children and then those children, whatever the number of other
+/// children.
 public struct QueryRunner {
     let nodes: NodeReader
     let indexCodec: IndexKeyCodec
     let bytesMax: Int
-    /// Where the last rows of indexes began; nil: nothing is remembered. One for each database.
+    /// The cache of the starts of last rows; nil: none. One for each database.
     public var newest: NewestRows?
 
-    /// - Parameter bytesMax: of one result, as JSON.
+    /// - Parameter bytesMax: the limit of one result, as JSON.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec, bytesMax: Int = .max) {
         nodes = NodeReader(reader, codec: codec)
         self.indexCodec = indexCodec
@@ -20,8 +20,8 @@ public struct QueryRunner {
 
     /// The children of `path` that the query selects, in query order.
     ///
-    /// - Parameter keyBytesMax: of the keys of all of them.
-    /// - Throws: `TreeError.tooBig` as soon as their keys have more bytes: a result that names them is larger.
+    /// - Parameter keyBytesMax: the limit of the bytes of all their keys.
+    /// - Throws: `TreeError.tooBig` as soon as their keys exceed it: a result with these keys would be larger.
     public func places(
         _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, keyBytesMax: Int = .max
     ) throws -> [SortPlace] {
@@ -39,7 +39,7 @@ public struct QueryRunner {
         return found.inOrder
     }
 
-    /// What a child is ordered by; nil when it is not there.
+    /// The position of a child in the order of a query; nil when the child does not exist.
     public func place(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortPlace? {
         let child = TreePath(uncheckedKeys: path.keys + [key])
         switch query.order {
@@ -57,7 +57,7 @@ public struct QueryRunner {
         }
     }
 
-    /// Writes `keys` of a result: the order, for readers of JSON that lose it.
+    /// Writes the `keys` of a result: the order, for JSON readers that do not keep it.
     public static func writeKeys(_ places: [SortPlace], to writer: inout JSONWriter) {
         writer.beginArray()
         for place in places { writer.write(place.key.text) }
@@ -76,7 +76,7 @@ public struct QueryRunner {
 
     private func everyPlace(_ query: TreeQuery, at path: TreePath) throws -> [SortPlace] {
         var places: [SortPlace] = []
-        // A limit that code made is not bounded as one from JSON is; more children than this are never in memory.
+        // A limit set in code is not bounded like one from JSON; more children than this are never in memory.
         let countMax = query.limit.map { 2 * min($0.count, 1 << 40) + 1_024 } ?? .max
         try nodes.forEachChildKey(of: path) { key in
             if let place = try place(of: key, at: path, in: query), query.contains(place) { places.append(place) }
@@ -96,7 +96,7 @@ public struct QueryRunner {
 }
 
 extension QueryRunner {
-    /// Children as they are found, from the end that the limit counts from.
+    /// The children found so far, from the end that the limit counts from.
     struct Found {
         let query: TreeQuery
         let isReverse: Bool

@@ -1,17 +1,17 @@
 public import HatoModel
 
-/// What the listeners of one query at one path see, told from commits: shared by all that ask the same.
+/// The result of one query at one path, updated from commits: shared by all listeners with an equal query.
 ///
-/// It keeps keys and sort values of its children, and only where the query needs them: nothing for a query that selects
-/// every child, keys for a range, keys and sort values for a limit, of some more children than it shows. After `apply`
-/// it is exactly what the query would answer from the state it was applied with; the event leads from the state before
+/// It keeps only the keys and sort values that the query needs: nothing for a query that selects every child, keys for
+/// a range, keys and sort values for a limit, of slightly more children than are visible. After `apply` it equals the
+/// result of the query on the state with which it was applied; the event leads from the previous state to that one.
 /// to that one.
 public struct QueryWindow: Sendable {
     /// The query.
     public let query: TreeQuery
     /// The collection that is queried.
     public let path: TreePath
-    /// To be changed when indexes come and go, before the next `apply`.
+    /// To be set when indexes are added or dropped, before the next `apply`.
     public var plan: QueryPlan
     private var content: Content
 
@@ -40,7 +40,7 @@ public struct QueryWindow: Sendable {
         return .places(WindowPlaces(try runner.places(wider, at: path, by: plan), limit: limit))
     }
 
-    /// How many children it shows, as far as it counts them.
+    /// The number of visible children, where the window keeps them.
     public var count: Int {
         switch content {
         case .everything: 0
@@ -49,16 +49,16 @@ public struct QueryWindow: Sendable {
         }
     }
 
-    /// The children it shows, in query order, read anew: for a listener's first event.
+    /// The visible children in query order, for a listener's first event.
     ///
-    /// - Parameter runner: reads the state that was last applied.
+    /// - Parameter runner: reads the state that was applied last.
     public func places(reading runner: QueryRunner) throws -> [SortPlace] {
         if case .places(let places) = content { return Array(places.visible) }
         return try runner.places(query, at: path, by: plan)
     }
 
-    /// Takes over the changes of one or more commits, in order, and says what listeners must be told. When the reader
-    /// fails, the window is as it was.
+    /// Applies the changes of one or more commits, in order, and returns the update for listeners. When the reader
+    /// throws, the window is unchanged.
     ///
     /// - Parameter runner: reads the state after the last of these commits.
     public mutating func apply(_ changes: [PathChange], reading runner: QueryRunner) throws -> ListenerUpdate {
@@ -77,7 +77,7 @@ public struct QueryWindow: Sendable {
         do {
             return ListenerEvent(try apply(touched, runner)).map { .events([$0]) } ?? .nothing
         } catch TreeError.tooBig {
-            // The whole value may be written without making nodes of it, and it is known when that is too big.
+            // The whole value can be written without building nodes, and the writer detects when it is too big.
             content = try read(runner)
             return .fresh
         }
@@ -159,7 +159,7 @@ public struct QueryWindow: Sendable {
         return changed
     }
 
-    /// The same of two windows of which nothing else is known.
+    /// The same for two windows without further information.
     private static func shift(
         from old: ArraySlice<SortPlace>, to new: ArraySlice<SortPlace>, _ touched: TouchedChildren
     ) -> WindowPlaces.Shift {
@@ -172,9 +172,9 @@ public struct QueryWindow: Sendable {
     }
 }
 
-/// Reads what an event says, as long as that is not too big for one.
+/// Reads the contents of an event, up to the size limit of one.
 private struct ChangeReading {
-    /// The collection.
+    /// The path of the collection.
     let path: TreePath
     let nodes: NodeReader
     private var room: NodeReader.Room
@@ -190,7 +190,7 @@ private struct ChangeReading {
         return (TreePath(uncheckedKeys: [key]), try nodes.node(at: child, taking: &room))
     }
 
-    /// What is now at the places that were written in a child.
+    /// The current nodes at the written paths in a child.
     mutating func changes(of key: TreeKey, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
         var changes: [QueryWindow.Change] = []
         for place in touched.places(in: key) {
@@ -213,9 +213,9 @@ private struct ChangeReading {
     }
 }
 
-/// The children of a collection that commits wrote in, with the places in them, none below another.
+/// The children of a collection that commits wrote in, with the written paths in them, none below another.
 private struct TouchedChildren {
-    /// More places than this in one child are the whole child.
+    /// The maximum number of paths in one child; beyond it the whole child counts as written.
     private static let placesMax = 64
 
     private(set) var keys: [TreeKey] = []
@@ -237,6 +237,6 @@ private struct TouchedChildren {
         placesByKey[key] = places.count > Self.placesMax ? [TreePath(uncheckedKeys: [key])] : places
     }
 
-    /// None below another.
+    /// The written paths in a child, none below another.
     func places(in key: TreeKey) -> [TreePath] { placesByKey[key] ?? [] }
 }

@@ -1,36 +1,36 @@
 import HatoModel
 
-/// The children at one end of an order: those that a limit shows, and a few more behind them, so that one that leaves
-/// is followed without reading.
+/// The children at one end of an order: those that a limit shows, and a few more after them, so that a removed child is
+/// replaced without reading.
 struct WindowPlaces: Sendable {
-    /// What some children that were written mean for what is shown.
+    /// What the writes of some children change about the visible ones.
     struct Shift {
-        /// Keys that are shown no more, in the order they had.
+        /// Keys that are no longer visible, in their previous order.
         var left: [TreeKey] = []
-        /// What is shown and was not, or was written, in order.
+        /// Children that are newly visible, or visible and written, in order.
         var shown: [(place: SortPlace, isNew: Bool)] = []
     }
 
     let limit: TreeQuery.Limit
-    /// In query order: all that are selected, or so many of them from the end that the limit counts from.
+    /// In query order: all selected children, or a number of them from the end that the limit counts from.
     private var places: [SortPlace]
     private var byKey: [TreeKey: SortPlace]
-    /// Whether nobody that is selected is missing.
+    /// Whether all selected children are kept.
     private var isWhole: Bool
 
-    /// - Parameter places: selected ones, in order, at most `room(for: limit)`; if fewer, all there are.
+    /// - Parameter places: selected children in order, at most `room(for: limit)`; if fewer, all of them.
     init(_ places: [SortPlace], limit: TreeQuery.Limit) {
         self.limit = limit
         self.places = places
-        // A damaged index may name a child twice; that is for `verify` to tell.
+        // A damaged index may contain a child twice; `verify` reports that.
         byKey = Dictionary(places.map { ($0.key, $0) }) { first, _ in first }
         isWhole = places.count < Self.room(for: limit).count
     }
 
-    /// Half as many again: a chat that loses messages one by one is read anew once in so many.
+    /// Half of the limit: a chat that loses messages one by one is read again once for this many removals.
     private static func margin(of limit: TreeQuery.Limit) -> Int { min(max(limit.count / 2, 8), 256) }
 
-    /// How many to read for a window.
+    /// How many children to read for a window.
     static func room(for limit: TreeQuery.Limit) -> TreeQuery.Limit {
         let (sum, isTooMuch) = limit.count.addingReportingOverflow(margin(of: limit))
         let count = isTooMuch ? Int.max : sum
@@ -42,20 +42,21 @@ struct WindowPlaces: Sendable {
 
     private var isFirst: Bool { if case .first = limit { true } else { false } }
 
-    /// What the limit shows, in query order.
+    /// The visible children in query order.
     var visible: ArraySlice<SortPlace> { isFirst ? places.prefix(limit.count) : places.suffix(limit.count) }
 
-    /// The last one that is shown, counted from the end of the limit; nil while more could be.
+    /// The last visible child, counted from the end of the limit; nil while fewer than the limit are visible.
     private var edge: SortPlace? {
         guard places.count >= limit.count else { return nil }
         return isFirst ? visible.last : visible.first
     }
 
-    /// Up to here everybody is known; nil when everybody is.
+    /// All selected children up to here are known; nil when all are.
     private var end: SortPlace? { isWhole ? nil : isFirst ? places.last : places.first }
 
-    /// What must be read when so many have left that others may have to be shown: those behind all that are known.
-    /// (From the beginning, a reader would step over all that ever left a queue at its front.)
+    /// The query for the children to read when so many have left that unknown ones may become visible: those after the
+    /// last known child. (A read from the beginning would step over the tombstones of everything ever removed at a
+    /// queue's front.)
     ///
     /// - Parameter old: these places before they were moved.
     func missing(in query: TreeQuery, after old: WindowPlaces) -> TreeQuery? {
@@ -72,7 +73,7 @@ struct WindowPlaces: Sendable {
         return rest
     }
 
-    /// These and the ones that were missing.
+    /// These children and the missing ones.
     func with(_ missing: [SortPlace]) -> WindowPlaces {
         WindowPlaces(isFirst ? places + missing : missing + places, limit: limit)
     }
@@ -82,9 +83,9 @@ struct WindowPlaces: Sendable {
         return isFirst ? place <= edge : place >= edge
     }
 
-    /// Takes over where children stand now: those that were written, nil for one that is not selected any more.
+    /// Applies the new positions of written children; nil for one that is not selected any more.
     ///
-    /// Nil when somebody who is not kept may have to be shown: then the window must be read anew.
+    /// Returns nil when a child that is not kept may become visible: then the window must be read again.
     mutating func move(_ moved: [TreeKey: SortPlace?]) -> Shift? {
         let oldEdge = edge
         let end = end
@@ -109,7 +110,7 @@ struct WindowPlaces: Sendable {
         return shift
     }
 
-    /// Lets go of where they stood, and keeps where they stand now, if somebody there is kept.
+    /// Removes the old positions, and keeps the new ones where `isKept` is true.
     private mutating func replace(_ moved: [TreeKey: SortPlace?], where isKept: (SortPlace) -> Bool) {
         let new = moved.values.compactMap { $0 }.filter(isKept)
         if moved.count > Self.oneByOneMax {
@@ -126,14 +127,14 @@ struct WindowPlaces: Sendable {
         for place in new { byKey[place.key] = place }
     }
 
-    /// More than so many are sorted in together.
+    /// More than this many are sorted together.
     private static let oneByOneMax = 16
 
-    /// The kept ones that one of the edges shows and the other does not.
+    /// The kept children that only one of two edges shows.
     private func between(_ one: SortPlace?, _ other: SortPlace?) -> ArraySlice<SortPlace> {
         if one == other { return [] }
         if isFirst {
-            // Up to an edge, it included.
+            // Up to and including an edge.
             let bounds = [one, other].map { edge in edge.map { after($0) } ?? places.count }
             return places[min(bounds[0], bounds[1])..<max(bounds[0], bounds[1])]
         }
@@ -141,7 +142,7 @@ struct WindowPlaces: Sendable {
         return places[min(bounds[0], bounds[1])..<max(bounds[0], bounds[1])]
     }
 
-    /// Where a place stands, or would.
+    /// The index of a position, or the index at which it would be inserted.
     private func index(of place: SortPlace) -> Int {
         var (low, high) = (0, places.count)
         while low < high {
@@ -156,7 +157,7 @@ struct WindowPlaces: Sendable {
         return index < places.count && places[index] == place ? index + 1 : index
     }
 
-    /// Lets go of those furthest behind when they have become many.
+    /// Removes those furthest from the limit's end when they have become many.
     private mutating func trim() {
         let room = Self.room(for: limit).count
         guard places.count > room, places.count - room > Self.margin(of: limit) else { return }

@@ -2,23 +2,22 @@ import HatoModel
 import HatoRules
 import Synchronization
 
-/// Remembers what rules learned of stored data, so that the next write into the same chat looks nothing up: who its
-/// members are, whether it is there. (Looking things up, above all the beginning of a scan, was most of what rules
-/// cost.)
+/// Caches stored data that rules have read, so that the next write to the same chat needs no look-up: its members,
+/// whether it exists. (Look-ups, above all the start of a scan, were most of the cost of rules.)
 ///
-/// It stays right for the reason that `ParentMemory` does: what is remembered was read in the turn of a write, and
-/// every write of the database is planned with it, in the order of application; what a plan changes is forgotten. A
-/// plan that is then not applied can but make it forget.
+/// It is correct for the same reason as `ParentMemory`: entries are read in the turn of a write, and every write of the
+/// database is planned with the cache, in the order of application; a plan's changes invalidate their entries. A plan
+/// that is then not applied can only invalidate entries.
 ///
-/// What is remembered is bounded: when it is full it begins anew.
+/// The cache is bounded: when it is full it is cleared.
 final class DataMemory: Sendable {
-    /// Some 200 bytes each, as a rule.
+    /// Usually some 200 bytes each.
     private static let placesMax = 65_536
-    /// Of longer paths and texts nothing is remembered.
+    /// Longer paths and texts are not cached.
     private static let pathBytesMax = 1_024
     static let textBytesMax = 256
 
-    /// What is known of one place; nil: nothing.
+    /// The cached facts about one node; nil: unknown.
     struct Known {
         var leaf: TreeLeaf??
         var exists: Bool?
@@ -27,7 +26,7 @@ final class DataMemory: Sendable {
 
         fileprivate var isEmpty: Bool { exists == nil && leaf == nil && hasChildren == nil && priority == nil }
 
-        /// Forgets what a change may have made wrong.
+        /// Removes facts that a change may have invalidated.
         fileprivate mutating func forget(_ change: PathChange, depth: Int) {
             if leaf != nil, RulesRead.Aspect.value.isTouched(at: depth, by: change) { leaf = nil }
             if exists != nil, RulesRead.Aspect.existence.isTouched(at: depth, by: change) { exists = nil }
@@ -40,7 +39,7 @@ final class DataMemory: Sendable {
 
     enum Answer<Value> {
         case known(Value)
-        /// Neither the place nor anything below it is there.
+        /// The node and everything below it are missing.
         case lacking
         case unknown
     }
@@ -60,10 +59,10 @@ final class DataMemory: Sendable {
         }
     }
 
-    /// Nothing is at this place or below it. That is known of one place, until the next plan: a write's own.
+    /// Notes that nothing exists at or below this path. Kept for one path, until the next plan: the write's own.
     func rememberLack(of path: TreePath) { state.withLock { $0.lacking = path } }
 
-    /// What is too long to remember is asked for each time.
+    /// Paths that are too long for the cache are read each time.
     private func isShort(_ path: TreePath) -> Bool {
         path.keys.reduce(0) { $0 + $1.text.utf8.count } <= Self.pathBytesMax
     }
@@ -77,9 +76,9 @@ final class DataMemory: Sendable {
     }
 }
 
-/// One of the things that can be known of a place.
+/// One kind of fact about a node.
 struct KnownAspect<Value: Sendable>: Sendable {
-    /// Of a place where nothing is.
+    /// The value for a missing node.
     let ofNothing: Value
     let read: @Sendable (DataMemory.Known) -> Value?
     let write: @Sendable (inout DataMemory.Known, Value) -> Void
@@ -103,8 +102,8 @@ extension TreeLeaf {
     }
 }
 
-/// The places of a tree of which something is known, or was. Rules ask for one place after the other beside and below
-/// the place of a write: each walk begins where the last one went the same way.
+/// The nodes of a tree with cached facts. Rules read nodes one after the other beside and below the path of a write:
+/// each walk starts at the common part with the previous walk.
 private struct KnownPlaces {
     final class Place {
         let key: TreeKey
@@ -113,7 +112,7 @@ private struct KnownPlaces {
 
         init(_ key: TreeKey) { self.key = key }
 
-        /// Forgets what a change above it may have made wrong of all that is below; how many places went.
+        /// Removes facts below that a change above may have invalidated; returns the number of removed nodes.
         func forgetBelow(_ change: PathChange, depth: Int) -> Int {
             var gone = 0
             for (key, child) in children {
@@ -128,16 +127,16 @@ private struct KnownPlaces {
     }
 
     private(set) var count = 0
-    /// Where nothing is, nor below.
+    /// A path with nothing at or below it.
     var lacking: TreePath?
     private let root = Place(TreeKey(unchecked: ""))
-    /// The places of the last walk below the root: each is a child of the one before it.
+    /// The nodes of the last walk below the root: each is a child of the previous one.
     private var trail: [Place] = []
 
-    /// The root is not counted, but something may be known of it.
+    /// The root is not counted, but it may have facts.
     var isEmpty: Bool { count == 0 && root.known.isEmpty }
 
-    /// Nil: nothing is known of it or what is below.
+    /// Nil: nothing is known of it or of nodes below it.
     mutating func place(at path: TreePath) -> Place? { walk(path) == path.depth ? last(path.depth) : nil }
 
     private func last(_ depth: Int) -> Place { depth == 0 ? root : trail[depth - 1] }
@@ -145,7 +144,7 @@ private struct KnownPlaces {
     mutating func make(_ path: TreePath) -> Place {
         var depth = walk(path)
         var place = last(depth)
-        // The last walk may have gone on another way from here.
+        // The last walk may have taken another branch from here.
         if depth < path.depth { trail.removeSubrange(depth...) }
         while depth < path.depth {
             let next = Place(path.keys[depth])
@@ -158,7 +157,7 @@ private struct KnownPlaces {
         return place
     }
 
-    /// How deep places stand on the way; they are the first ones of the trail.
+    /// The number of known nodes along the path; they are the first ones of the trail.
     private mutating func walk(_ path: TreePath) -> Int {
         let keys = path.keys
         let limit = min(keys.count, trail.count)
@@ -181,7 +180,7 @@ private struct KnownPlaces {
         let path = change.path.node
         let depth = walk(path)
         for above in 0...depth { last(above).known.forget(change, depth: above) }
-        // What is below a node does not change with its priority.
+        // A change of a node's priority does not affect what is below it.
         if depth == path.depth, !change.path.isPriority { forgetBelow(change, depth: depth) }
         prune(from: depth)
     }
@@ -193,7 +192,7 @@ private struct KnownPlaces {
         trail.removeSubrange(depth...)
     }
 
-    /// Lets go of places that nothing is known of any more, from the last one of the trail's first `depth` up.
+    /// Removes nodes without facts, from the last of the trail's first `depth` upwards.
     private mutating func prune(from depth: Int) {
         var left = depth
         while left > 0, trail[left - 1].known.isEmpty, trail[left - 1].children.isEmpty {

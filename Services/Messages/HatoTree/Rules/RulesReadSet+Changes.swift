@@ -2,18 +2,18 @@ import HatoModel
 public import HatoRules
 
 extension RulesReadSet {
-    /// Whether one of the changes of a commit may have changed something that was read: what was judged with it must
-    /// then be judged again. A new message does not touch whether its chat exists.
+    /// Whether one of the changes of a commit may have changed something that was read: then a verdict based on it must
+    /// be evaluated again. A new message does not affect whether its chat exists.
     public func isTouched(by changes: [PathChange]) -> Bool {
         if isOverflowing { return !changes.isEmpty }
         return changes.contains { change in reads.contains { $0.isTouched(by: change) } }
     }
 }
 
-/// Many reads, asked about many commits: each change costs a few look-ups, however many reads there are.
+/// Many reads, matched against many commits: each change costs a few look-ups, whatever the number of reads.
 public struct RulesReadIndex: Sendable {
     private let reads: RulesReadSet
-    /// The nodes above the places that were read.
+    /// The ancestors of the nodes that were read.
     private var above: Set<TreePath> = []
 
     /// A matcher of changes against what an evaluation has read.
@@ -26,7 +26,7 @@ public struct RulesReadIndex: Sendable {
         }
     }
 
-    /// The same as of the set.
+    /// Like `RulesReadSet.isTouched(by:)`.
     public func isTouched(by changes: [PathChange]) -> Bool {
         if reads.isOverflowing { return !changes.isEmpty }
         return changes.contains(where: isTouched)
@@ -34,7 +34,7 @@ public struct RulesReadIndex: Sendable {
 
     private func isTouched(by change: PathChange) -> Bool {
         let node = change.path.node
-        // Something below the change was read: it may be any other now, unless only a priority has changed.
+        // A node below the change was read: it may have changed, unless only a priority has.
         if !change.path.isPriority, above.contains(node) { return true }
         for depth in 0...node.depth {
             let place = node.prefix(depth)
@@ -58,16 +58,16 @@ extension RulesRead {
 }
 
 extension RulesRead.Aspect {
-    /// - Parameter depth: of the place that was read, which lies above the change, at it or below it.
+    /// - Parameter depth: the depth of the node that was read; it is above, at or below the change.
     func isTouched(at depth: Int, by change: PathChange) -> Bool {
         if change.path.isPriority {
-            // A priority matters to who asked for it, and comes and goes with its node.
+            // A priority affects only reads of that priority, and is set and removed with its node.
             return self == .priority && change.path.depth == depth
         }
-        // At or above the place: the node may be any other now.
+        // The change is at or above the node, so the node may have changed completely.
         guard change.path.depth > depth else { return true }
-        // Below it: the node is another for these reads only when it came, went, or was a leaf.
-        // (Of the root, depths do not tell whether it was there.)
+        // The change is below the node: these reads change only when the node was created, was removed, or was a leaf.
+        // (For the root, depths do not show whether it existed.)
         let cameOrWent =
             depth == 0
             ? change.existedDepth == 0 || change.existsDepth == 0

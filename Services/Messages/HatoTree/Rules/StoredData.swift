@@ -1,10 +1,10 @@
 public import HatoModel
 public import HatoRules
 
-/// The tree as it is stored, for rules: every question is one or two look-ups, however much lies below.
+/// The stored tree for rules: every read is one or two look-ups, whatever the size of the node.
 public struct StoredData: RulesData {
     let nodes: NodeReader
-    /// Nil: nothing is remembered.
+    /// Nil: nothing is cached.
     private let memory: DataMemory?
     private let parents: ParentMemory?
 
@@ -13,7 +13,7 @@ public struct StoredData: RulesData {
         self.init(reader, codec: codec, memory: nil, parents: nil)
     }
 
-    /// For the turn of a write that is planned with these memories, before it is planned.
+    /// For the turn of a write that is planned with these caches, before it is planned.
     init(_ reader: any TreeReader, codec: TreeKeyCodec, memory: DataMemory?, parents: ParentMemory?) {
         nodes = NodeReader(reader, codec: codec)
         self.memory = memory
@@ -26,7 +26,7 @@ public struct StoredData: RulesData {
 
     public func exists(at path: TreePath) throws -> Bool {
         try remembering(KnownAspects.existence, at: path) {
-            // Rules mostly ask for leaves (`members/uid`), and looking one up costs less than beginning a scan.
+            // Rules mostly read leaves (`members/uid`), and a look-up costs less than starting a scan.
             let key = nodes.codec.key(of: path)
             if try nodes.reader.holds(key.span) { return true }
             return try hasRow(below: key)
@@ -41,7 +41,7 @@ public struct StoredData: RulesData {
         try remembering(KnownAspects.priority, at: path) { try nodes.priority(at: path) }
     }
 
-    /// Answers from memory, or finds it out and remembers it.
+    /// Returns the cached value, or reads and caches it.
     private func remembering<Value>(
         _ aspect: KnownAspect<Value>, at path: TreePath, _ find: () throws -> Value
     ) rethrows -> Value {
@@ -51,7 +51,7 @@ public struct StoredData: RulesData {
         case .lacking: return aspect.ofNothing
         case .unknown: break
         }
-        // What is pushed was never there, nor was anything in it: that need not be remembered place by place.
+        // The node of a push never existed, and nothing in it: this need not be cached node by node.
         if let depth = parents?.lackingDepth(of: PlacedPath(path, nodes.codec)) {
             memory.rememberLack(of: path.prefix(depth))
             return aspect.ofNothing

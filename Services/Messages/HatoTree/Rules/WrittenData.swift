@@ -1,14 +1,14 @@
 public import HatoModel
 public import HatoRules
 
-/// The tree as a write leaves it, for rules: what is stored with the targets of the write laid over it. Nothing is
-/// copied; each question is answered by the targets, by what is stored, or by both.
+/// The tree after a write, for rules: the stored tree with the targets of the write laid over it. Nothing is copied;
+/// each read uses the targets, the stored tree, or both.
 ///
-/// No target lies at or above another, as `WritePlanner` sees to.
+/// No target is at or above another; `WritePlanner` guarantees that.
 public struct WrittenData: RulesData {
-    /// How a place lies to the targets.
+    /// The relation of a path to the targets.
     private enum Lie {
-        /// At or below a target, which says all about it.
+        /// At or below a target, which determines all of it.
         case inside(TreeNode)
         /// Above these targets.
         case above(Range<Int>)
@@ -17,16 +17,17 @@ public struct WrittenData: RulesData {
 
     private struct Target {
         var path: TreePath
-        /// What all rows of it begin with; empty until it is asked for when there is one target alone, as mostly.
+        /// The common prefix of its rows; empty until it is needed when there is a single target, which is the usual
+        /// case.
         var key: [UInt8]
         var node: TreeNode
     }
 
     private let stored: StoredData
     private let codec: TreeKeyCodec
-    /// In the order of their keys, so that what lies below a place stands side by side.
+    /// In the order of their keys, so that the targets below a path are adjacent.
     private let targets: [Target]
-    /// Priorities that are set by themselves, by the path of their node.
+    /// Priorities that are set separately, by the path of their node.
     private let priorities: [TreePath: TreePriority?]
 
     /// The data as it is after `targets` are written over `stored`.
@@ -95,7 +96,7 @@ public struct WrittenData: RulesData {
             let end = TreeKeyCodec.upperBound(of: key).map { lowerBound(of: $0) } ?? targets.count
             return .above(index..<end)
         }
-        // What lies above the place stands right before it: targets do not lie in each other.
+        // A target above the path is the previous one: no target is inside another.
         guard index > 0, key.starts(with: targets[index - 1].key) else { return .apart }
         let target = targets[index - 1]
         return .inside(target.node.node(at: path.keys[target.path.depth...]))
@@ -121,7 +122,7 @@ public struct WrittenData: RulesData {
         targets[range].contains { !$0.node.isEmpty }
     }
 
-    /// Whether something of a stored node is left when the targets are removed.
+    /// Whether any part of a stored node is left when the targets are removed.
     private func keepsSomething(at path: TreePath, without range: Range<Int>) throws -> Bool {
         let base = codec.key(of: path)
         var isFound = false
@@ -132,7 +133,7 @@ public struct WrittenData: RulesData {
                 if row.begins(with: removed.span) {
                     return TreeKeyCodec.upperBound(of: removed).map { .seek($0) } ?? .stop
                 }
-                // Rows and targets are both in order: a target that the row lies behind is done.
+                // Rows and targets are both in order: a target before the row is done.
                 guard removed.lexicographicallyPrecedes(row.withUnsafeBufferPointer { Array($0) }) else { break }
                 next += 1
             }

@@ -1,27 +1,27 @@
 import HatoModel
 
-/// A write that was planned before its turn, with what the plan rests on.
+/// A write that was planned before its turn, with the basis of the plan.
 public struct AheadPlan: Sendable {
     /// What the write changes.
     public let plan: WritePlan
-    /// What the plan rests on: it holds as long as that has not changed.
+    /// The basis: the plan is valid as long as it has not changed.
     public let basis: PlanBasis
-    /// Of the node that the write's etag is compared with.
+    /// The stored etag of the node for the write's etag condition.
     let storedEtag: StoredEtag?
 }
 
-/// What a plan rests on: what was at, above and below the places that it writes, and which of the nodes above them were
-/// there. As long as no commit touches that, planning again would give the same.
+/// The basis of a plan: what was at, above and below the written paths, and which of the nodes above them existed. As
+/// long as no commit changes that, planning again would give the same result.
 public struct PlanBasis: Sendable {
     /// The written nodes.
     private var places: Set<TreePath> = []
     /// The nodes above them.
     private var above: Set<TreePath> = []
-    /// Of nodes that are removed: the nodes above that lose their last child with them …
+    /// For removed nodes: the ancestors that lose their last child with them …
     private var vanished: Set<TreePath> = []
-    /// … and the first that does not.
+    /// … and the first ancestor that does not.
     private var remaining: Set<TreePath> = []
-    /// The nodes whose rows the plan replaces as it found them.
+    /// The nodes whose rows the plan replaces as it read them.
     let unpacked: [TreePath]
 
     init(_ targets: [TreePath], _ changes: [PathChange], unpacked: some Sequence<TreePath>) {
@@ -32,9 +32,9 @@ public struct PlanBasis: Sendable {
             places.insert(node)
             for depth in (0..<node.depth).reversed() where !above.insert(node.prefix(depth)).inserted { break }
         }
-        // Whatever else is written then, the root is there.
+        // Whatever else is written then, the root exists.
         if changes.contains(where: \.rootCameOrWent) { vanished.insert(.root) }
-        // The priority of a leaf that becomes an object is told with it.
+        // The priority of a leaf that becomes an object is part of the change.
         for change in changes { if let depth = change.replacedLeafDepth { places.insert(change.path.prefix(depth)) } }
         for change in changes where change.after?.isEmpty == true && !change.path.isPriority && !change.path.isRoot {
             remaining.insert(change.path.prefix(change.existsDepth))
@@ -44,7 +44,7 @@ public struct PlanBasis: Sendable {
         }
     }
 
-    /// Whether a plan may come out otherwise after a commit; true also where that would take long to tell.
+    /// Whether a commit may change the result of the plan; also true where that would take long to determine.
     public func isTouched(by changes: [PathChange]) -> Bool { changes.contains(where: isTouched) }
 
     private func isTouched(by change: PathChange) -> Bool {
@@ -59,7 +59,7 @@ public struct PlanBasis: Sendable {
             let node = path.prefix(depth)
             if places.contains(node) || vanished.contains(node) { return true }
             if isRemoval, remaining.contains(node) { return true }
-            // The commit made this node, or it is gone by it, or it was a leaf.
+            // The commit created or removed this node, or it was a leaf.
             if lower < depth && depth <= upper || change.replacedLeafDepth == depth, above.contains(node) {
                 return true
             }

@@ -1,22 +1,22 @@
 import HatoModel
 
-/// What a commit of one database did, as followers, resuming listeners and the notifier's feed read it later.
+/// The changes of one commit of one database, for followers, resuming listeners and the notifier's feed.
 ///
-/// The bytes: a format byte, then numbers as LEB128 and texts as their length and UTF-8. A reader refuses formats it
-/// does not know; a writer always writes the newest. Format 1 had no skeletons, format 2 no standing nodes.
+/// The bytes: a format byte, then numbers as LEB128 and texts as their length and UTF-8. A reader refuses unknown
+/// formats; a writer always writes the newest. Format 1 had no skeletons, format 2 no standing nodes.
 public struct ChangeRecord: Sendable, Hashable {
-    /// Nodes are kept complete up to this many bytes of keys and values in one commit; of the others a skeleton is
+    /// Nodes are kept complete up to this many bytes of keys and values in one commit; of the others only a skeleton is
     /// kept (`PathChange.isTruncated`).
     public static let nodeBytesMax = 1024 * 1024
 
     public var version: UInt64
     /// Milliseconds since 1970, equal to the timestamps of the write.
     public var time: Int64
-    /// Who wrote; nil for an administrator and for nobody.
+    /// The author; nil for an administrator and for a caller without credential.
     public var uid: String?
     /// The database that changed.
     public var database: String
-    /// As `cut` leaves them.
+    /// In the form of `cut`.
     public var changes: [PathChange]
 
     public init(version: UInt64, time: Int64, uid: String?, database: String, changes: [PathChange]) {
@@ -31,15 +31,15 @@ public struct ChangeRecord: Sendable, Hashable {
 // MARK: - Cutting
 
 extension ChangeRecord {
-    /// The changes as a record keeps them and followers are told them, live or later: nodes beyond `nodeBytesMax` are
-    /// replaced by their skeletons, in the order of the changes. What fits is kept, whatever did not fit before it.
+    /// The changes as stored in a record and sent to followers, live or later: nodes beyond `nodeBytesMax` are replaced
+    /// by their skeletons, in the order of the changes. A node that fits is kept, whatever did not fit before it.
     ///
-    /// - Parameter byteCount: of them, if it is known.
+    /// - Parameter byteCount: their byte count, if it is known.
     public static func cut(_ changes: [PathChange], of byteCount: Int? = nil) -> [PathChange] {
         byteCount ?? self.byteCount(of: changes) <= nodeBytesMax ? changes : cutEach(changes)
     }
 
-    /// Bytes of the keys and values of the nodes in them.
+    /// Bytes of the keys and values of their nodes.
     public static func byteCount(of changes: [PathChange]) -> Int {
         changes.indices.reduce(0) { count, index in
             count + (changes[index].before?.byteCount ?? 0) + (changes[index].after?.byteCount ?? 0)
@@ -74,12 +74,12 @@ extension ChangeRecord {
 }
 
 extension PathChange {
-    /// A node whose priority changed is told twice, before and after.
+    /// A node whose priority changed is stored twice, before and after.
     fileprivate var standingByteCount: Int { (standing?.byteCount ?? 0) * (path.isPriority ? 2 : 1) }
 }
 
 extension TreeNode {
-    /// Bytes of its keys and values, about as many as a record needs for them; none for nothing.
+    /// Bytes of its keys and values, about as many as a record needs for them; 0 for an empty node.
     var byteCount: Int {
         switch self {
         case .empty: 0
@@ -115,7 +115,7 @@ extension ChangeRecord {
         static let beforeSkeleton: UInt8 = 16
         static let afterSkeleton: UInt8 = 32
         static let standing: UInt8 = 64
-        /// Readers that do not know it lose nothing else, so it came without a format of its own.
+        /// Readers that do not know it lose nothing else, so it needed no new format.
         static let rootCameOrWent: UInt8 = 128
     }
 
@@ -126,9 +126,9 @@ extension ChangeRecord {
         return bytes
     }
 
-    /// Appends the same.
+    /// Appends the same bytes.
     ///
-    /// - Parameter changes: as `encoded(_:)` made them of these changes.
+    /// - Parameter changes: the result of `encoded(_:)` for these changes.
     public func encode(_ changes: [UInt8], to bytes: inout [UInt8]) {
         bytes.reserveCapacity(bytes.count + changes.count + 64)
         var writer = RecordWriter(bytes: bytes)
@@ -143,7 +143,7 @@ extension ChangeRecord {
         bytes = writer.bytes
     }
 
-    /// The part of a record that does not depend on when the commit happens.
+    /// The part of a record that does not depend on the time of the commit.
     public static func encoded(_ changes: [PathChange]) -> [UInt8] {
         var writer = RecordWriter()
         writer.bytes.reserveCapacity(256)
@@ -178,7 +178,7 @@ extension ChangeRecord {
         writer.bytes[place] = flags
     }
 
-    /// Throws `TreeError.corrupted` for bytes that are no record, or one of a newer format.
+    /// Throws `TreeError.corrupted` for bytes that are no record, or have a newer format.
     public init(decoding bytes: [UInt8]) throws {
         var reader = RecordReader(bytes)
         let format = try reader.byte()

@@ -1,28 +1,27 @@
 import HatoModel
 import Synchronization
 
-/// Remembers stretches of the tree's rows where nothing stands, so that what was found out slowly is not found out
-/// again.
+/// Caches key ranges of the tree without rows, so that slow reads over them are not repeated.
 ///
-/// Where nodes come and go (who is typing, who is online, a queue), a store keeps a trace of every removal until it
-/// has compacted its files, and who looks for the row before a place steps over all of them: without this memory each
-/// write would take longer than the one before it.
+/// Where nodes are often created and removed (who is typing, who is online, a queue), a store keeps tombstones of every
+/// removal until compaction, and a read of the row before a path steps over all of them: without this cache each write
+/// would take longer than the previous one.
 ///
-/// A stretch is remembered when reading past it took long, or when it touches one that is remembered: so a removal
-/// inside one, which leaves a hole, is made good by the next look. It stays right for the reason that `ParentMemory`
-/// does: every write of the database is planned with it, in the order of application; only what was read is
-/// remembered, and what is planned can but make it forget.
+/// A range is cached when reading past it was slow, or when it touches a cached one: so the hole that a removal inside
+/// one leaves is closed by the next read. The cache is correct for the same reason as `ParentMemory`: every write of
+/// the database is planned with it, in the order of application; only what was read is cached, and a plan can only
+/// invalidate.
 ///
-/// What is remembered is bounded: of too many stretches, the half that was of no use for longest is forgotten.
+/// The cache is bounded: when there are too many ranges, the least recently used half is evicted.
 final class EmptyRanges: Sendable {
     /// Some 300 bytes each.
     private static let countMax = 1_024
-    /// Some times what a look takes where nothing was removed.
+    /// Several times the duration of a read where nothing was removed.
     private static let slowLook = Duration.microseconds(200)
-    /// Longer keys are not remembered.
+    /// Longer keys are not cached.
     fileprivate static let keyBytesMax = 1_024
 
-    /// Rows from `lower` (included) to `upper` (excluded).
+    /// The keys from `lower` (included) to `upper` (excluded).
     struct Stretch {
         var lower: [UInt8]
         var upper: [UInt8]
@@ -52,7 +51,7 @@ final class EmptyRanges: Sendable {
         self.countMax = countMax
     }
 
-    /// The last one that begins before a key.
+    /// The last range that begins before a key.
     func last(beginningBefore key: [UInt8]) -> Stretch? {
         state.withLock { state in
             let index = Self.firstIndex(in: state.stretches) { !$0.lower.lexicographicallyPrecedes(key) } - 1
@@ -60,7 +59,7 @@ final class EmptyRanges: Sendable {
         }
     }
 
-    /// The first one that ends behind a key.
+    /// The first range that ends after a key.
     func first(endingBehind key: [UInt8]) -> Stretch? {
         state.withLock { state in
             let index = Self.firstIndex(in: state.stretches) { key.lexicographicallyPrecedes($0.upper) }
@@ -68,7 +67,7 @@ final class EmptyRanges: Sendable {
         }
     }
 
-    /// Takes down that nothing stands from `lower` to `upper`, as a look found that took so long.
+    /// Notes that there is no row from `lower` to `upper`, as a read of this duration found.
     func note(from lower: [UInt8], to upper: [UInt8], after duration: Duration) {
         guard lower.lexicographicallyPrecedes(upper), max(lower.count, upper.count) <= Self.keyBytesMax else { return }
         state.withLock { state in
@@ -87,11 +86,11 @@ final class EmptyRanges: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.stretches.isEmpty } }
 
-    /// A row will stand at a key.
+    /// Invalidates a key at which a row will be put.
     func forget(_ key: Span<UInt8>) {
         state.withLock { state in
             if state.stretches.isEmpty { return }
-            // Every row that is put asks: most lie in none, and need not be copied.
+            // Called for every row that is put: most are in no range, and need not be copied.
             let isInside = key.withUnsafeBufferPointer { key in
                 let index = Self.firstIndex(in: state.stretches) { key.lexicographicallyPrecedes($0.upper) }
                 return index < state.stretches.count
@@ -103,7 +102,7 @@ final class EmptyRanges: Sendable {
         }
     }
 
-    /// Rows will stand from `lower` to `upper` (nil: to the end).
+    /// Invalidates the keys from `lower` to `upper` (nil: to the end), where rows will be put.
     func forget(from lower: [UInt8], to upper: [UInt8]?) {
         state.withLock { state in
             if state.stretches.isEmpty { return }
@@ -114,14 +113,14 @@ final class EmptyRanges: Sendable {
 
     // MARK: Searching
 
-    /// Those that lie in a range or end or begin at one of its ends.
+    /// The ranges that overlap a range or touch one of its ends.
     fileprivate static func touching(_ lower: [UInt8], _ upper: [UInt8], _ stretches: [Stretch]) -> Range<Int> {
         let first = firstIndex(in: stretches) { !$0.upper.lexicographicallyPrecedes(lower) }
         let end = firstIndex(in: stretches) { upper.lexicographicallyPrecedes($0.lower) }
         return first..<max(first, end)
     }
 
-    /// The first that is `beyond`, as all behind it are.
+    /// The first that is `beyond`, as all after it are.
     private static func firstIndex(in stretches: [Stretch], _ beyond: (Stretch) -> Bool) -> Int {
         var (low, high) = (0, stretches.count)
         while low < high {
@@ -146,7 +145,7 @@ extension EmptyRanges.State {
             var (left, right) = (stretch, stretch)
             if lower.lexicographicallyPrecedes(left.upper) { (left.upper, left.isCut.above) = (lower, true) }
             if right.lower.lexicographicallyPrecedes(upper) { (right.lower, right.isCut.below) = (upper, true) }
-            // Between two rows that were put nothing is gained: where keys rise, each push would leave such a piece.
+            // A range between two new rows is useless: where keys rise, each push would leave such a piece.
             rest += [left, right].filter {
                 $0.lower.lexicographicallyPrecedes($0.upper) && !($0.isCut.below && $0.isCut.above)
                     && max($0.lower.count, $0.upper.count) <= EmptyRanges.keyBytesMax
@@ -163,7 +162,7 @@ extension EmptyRanges.State {
     }
 }
 
-/// Rows as the planner reads them in the turn of a write: past the stretches that are known to be empty.
+/// Reads rows in the turn of a write, and skips the ranges that are known to be empty.
 final class EmptyRangesReader: TreeReader {
     private let stored: any TreeReader
     private let ranges: EmptyRanges
@@ -190,7 +189,7 @@ final class EmptyRangesReader: TreeReader {
         }
     }
 
-    /// Down to the next stretch, and over it; false when that was all.
+    /// Scans down to the next empty range, and skips it; returns false at the end.
     private func scanBackwards(
         _ lower: [UInt8], _ upper: inout [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws -> Bool {
@@ -234,7 +233,7 @@ final class EmptyRangesReader: TreeReader {
         return true
     }
 
-    /// Visits rows, and takes down what is empty before the first of them. Returns what was wanted last.
+    /// Visits rows, and notes the empty range before the first of them. Returns the last step of the visitor.
     private func look(
         _ lower: [UInt8], _ upper: [UInt8], reverse: Bool,
         _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep

@@ -1,12 +1,12 @@
 import HatoModel
 import Synchronization
 
-/// The etags of large nodes that were hashed for a precondition, until something in them changes.
+/// Caches the etags of large nodes that were hashed for a precondition, until something in them changes.
 ///
-/// It stays right for the reason that `ParentMemory` does: every write of the database is planned with it, in the order
-/// of application. A plan that is then not applied can but make it forget.
+/// It is correct for the same reason as `ParentMemory`: every write of the database is planned with it, in the order of
+/// application. A plan that is then not applied can only invalidate entries.
 final class EtagMemory: Sendable {
-    /// Smaller nodes are hashed each time, and told to whoever named a wrong etag.
+    /// Smaller nodes are hashed each time; their etag is returned to a caller that named a wrong one.
     static let smallBytesMax = 1024 * 1024
     private static let countMax = 64
     private static let comparisonsMax = 4_096
@@ -15,7 +15,7 @@ final class EtagMemory: Sendable {
 
     func etag(at path: TreePath) -> String? { etags.withLock { $0[path] } }
 
-    /// Begins anew when it is full.
+    /// Cleared when it is full.
     func remember(_ etag: String, at path: TreePath) {
         etags.withLock { etags in
             if etags.count >= Self.countMax { etags = [:] }
@@ -26,7 +26,7 @@ final class EtagMemory: Sendable {
     func forget(_ changes: [PathChange]) {
         etags.withLock { etags in
             if etags.isEmpty { return }
-            // Each is compared with each, and every other write waits meanwhile.
+            // Every entry is compared with every change, and all other writes wait meanwhile.
             if etags.count * changes.count > Self.comparisonsMax { return etags = [:] }
             etags = etags.filter { entry in
                 !changes.contains {

@@ -1,18 +1,19 @@
-/// Keeps index rows in step with the tree: the planner calls it once for every write that changes something.
+/// Maintains index rows: the planner calls it once for every write that changes something.
 public protocol IndexSet: Sendable {
-    /// Appends what the write does to index rows.
+    /// Appends the changes of index rows by the write.
     func appendRows(for write: IndexedWrite, to rows: inout RowBatch) throws
 }
 
-/// A planned write as an index sees it.
+/// A planned write as input for indexes.
 public struct IndexedWrite {
-    /// Disjoint places (a priority and its node count as two), in the order of the request. `after` is always there;
-    /// `before` is nil where the replaced node was too large to read: then all index rows of collections in it go by
+    /// Disjoint paths (a priority and its node count as two), in the order of the request. `after` is always there;
+    /// `before` is nil where the replaced node was too large to read: then all index rows of collections in it are
+    /// deleted by range.
     /// range.
     public var changes: [PathChange]
     /// The tree as it was before the write.
     public var reader: any TreeReader
-    /// How keys of the tree become keys of rows.
+    /// Encodes keys of the tree as keys of rows.
     public var codec: TreeKeyCodec
 
     public init(changes: [PathChange], reader: any TreeReader, codec: TreeKeyCodec) {

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// A path with the bytes of its row's key and where each of its keys ends in them.
+/// A path with the bytes of its row's key and the end of each of its keys in them.
 struct PlacedPath {
     let path: TreePath
     let key: [UInt8]
@@ -35,7 +35,7 @@ struct PlacedPath {
         TreeKeyCodec.upperBound(of: Array(key[..<ends[depth]]))
     }
 
-    /// How many leading keys a row shares with this path: `path.depth` when the row lies at or below it.
+    /// The number of leading keys that a row shares with this path: `path.depth` when the row is at or below it.
     func sharedDepth(with row: Span<UInt8>) -> Int {
         let own = key.span
         let limit = min(own.count, row.count)
@@ -47,22 +47,22 @@ struct PlacedPath {
     }
 }
 
-/// What was found at a place before a write.
+/// The state at a path before a write.
 struct LocatedNode {
-    /// The node; empty when there is none, nil when it is larger than may be kept.
+    /// The node; empty when it does not exist, nil when it exceeds the size limit.
     var before: TreeNode? = .empty
-    /// Rows of the node; counting stops above the number that is deleted singly.
+    /// The number of rows of the node; counting stops above the number that is deleted one by one.
     var rowCount = 0
     var byteCount = 0
-    /// The depth of the deepest node on the path that was there.
+    /// The depth of the deepest existing node on the path.
     var existedDepth: Int
     /// The depth of the ancestor that is a leaf.
     var leafDepth: Int?
-    /// The depth of the ancestor that is kept in one row.
+    /// The depth of the ancestor that is stored in one row.
     var packedDepth: Int?
-    /// How the node itself is kept, where one row tells.
+    /// How the node itself is stored, when that is one row.
     var ownRow: OwnRow?
-    /// The rows of a leaf that is larger than may be kept.
+    /// The rows of a leaf that exceeds the size limit.
     var largeLeaf: LeafRows?
     /// Whether the tree is known not to be empty.
     var rootIsThere = false
@@ -79,19 +79,18 @@ struct LocatedNode {
 }
 
 extension PlanDraft {
-    /// Finds out what is at a place, which of its ancestors exist, and whether one of them is a leaf.
+    /// Reads the node at a path, which of its ancestors exist, and whether one of them is a leaf.
     ///
-    /// One seek is the rule. Nothing but a priority can stand in the tree between a leaf and what would lie below it,
-    /// so the row before the place tells of a leaf above it; and a row next to the place with the same parent proves
-    /// all its ancestors. For a place that is expected to be new (a push: the greatest key of its parent) the row
-    /// before is looked up first, else the node itself with the row behind it. A memory of parents spares a push even
-    /// that.
+    /// Usually this takes one seek. Only a priority can be stored between a leaf and a path below it, so the row before
+    /// the path shows a leaf above it; and a row next to the path with the same parent proves all its ancestors. For a
+    /// path that is expected to be new (a push: the greatest key of its parent) the row before is looked up first,
+    /// otherwise the node itself with the row after it. The cache of parents saves even that for a push.
     ///
-    /// - Parameter isRemoval: whether it is enough to know that nothing is there, without what is above: beside removed
-    ///   nodes their tombstones lie, over all of which a look before the place may have to go.
+    /// - Parameter isRemoval: whether it is enough to know that the node is missing, without its ancestors: beside
+    ///   removed nodes are their tombstones, and a read of the row before the path may have to step over all of them.
     func locate(_ place: PlacedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
         if isNew, place.path.depth > 0, let memory, try isFree(place, memory) {
-            // Of the root, a memory knows what was there: its last child may have gone one by one.
+            // For the root, the cache may be outdated: its last child may have been removed.
             return LocatedNode(existedDepth: place.path.depth - 1, rootIsThere: place.path.depth > 1)
         }
         if isRemoval {
@@ -105,8 +104,8 @@ extension PlanDraft {
         return located
     }
 
-    /// The depth of the packed node that the place lies in. It is there and holds leaves alone: so it is the deepest
-    /// node on the path that is there, or its parent when that is a leaf.
+    /// The depth of the packed node that contains the path. It exists and contains only leaves: so it is the deepest
+    /// existing node on the path, or its parent when that is a leaf.
     private func packedDepth(above place: PlacedPath, _ located: LocatedNode) throws -> Int? {
         var depth = located.existedDepth
         if let leafDepth = located.leafDepth {
@@ -133,7 +132,7 @@ extension PlanDraft {
         return located
     }
 
-    /// Whether the parent surely has children, and nothing is at the place. If not, the usual ways tell why.
+    /// Whether the parent certainly has children, and the path is free. If not, the usual reads determine the state.
     private func isFree(_ place: PlacedPath, _ memory: ParentMemory) throws -> Bool {
         switch memory.whether(isFree: place) {
         case .free: return true
@@ -151,7 +150,7 @@ extension PlanDraft {
             last = row.extracting(parent..<end).withUnsafeBufferPointer { Array($0) }
             return .stop
         }
-        // What is put into a packed node takes it apart.
+        // Writing into a packed node unpacks it.
         guard let last, last.lexicographicallyPrecedes(place.component(place.path.depth - 1)),
             try reader.packed(at: place.key.span.extracting(0..<parent)) == nil
         else { return false }
@@ -159,8 +158,8 @@ extension PlanDraft {
         return true
     }
 
-    /// Reads the node; true when that tells everything, because it is there. It looks nowhere else: a transaction
-    /// that does must see what others of its group have just put beside the place.
+    /// Reads the node; returns true when that is enough, because it exists. It reads nothing else: otherwise the
+    /// transaction would have to see the rows that others of its group have just put beside the path.
     private func lookAt(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
         let depth = place.path.depth
         if let value = try reader.stored.get(place.key.span) {
@@ -198,11 +197,11 @@ extension PlanDraft {
         return found.rowCount > 0 || depth == 0
     }
 
-    /// The rows of a larger node are counted first: most are too large to keep, and making it takes three times as
-    /// long as counting.
+    /// The rows of a larger node are counted first: most are too large to keep, and building the node takes three times
+    /// as long as counting.
     private static let builtAtOnceMax = 2_048
 
-    /// What is replaced is mostly one row, and looking one up costs a quarter of beginning a scan.
+    /// A replaced node is usually one row, and a look-up costs a quarter of starting a scan.
     private func locatedRow(_ value: [UInt8], at place: PlacedPath) throws -> LocatedNode {
         var found = LocatedNode(existedDepth: place.path.depth)
         found.rootIsThere = true
@@ -229,7 +228,7 @@ extension PlanDraft {
         return found
     }
 
-    /// Looks at the row before the place (or its last one); false when that tells everything.
+    /// Reads the row before the path (or its last one); returns false when that is enough.
     private func lookBefore(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
         let depth = place.path.depth
         var shared = 0
@@ -243,7 +242,7 @@ extension PlanDraft {
         }
         located.existedDepth = shared
         if length > 0 { located.rootIsThere = true }
-        // The node itself is there and must be read, or nothing was found at all.
+        // The node itself exists and must be read, or nothing was found.
         if shared == depth { return true }
         if length == place.ends[shared] {
             located.leafDepth = shared
@@ -253,7 +252,7 @@ extension PlanDraft {
         return located.leafDepth == nil && shared < depth - 1
     }
 
-    /// Looks behind the place for ancestors that the row before it did not prove.
+    /// Reads the row after the path for ancestors that the row before it did not prove.
     private func lookBehind(_ place: PlacedPath, _ located: inout LocatedNode) throws {
         guard let lower = place.upperBound, located.existedDepth + 1 < place.path.depth else { return }
         var shared = located.existedDepth

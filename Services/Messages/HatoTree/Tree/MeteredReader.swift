@@ -1,4 +1,4 @@
-/// Reads until a meter has run out: for threads that must not be held up by what turns out to be long.
+/// Reads until a meter is exhausted: for threads that must not be blocked by long reads.
 public struct MeteredReader: TreeReader {
     private let reader: any TreeReader
     private let meter: ReadingMeter
@@ -26,9 +26,9 @@ public struct MeteredReader: TreeReader {
     }
 }
 
-/// How much may still be read. Belongs to one thread.
+/// The rows and bytes that may still be read. Belongs to one thread.
 public final class ReadingMeter {
-    /// Thrown by what would read more.
+    /// Thrown by a read beyond the limit.
     public struct Exhausted: Error {}
 
     private var rows: Int

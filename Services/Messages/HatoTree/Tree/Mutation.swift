@@ -1,19 +1,19 @@
 public import HatoModel
 
-/// A write as it was asked for: values still as JSON, server values unresolved.
+/// A requested write: values still as JSON, server values unresolved.
 public struct Mutation: Sendable {
     /// What a write does.
     public enum Operation: Sendable {
         /// Replaces the node with its priority; null removes it. At a path that ends in `.priority`, sets only that.
         case set(JSONValue)
-        /// Sets several places below the path at once; names are relative paths, none at or above another.
+        /// Sets several nodes below the path at once; names are relative paths, none at or above another.
         case update(JSONObject)
         /// Adds a child. With a key made by the client, the same push again changes nothing.
         case push(JSONValue, key: PushKey, isClientKey: Bool)
     }
 
-    /// What must hold for the write to happen. Whether it does tells what is stored: who plans the write has made
-    /// sure that the writer may read the place.
+    /// The precondition of the write. Its result reveals what is stored: the caller of the planner has verified that
+    /// the writer may read the node.
     public enum Condition: Sendable, Hashable {
         /// The node's etag: `SimpleHash.etag`.
         case etag(String)
@@ -21,17 +21,17 @@ public struct Mutation: Sendable {
         case version(UInt64)
     }
 
-    /// The path it is about.
+    /// The path of the write.
     public var path: TreePath
-    /// What it does there.
+    /// The operation at the path.
     public var operation: Operation
-    /// What must hold before it is done; nil: nothing.
+    /// The precondition; nil: none.
     public var condition: Condition?
-    /// Whether the writer may not read the place: then no answer may depend on what is stored there. A push with the
-    /// client's key is then a repetition when it is the same as what the history says he pushed before, instead of the
-    /// same as what is stored. (Who may not read a place may not have a condition on it.)
+    /// Whether the writer has no read access to the node: then no response may depend on what is stored there. A push
+    /// with the client's key is then a repetition when it equals the writer's earlier push in the history, instead of
+    /// the stored node. (A writer without read access cannot use a condition.)
     public var hidesStored = false
-    /// A stored node that is larger is not hashed for the condition: `TreeError.tooBig`.
+    /// The limit for hashing a stored node for the condition: a larger one is `TreeError.tooBig`.
     public var hashedBytesMax = WritePlanner.hashedBytesMax
 
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {
@@ -68,7 +68,7 @@ public struct Mutation: Sendable {
 }
 
 extension Mutation {
-    /// Whether doing it twice leaves what doing it once leaves (`RPCRequest.isIdempotent` of the request it came from).
+    /// Whether executing it twice has the same effect as once (`RPCRequest.isIdempotent` of its request).
     public var isIdempotent: Bool {
         if condition != nil { return true }
         switch operation {
@@ -79,13 +79,13 @@ extension Mutation {
     }
 }
 
-/// What a planned write does: apply the rows, record the changes.
+/// The result of planning a write: rows to apply and changes to record.
 public struct WritePlan: Sendable {
     /// Rows of the tree and of its indexes.
     public var rows: RowBatch
-    /// Places that differ after the write, in the order of the request.
+    /// The changed paths, in the order of the request.
     public var changes: [PathChange]
-    /// The one time of the write, in milliseconds since 1970.
+    /// The single time of the write, in milliseconds since 1970.
     public var time: Int64
     /// The etag of the written node, when the write had an etag as its condition.
     public var etag: String?
@@ -94,10 +94,10 @@ public struct WritePlan: Sendable {
     public var isEmpty: Bool { changes.isEmpty }
 }
 
-/// Knows what was written lately; asked for `Mutation.Condition.version` and `Mutation.hidesStored` only.
+/// The recent writes; read only for `Mutation.Condition.version` and `Mutation.hidesStored`.
 public protocol ChangeHistory {
     /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
     func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool
-    /// What the writer himself put at `path` when nothing was there; nil when that was not lately, or never.
+    /// The node that the writer itself put at `path` when it was empty; nil when there was no such recent write.
     func node(pushedAt path: TreePath) throws -> TreeNode?
 }

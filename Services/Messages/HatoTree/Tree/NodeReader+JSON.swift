@@ -1,7 +1,7 @@
 public import HatoModel
 
 extension NodeReader {
-    /// How a node is written as JSON (spec realtime-database §2.1).
+    /// The JSON format of a node (spec realtime-database §2.1).
     public enum Format: Sendable, Hashable {
         /// Values only; objects whose keys are the indexes of an array as arrays.
         case plain
@@ -9,7 +9,7 @@ extension NodeReader {
         case export
     }
 
-    /// Writes the node at `path` as one JSON value, straight from its rows; null where nothing is.
+    /// Writes the node at `path` as one JSON value, directly from its rows; null when it does not exist.
     ///
     /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
     public func write(
@@ -31,7 +31,7 @@ extension NodeReader {
         if !limit.overflow, writer.count > limit.partialValue { throw TreeError.tooBig(bytesMax: bytesMax) }
     }
 
-    /// Writes the node at `path` with `true` for each of its children; a leaf as it is.
+    /// Writes the node at `path` with `true` for each of its children; a leaf with its value.
     public func writeShallow(_ path: TreePath, to writer: inout JSONWriter, bytesMax: Int = .max) throws {
         if try path.isPriority || leaf(at: path) != nil {
             writer.write(try node(at: path).plain)
@@ -51,19 +51,19 @@ extension NodeReader {
     }
 }
 
-/// Writes rows in key order as the JSON of the node they make up. Nothing is built, except objects that may be read as
-/// arrays: whether they are is known only at their end.
+/// Writes rows in key order as the JSON of their node. It builds nodes only for objects that may be read as arrays:
+/// whether they are is known only at their end.
 struct NodeRowsWriter {
     private let format: NodeReader.Format
     private var cursor: RowCursor
-    /// How many objects are open; the node itself counts.
+    /// The number of open objects, including the node itself.
     private var open = 0
-    /// How many keys of the current row have been written as names.
+    /// The number of keys of the current row that have been written as names.
     private var named = 0
-    /// Where the value of the row before begins, if that was a leaf: its priority may follow.
+    /// The start of the previous row's value, if that was a leaf: its priority may follow.
     private var leafStart: Int?
     private var isEmpty = true
-    /// The object that may be an array, while its rows come.
+    /// Builds an object that may be an array, until its rows end.
     private var builder: TreeNodeBuilder?
 
     init(base: [UInt8], format: NodeReader.Format) {
@@ -113,8 +113,8 @@ struct NodeRowsWriter {
         close(downTo: 0, &writer)
     }
 
-    /// Opens what lies above the current row and writes its name; false when the row went into an object that may be an
-    /// array.
+    /// Opens the objects above the current row and writes their names; returns false when the row went into an object
+    /// that may be an array.
     private mutating func openObjects(for value: Span<UInt8>, _ writer: inout JSONWriter) throws -> Bool {
         while named < cursor.depth {
             if open == named {
@@ -160,7 +160,7 @@ struct NodeRowsWriter {
         builder = nil
     }
 
-    /// Turns the leaf just written into `{".value": …, ".priority": …}`.
+    /// Replaces the leaf just written by `{".value": …, ".priority": …}`.
     private func addPriority(_ priority: Span<UInt8>, toLeafAt start: Int, of writer: inout JSONWriter) throws {
         let value = Array(writer.bytes[start...])
         writer.truncate(to: start, valueFollows: true)

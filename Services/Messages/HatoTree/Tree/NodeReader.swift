@@ -17,13 +17,13 @@ public struct NodeReader {
 
     /// The node at `path` with everything below it; at a priority path, the priority as a leaf.
     ///
-    /// - Throws: `TreeError.tooBig` as soon as its rows have more than `bytesMax` bytes.
+    /// - Throws: `TreeError.tooBig` as soon as its rows exceed `bytesMax` bytes.
     public func node(at path: TreePath, bytesMax: Int = .max) throws -> TreeNode {
         var room = Room(bytesMax: bytesMax)
         return try node(at: path, taking: &room)
     }
 
-    /// How much may be read of several nodes together.
+    /// The shared size limit for reading several nodes.
     struct Room {
         let bytesMax: Int
         private var left: Int
@@ -39,7 +39,7 @@ public struct NodeReader {
         }
     }
 
-    /// The same, as one of several.
+    /// The same with a size limit that several reads share.
     func node(at path: TreePath, taking room: inout Room) throws -> TreeNode {
         if path.isPriority { return try priority(at: path.node).map { .leaf($0.leaf) } ?? .empty }
         let base = codec.key(of: path)
@@ -54,7 +54,7 @@ public struct NodeReader {
         return builder.finish()
     }
 
-    /// The primitive at `path`, without its priority; nil where there is none or an object. One look-up.
+    /// The primitive at `path`, without its priority; nil where the node is missing or an object. One look-up.
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
         guard let value = try reader.get(codec.key(of: path).span) else { return nil }
         return try TreeLeafCodec.decode(value.span)
@@ -77,8 +77,7 @@ public struct NodeReader {
         return found
     }
 
-    /// Visits the keys of the children of `path` in order, after `key` if that is given, jumping over what is below
-    /// them.
+    /// Visits the keys of the children of `path` in order, after `key` if that is given, and skips their descendants.
     public func forEachChildKey(
         of path: TreePath, after key: TreeKey? = nil, _ visit: (TreeKey) throws -> Bool
     ) throws {
@@ -109,8 +108,8 @@ public struct NodeReader {
         }
     }
 
-    /// Rows of a child that are passed one by one before the rest is jumped over: a seek costs as much as some ten
-    /// steps (measured on RocksDB: 2.3 and 0.15 µs).
+    /// The number of a child's rows that are stepped over before a seek skips the rest: a seek costs as much as some
+    /// ten steps (measured on RocksDB: 2.3 and 0.15 µs).
     private static let rowsPassedMax = 8
 
     func scan(_ base: [UInt8], _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep) throws {
@@ -121,7 +120,7 @@ public struct NodeReader {
 extension Span<UInt8> {
     func begins(with prefix: Span<UInt8>) -> Bool {
         guard prefix.count <= count else { return false }
-        // What lies near each other in a scan differs at the end.
+        // Adjacent keys of a scan differ at the end.
         var index = prefix.count
         while index > 0 {
             index -= 1

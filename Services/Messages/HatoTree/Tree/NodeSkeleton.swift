@@ -1,12 +1,12 @@
 public import HatoModel
 
-/// What a change keeps of a node whose values are too many to keep: all its keys, and of each value a fingerprint. It
-/// tells which nodes were there, and which of them a write has changed, without what was in them.
+/// The part that a change keeps of a node whose values are too large: all its keys, and a fingerprint of each value. It
+/// shows which nodes existed, and which of them a write has changed, without their values.
 ///
 /// Of a node with too many keys even for that, only the upper ones are kept, without fingerprints (`isShallow`): a node
-/// in it may be *folded*, then what is below is not known. The limits are those of `SkeletonBudget`.
+/// in it may be *folded*, then its children are unknown. The limits are those of `SkeletonBudget`.
 public struct NodeSkeleton: Sendable, Hashable {
-    /// The node with a number in the place of each value and priority: its fingerprint. In a shallow one every leaf is
+    /// The node with a number in place of each value and priority: its fingerprint. In a shallow skeleton every leaf is
     /// a boolean, true where a node is folded.
     let tree: TreeNode
     let isShallow: Bool
@@ -14,7 +14,7 @@ public struct NodeSkeleton: Sendable, Hashable {
     private static let folded = TreeNode.leaf(.bool(true))
     private static let unread = TreeNode.leaf(.bool(false))
 
-    /// Takes a tree as `tree` describes it.
+    /// Takes a tree in the form of `tree`.
     init(tree: TreeNode) {
         self.tree = tree
         var first = tree
@@ -22,7 +22,7 @@ public struct NodeSkeleton: Sendable, Hashable {
         if case .bool? = first.leaf { isShallow = true } else { isShallow = false }
     }
 
-    /// The skeleton of a node at hand, for comparing it with one that was kept.
+    /// The skeleton of a node in memory, for comparing it with a stored one.
     public init(of node: TreeNode) {
         var budget = SkeletonBudget()
         self.init(of: node, &budget)
@@ -40,7 +40,7 @@ public struct NodeSkeleton: Sendable, Hashable {
         }
     }
 
-    /// Of a leaf at hand as its rows; it takes no look at them to know that nothing is below.
+    /// The skeleton of a leaf from its rows, without reading that nothing is below.
     init(of leaf: LocatedNode.LeafRows, _ budget: inout SkeletonBudget) {
         let (rows, bytes) = (leaf.priority == nil ? 1 : 2, leaf.value.count + (leaf.priority?.count ?? 0))
         guard rows <= budget.rows, bytes <= budget.rowBytes else {
@@ -55,7 +55,7 @@ public struct NodeSkeleton: Sendable, Hashable {
 
     /// The upper keys of a node, breadth first.
     ///
-    /// - Parameter childKeys: the keys of the children of the node at a path; nil when there are more than it is told.
+    /// - Parameter childKeys: the keys of the children of the node at a path; nil when there are more than `keysMax`.
     init(
         shallow budget: inout SkeletonBudget, childKeys: (_ path: TreePath, _ keysMax: Int) throws -> [TreeKey]?
     ) rethrows {
@@ -99,13 +99,13 @@ public struct NodeSkeleton: Sendable, Hashable {
 
     // MARK: Reading
 
-    /// Nil where nothing was.
+    /// Nil when there is no child.
     public func child(_ key: TreeKey) -> NodeSkeleton? {
         let child = tree.child(key)
         return child.isEmpty ? nil : NodeSkeleton(tree: child)
     }
 
-    /// In key order, empty for a leaf; nil: the node is folded.
+    /// The keys in key order, empty for a leaf; nil: the node is folded.
     public var childKeys: [TreeKey]? {
         if tree == NodeSkeleton.folded { return nil }
         return tree.children?.map(\.key) ?? []
@@ -121,24 +121,24 @@ public struct NodeSkeleton: Sendable, Hashable {
         node.priority != nil || node.children?.contains { hasPriority($0.node) } ?? false
     }
 
-    /// Whether both are surely of the same node; false also when that cannot be told.
+    /// Whether both certainly describe equal nodes; false also when that is unknown.
     public func isSurelySame(as other: NodeSkeleton) -> Bool { !isShallow && !other.isShallow && tree == other.tree }
 
     // MARK: Fingerprints
 
     static func fingerprint(of leaf: TreeLeaf) -> Double { fingerprint(TreeLeafCodec.encode(leaf).span) }
 
-    /// Of the bytes of a row's value: an integer below 2^53. Stands in change records, so it stays as it is.
+    /// The fingerprint of a row's value: an integer below 2^53. It is part of change records, so it must not change.
     ///
-    /// Eight bytes a step (a removal may read megabytes on the writer's thread), ended like MurmurHash3. Two values
-    /// have the same by a chance of one in 10^16, or by intent, which hides from followers only that the second took
-    /// the place of the first.
+    /// Eight bytes a step (a removal may read megabytes on the writer's thread), finished like MurmurHash3. Two values
+    /// have the same fingerprint with a probability of one in 10^16, or by intent; that only hides from followers that
+    /// the second replaced the first.
     static func fingerprint(_ bytes: Span<UInt8>) -> Double {
         func mixed(_ hash: UInt64, _ word: UInt64) -> UInt64 {
             let product = (hash ^ word) &* 0xFF51_AFD7_ED55_8CCD
             return product ^ product >> 32
         }
-        // The length goes through a step of its own: it tells values apart that end in zeros.
+        // The length is mixed in its own step: it distinguishes values that end in zeros.
         var hash = mixed(0x9E37_79B9_7F4A_7C15, UInt64(bytes.count))
         bytes.withUnsafeBytes { raw in
             var index = 0
@@ -155,19 +155,20 @@ public struct NodeSkeleton: Sendable, Hashable {
     }
 }
 
-/// How much the skeletons of one write may take: of the writer's time, during which every other write waits, and of the
+/// The limits of the skeletons of one write: of the writer's time, during which every other write waits, and of the
 /// record.
 ///
-/// Each limit is far above what a mebibyte of values needs, or a thousand matches, which is all that followers are told
-/// one by one. Reading rows and taking their keys apart costs about a microsecond a row (some 0.15 for the step, 0.4 to
-/// 0.6 for the keys), a jump to the next child some 2.3: all of it, with the mebibyte of rows that was read before one
+/// Each limit is far above the need of a mebibyte of values, or of a thousand matches, the maximum that followers are
+/// sent individually. Reading rows and decoding their keys costs about a microsecond per row (some 0.15 for the step,
+/// 0.4 to 0.6 for the keys), a seek to the next child some 2.3: all of it, with the mebibyte of rows that was read
+/// before the node was known to be large, takes less than 50 ms.
 /// knew that the node is large, stays under 50 ms.
 public struct SkeletonBudget: Sendable {
-    /// Rows, or values and priorities of a node at hand.
+    /// Rows, or values and priorities of a node in memory.
     public var rows = 12_288
-    /// Bytes of rows that are read.
+    /// Bytes of rows to read.
     public var rowBytes = 8 * 1024 * 1024
-    /// Bytes of the keys that are kept.
+    /// Bytes of keys to keep.
     public var keyBytes = 4 * 1024 * 1024
     /// Keys of shallow skeletons.
     public var keys = 4_096
@@ -176,7 +177,7 @@ public struct SkeletonBudget: Sendable {
 
     public init() {}
 
-    /// Takes what a node at hand needs; false, and nothing taken, when that is more than is left.
+    /// Deducts the need of a node in memory; returns false, without deducting, when that exceeds the rest.
     mutating func take(_ node: TreeNode) -> Bool {
         var (rows, keyBytes) = (rows, keyBytes)
         guard SkeletonBudget.count(node, &rows, &keyBytes) else { return false }
@@ -197,9 +198,9 @@ public struct SkeletonBudget: Sendable {
 }
 
 extension NodeReader {
-    /// The skeleton of the node at `path`, which is there: one scan of it, or the upper keys when it is too large.
+    /// The skeleton of the existing node at `path`: one scan of it, or the upper keys when it is too large.
     ///
-    /// - Parameter rowsMin: so many rows it is known to have.
+    /// - Parameter rowsMin: a known lower bound of its number of rows.
     func skeleton(at path: TreePath, _ budget: inout SkeletonBudget, rowsMin: Int = 1) throws -> NodeSkeleton {
         if rowsMin <= budget.rows, let whole = try wholeSkeleton(at: path, &budget) { return whole }
         return try NodeSkeleton(shallow: &budget) { below, keysMax in
@@ -212,7 +213,7 @@ extension NodeReader {
         }
     }
 
-    /// Nil when the budget does not suffice; then the rows and bytes that were read are spent.
+    /// Nil when the budget is not enough; the rows and bytes that were read are deducted.
     private func wholeSkeleton(at path: TreePath, _ budget: inout SkeletonBudget) throws -> NodeSkeleton? {
         let base = codec.key(of: path)
         var cursor = RowCursor(base: base)

@@ -1,26 +1,26 @@
 import HatoModel
 
-/// A node whose children are a few small leaves, kept in one row: most of what is written to a chat are such nodes,
-/// and the work of a write, of a compaction and of a read grows with the number of rows.
+/// A node whose children are a few small leaves, stored in one row: most writes to a chat are such nodes, and the work
+/// of a write, of a compaction and of a read grows with the number of rows.
 ///
-/// The row stands where the node's own leaf would, and is the only row of the node. Its value is the tag, then for
-/// each child in order: the key as `TreeKeyCodec` writes it, the number of bytes of its value (1 byte, or 2 with the
-/// high bit set), and the value as `TreeLeafCodec` writes it. Who reads sees the rows of the leaves (`TreeRows`). A
-/// node is packed only when it is written as a whole; a write to a part of it takes it apart for good, so that what
-/// changes piece by piece is never written as a whole again for it.
+/// The row has the key of a leaf at the node's path, and is the only row of the node. Its value is the tag, then for
+/// each child in order: the key as `TreeKeyCodec` encodes it, the number of bytes of its value (1 byte, or 2 with the
+/// high bit set), and the value as `TreeLeafCodec` encodes it. Readers see the rows of the leaves (`TreeRows`). A node
+/// is packed only when it is written as a whole; a write to a part of it unpacks it permanently, so that a node that
+/// changes piece by piece is never rewritten as a whole.
 enum PackedNode {
-    /// No tag of `TreeLeafCodec`.
+    /// Distinct from every tag of `TreeLeafCodec`.
     static let tag: UInt8 = 4
 
     static let childrenMin = 2
-    /// Who asks for one leaf looks through all of them.
+    /// Limited because a read of one leaf searches all of them.
     private static let childrenMax = 32
     /// Bytes of the whole value.
     private static let bytesMax = 2_048
 
     static func isPacked(_ value: Span<UInt8>) -> Bool { value.count > 0 && value[0] == tag }
 
-    /// Appends the value of the row; false, and nothing appended, for children that are kept in rows of their own.
+    /// Appends the value of the row; returns false, without appending, for children that need rows of their own.
     static func append(_ children: TreeChildren, to bytes: inout [UInt8]) -> Bool {
         guard (childrenMin...childrenMax).contains(children.count) else { return false }
         let start = bytes.count
@@ -36,7 +36,7 @@ enum PackedNode {
             }
             let key = bytes.count
             TreeKeyCodec.append(sorted[index].key, to: &bytes)
-            // Scans rely on it.
+            // Scans rely on this order.
             guard bytes[last].lexicographicallyPrecedes(bytes[key...]) else {
                 bytes.removeLast(bytes.count - start)
                 return false
@@ -48,8 +48,8 @@ enum PackedNode {
         return true
     }
 
-    /// Whether children as these may be kept in one row, by whatever limits it was written; whether they are, the row
-    /// tells.
+    /// Whether such children may be in one row, whatever the limits were when it was written; the row itself shows
+    /// whether they are.
     fileprivate static func mayHold(_ children: TreeChildren) -> Bool {
         children.count >= childrenMin
             && children.allSatisfy { child in
@@ -62,13 +62,13 @@ enum PackedNode {
         bytes.append(UInt8(truncatingIfNeeded: count))
     }
 
-    /// Where a leaf stands in the value of a row.
+    /// The ranges of a leaf in the value of a row.
     struct Leaf {
         var key: Range<Int>
         var value: Range<Int>
     }
 
-    /// The leaf behind the one that ends at `end`, nil behind the last; `end` begins as 1.
+    /// The leaf after the one that ends at `end`, nil after the last; `end` starts as 1.
     static func next(in value: Span<UInt8>, after end: inout Int) throws(TreeError) -> Leaf? {
         guard end < value.count else { return nil }
         guard let keyEnd = TreeKeyCodec.endOfKey(in: value, from: end), keyEnd < value.count else { throw damage }
@@ -107,14 +107,14 @@ enum PackedNode {
 }
 
 extension TreeNode {
-    /// Whether a stored node that looks like this may be one row.
+    /// Whether such a stored node may be one row.
     var canBePacked: Bool {
         if case .object(let children, nil) = self { PackedNode.mayHold(children) } else { false }
     }
 }
 
 extension TreeLeaf {
-    /// How many bytes `TreeLeafCodec` writes.
+    /// The number of bytes that `TreeLeafCodec` writes.
     fileprivate var rowByteCount: Int {
         switch self {
         case .bool: 1

@@ -1,43 +1,42 @@
 import HatoModel
 import Synchronization
 
-/// Remembers the parents that children were pushed to, so that the next push into the same parent reads nothing: a
-/// push must know that no leaf stands above it and that its key is free, and both are true below a parent that has
-/// children when none of them has that key. (A seek costs a push more than all the rest of planning and applying it.)
+/// Caches the parents of pushed children, so that the next push into the same parent reads nothing: a push must verify
+/// that no ancestor is a leaf and that its key is free, and both hold below a parent that has children when none of
+/// them has that key. (A seek costs a push more than the rest of planning and applying it.)
 ///
-/// Of each parent it knows all children that come behind a certain key. Keys of pushes rise, but those of several
-/// connections overtake each other on their way; the newest ones are kept one by one for that.
+/// For each parent it holds all children after a certain key. Keys of pushes rise, but those of several connections may
+/// arrive in another order; therefore the newest ones are held individually.
 ///
-/// One database has one memory, or after it was replaced a new empty one. It stays right as long as every write of
-/// the database is planned with it, in the order of application. A plan that is then not applied does no harm: only
-/// what was read is remembered, and what is planned can but make it forget, or believe that one more key is taken.
+/// One database has one cache; a new one starts empty. It is correct as long as every write of the database is planned
+/// with it, in the order of application. A plan that is then not applied does no harm: only what was read is cached,
+/// and a plan can only invalidate entries, or mark one more key as taken.
 ///
-/// What is remembered is bounded, and what is in use stays known when it is full: of too many parents those are
-/// forgotten that were not written into for longest, and of too many children the older ones are no longer known one
-/// by one.
+/// The cache is bounded and keeps what is in use: of too many parents the least recently written are evicted, and of
+/// too many children the older ones are no longer held individually.
 public final class ParentMemory: Sendable {
     /// Some 300 bytes each.
     public static let parentsMax = 65_536
-    /// So many of a parent's newest children are known one by one.
+    /// The number of a parent's newest children that are held individually.
     public static let childrenMax = 256
-    /// Of all parents together; some 50 bytes each.
+    /// The same for all parents together; some 50 bytes each.
     public static let allChildrenMax = 131_072
 
-    /// Longer keys are not remembered.
+    /// Longer keys are not cached.
     private static let keyBytesMax = 1_024
 
-    /// What can be said of a place without reading.
+    /// What is known about a path without reading.
     enum Answer {
-        /// Its parent is there, and it is not.
+        /// Its parent exists, and the path is free.
         case free
-        /// Its parent is there; perhaps it is, too.
+        /// Its parent exists; the path may be taken.
         case perhapsTaken
         case unknown
     }
 
     private let state: Mutex<State>
 
-    /// A cache that holds what is given.
+    /// An empty cache with these limits.
     public init(
         parentsMax: Int = ParentMemory.parentsMax, childrenMax: Int = ParentMemory.childrenMax,
         allChildrenMax: Int = ParentMemory.allChildrenMax
@@ -56,10 +55,10 @@ public final class ParentMemory: Sendable {
         }
     }
 
-    /// The depth of a node at a place or above it of which it is known that it is not there.
+    /// The depth of a node at or above a path that is known to be missing.
     func lackingDepth(of place: PlacedPath) -> Int? {
         state.withLock { state in
-            // Mostly it is the last that is new.
+            // Usually only the last node is new.
             for depth in (0..<min(place.path.depth, state.depthCount)).reversed() {
                 guard let children = state.newestChildren(above: place, at: depth) else { continue }
                 if children.lack(ChildKey(place.component(depth))) { return depth + 1 }
@@ -68,15 +67,15 @@ public final class ParentMemory: Sendable {
         }
     }
 
-    /// Notes the greatest child of the parent of a place, as it was read.
+    /// Caches the greatest child of the parent of a path, as read from the store.
     func remember(_ greatest: [UInt8], inParentOf place: PlacedPath) {
         guard place.key.count <= Self.keyBytesMax else { return }
         let children = NewestChildren(behind: ChildKey(greatest[...]))
         state.withLock { $0.remember(children, above: place, at: place.path.depth - 1) }
     }
 
-    /// Takes a planned change to heart: `isRemoval` when nothing is left at the place, `existsDepth` what is left above
-    /// it.
+    /// Applies a planned change: `isRemoval` when nothing is left at the path, `existsDepth` the depth of the deepest
+    /// ancestor that is left.
     func noteWrite(at place: PlacedPath, isRemoval: Bool, existsDepth: Int) {
         state.withLock { state in
             state.forgetAtOrBelow(place)
@@ -99,14 +98,13 @@ extension ParentMemory {
         let allChildren: Int
     }
 
-    /// Two generations of parents: an old one that is written into becomes young, and when there are too many young
-    /// ones, they grow old, and those that were still old are forgotten. (To know the order of all of them would cost
-    /// each push more.)
+    /// Two generations of parents: an old parent that is written to becomes young, and when there are too many young
+    /// ones, they become old, and the previous old ones are evicted. (Tracking the exact order would cost each push
+    /// more.)
     private struct State {
         let limits: Limits
         private var young = Generation()
-        /// None of its parents is young, too: of two memories of one parent, the one that is not asked would grow
-        /// wrong.
+        /// Disjoint from the young ones: of two entries for one parent, the one that is not read would become wrong.
         private var old = Generation()
 
         init(limits: Limits) { self.limits = limits }
@@ -127,11 +125,11 @@ extension ParentMemory {
             young.add(children, above: place, at: depth)
         }
 
-        /// If the parent is known.
+        /// Does nothing unless the parent is cached.
         mutating func insertChild(above place: PlacedPath, at depth: Int) {
             if young.insertChild(above: place, at: depth, max: limits.children) { return }
             let key = ChildKey(place.component(depth))
-            // What it cannot tell of does not keep it.
+            // A parent is not kept for a key below its floor.
             guard let known = old.newestChildren(above: place, at: depth), known.floor < key,
                 var children = old.remove(above: place, at: depth)
             else { return }
@@ -148,8 +146,8 @@ extension ParentMemory {
             if old.perhapsHasParents(atOrBelow: place) { old = Generation() }
         }
 
-        /// Goes through all parents, but only after as many writes as half the children that may be known; and what
-        /// several connections are just writing stays known.
+        /// Visits all parents, but only after as many writes as half the children that may be held; children that are
+        /// being written by several connections stay.
         mutating func boundChildren() {
             guard young.childCount + old.childCount > limits.allChildren else { return }
             young.forgetOlderChildren()
@@ -158,36 +156,36 @@ extension ParentMemory {
     }
 }
 
-/// Parents that are forgotten together: by a write at or above one of them, which may replace what is known of any, or
-/// because none of them was written into for long.
+/// Parents that are evicted together: by a write at or above one of them, which may invalidate any of them, or because
+/// none of them was written to for long.
 private struct Generation {
-    /// By the key of the parent's rows.
+    /// By the key of the parent's row.
     private var children: [RowKey: NewestChildren] = [:]
-    /// The keys of these parents and of everything above them. A parent that went leaves its key and those above it
-    /// behind, which can but make the others be forgotten.
+    /// The keys of these parents and of all their ancestors. A removed parent leaves its key and those above it behind,
+    /// which can only cause the others to be evicted.
     private var above: Set<RowKey> = []
-    /// How many parents there are at each depth.
+    /// The number of parents at each depth.
     private var countAtDepth: [Int] = []
-    /// How many children are known one by one.
+    /// The number of children held individually.
     private(set) var childCount = 0
 
     var depthCount: Int { countAtDepth.count }
 
-    /// Keys that parents left behind count, too.
+    /// Keys left behind by removed parents count, too.
     func isFull(_ parentsMax: Int) -> Bool { children.count >= parentsMax || above.count >= 4 * parentsMax }
 
     func newestChildren(above place: PlacedPath, at depth: Int) -> NewestChildren? {
         hasParents(at: depth) ? children[RowKey(place, depth)] : nil
     }
 
-    /// Few writes are so high up that they need the look.
+    /// Few writes are so high up in the tree that they need the look-up.
     func perhapsHasParents(atOrBelow place: PlacedPath) -> Bool {
         countAtDepth.count > place.path.depth && above.contains(RowKey(place, place.path.depth))
     }
 
     private func hasParents(at depth: Int) -> Bool { depth < countAtDepth.count && countAtDepth[depth] > 0 }
 
-    /// A parent that is not known.
+    /// Adds a parent that is not in this generation.
     mutating func add(_ newest: NewestChildren, above place: PlacedPath, at depth: Int) {
         let parent = RowKey(place, depth).kept
         children[parent] = newest
@@ -199,13 +197,13 @@ private struct Generation {
         guard above.insert(parent).inserted else { return }
         for depth in (0..<depth).reversed() {
             let key = RowKey(place, depth)
-            // What is above a key came with it.
+            // A key was inserted together with all keys above it.
             if above.contains(key) { return }
             above.insert(key.kept)
         }
     }
 
-    /// False when the parent is not known.
+    /// Returns false when the parent is not in this generation.
     mutating func insertChild(above place: PlacedPath, at depth: Int, max: Int) -> Bool {
         guard hasParents(at: depth), let index = children.index(forKey: RowKey(place, depth)) else { return false }
         childCount += children.values[index].insert(ChildKey(place.component(depth)), max: max)
@@ -221,10 +219,10 @@ private struct Generation {
         return newest
     }
 
-    /// At least half of those that are known one by one.
+    /// Drops at least half of the children held individually.
     mutating func forgetOlderChildren() {
         childCount = 0
-        // In place: a copy of all parents would hold up the writer.
+        // In place: a copy of all parents would delay the writer.
         var index = children.startIndex
         while index != children.endIndex {
             children.values[index].forgetOlderHalf()
@@ -234,23 +232,23 @@ private struct Generation {
     }
 }
 
-/// The children of one parent that come behind a certain key, perhaps with some that are no longer there.
+/// The children of one parent after a certain key; some of them may no longer exist.
 private struct NewestChildren {
-    /// In rising order, as rows have them.
+    /// In rising order of their rows.
     private(set) var keys: [ChildKey] = []
     private(set) var floor: ChildKey
 
-    /// - Parameter floor: a key with no child behind it.
+    /// - Parameter floor: a key without a child after it.
     init(behind floor: ChildKey) { self.floor = floor }
 
-    /// Whether there is surely no child with this key.
+    /// Whether there is certainly no child with this key.
     func lack(_ key: ChildKey) -> Bool { lack(key, at: place(of: key)) }
 
     private func lack(_ key: ChildKey, at place: Int) -> Bool {
         place == 0 ? floor < key : keys[place - 1] != key
     }
 
-    /// Returns how many more keys there are then.
+    /// Returns the change of the number of keys.
     mutating func insert(_ key: ChildKey, max: Int) -> Int {
         let (place, count) = (place(of: key), keys.count)
         guard lack(key, at: place) else { return 0 }
@@ -259,17 +257,17 @@ private struct NewestChildren {
         return keys.count - count
     }
 
-    /// All behind the greatest of them stay known; the last one goes, too, so that in the end a parent that is not
-    /// written into keeps none.
+    /// Drops the older half; all children after the greatest dropped one stay known. The last one is dropped, too, so
+    /// that a parent that is not written to finally holds none.
     mutating func forgetOlderHalf() {
         guard !keys.isEmpty else { return }
         let half = (keys.count + 1) / 2
         floor = keys[half - 1]
-        // A new array: the old one would keep its room.
+        // A new array: the old one would keep its capacity.
         keys = Array(keys[half...])
     }
 
-    /// How many keys are not behind this one; as a rule, nearly all.
+    /// The number of keys not after this one; usually nearly all.
     private func place(of key: ChildKey) -> Int {
         var (low, high) = (0, keys.count)
         var middle = high - 1
@@ -281,8 +279,8 @@ private struct NewestChildren {
     }
 }
 
-/// The first 24 bytes of a child's key as rows have it, or all of a shorter one with zeros behind: a push key has 21.
-/// They have the order of the keys. Long keys that begin alike are taken for one, which can but make a key seem taken.
+/// The first 24 bytes of a child's encoded key, or all of a shorter one padded with zeros: a push key has 21. They have
+/// the order of the keys. Long keys with equal beginnings are treated as one, which can only make a key seem taken.
 private struct ChildKey: Comparable {
     private let words: (UInt64, UInt64, UInt64)
 
@@ -304,10 +302,10 @@ private struct ChildKey: Comparable {
     static func < (left: ChildKey, right: ChildKey) -> Bool { left.words < right.words }
 }
 
-/// The key of a row, or what it begins with; hashed as a whole, which an array of bytes is not.
+/// The key of a row, or a prefix of it; hashed in one call, unlike an array of bytes.
 private struct RowKey: Hashable {
     private let bytes: [UInt8]
-    /// So many of them: to look an ancestor up, its key need not be copied out of that of the place.
+    /// The length of the prefix: to look an ancestor up, its key need not be copied out of that of the path.
     private let count: Int
 
     /// The key of the ancestor at a depth.
@@ -318,7 +316,7 @@ private struct RowKey: Hashable {
         self.count = count
     }
 
-    /// The same without what comes behind, to be kept.
+    /// A copy without the bytes after the prefix, to be stored.
     var kept: RowKey { RowKey(Array(bytes[..<count]), count: count) }
 
     func hash(into hasher: inout Hasher) {

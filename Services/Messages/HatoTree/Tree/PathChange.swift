@@ -1,24 +1,23 @@
 public import HatoModel
 
-/// What one write did at one path: complete nodes, so that who listens, indexes or follows need not read.
+/// The change of one write at one path: complete nodes, so that listeners, indexes and followers need not read.
 public struct PathChange: Sendable, Hashable {
-    /// The written path; it may mean a priority, then `before` and `after` are that priority as a leaf.
+    /// The written path; it may be a priority path, then `before` and `after` are that priority as a leaf.
     public var path: TreePath
-    /// What was there; nil when it was too large to keep.
+    /// The previous node; nil when it was too large to keep.
     public var before: TreeNode?
-    /// What is there now; nil only as a record keeps the change, when it was too large to keep.
+    /// The new node; nil only in a recorded change, when it was too large to keep.
     public var after: TreeNode?
-    /// How many leading keys of `path` named nodes that were there before the write. `path.depth` when the node itself
-    /// was.
+    /// How many leading keys of `path` named existing nodes before the write. `path.depth` when the node itself
+    /// existed.
     public var existedDepth: Int
-    /// How many leading keys of `path` name nodes that are there after it: a removed last child takes its parents with
-    /// it.
+    /// How many leading keys of `path` name existing nodes after the write: a removed last child removes its parents.
     public var existsDepth: Int
-    /// The depth of the ancestor that was a leaf and became an object, if there was one.
+    /// The depth of the ancestor that was a leaf and became an object; nil when there was none.
     public var replacedLeafDepth: Int?
-    /// Whether the write below the root, or one beside it in the same commit, made the first node of the tree or took
-    /// the last. The depths do not tell: the root is not counted, so they are 0 whether it was there or not. Records
-    /// of earlier versions know nothing.
+    /// Whether the write below the root, or one beside it in the same commit, made the first node of the tree or
+    /// removed the last. The depths do not show it: the root is not counted, so they are 0 whether it existed or not.
+    /// Records of earlier versions do not contain it.
     public var rootCameOrWent = false
     private var seldom: Seldom?
 
@@ -34,7 +33,7 @@ public struct PathChange: Sendable, Hashable {
         self.replacedLeafDepth = replacedLeafDepth
     }
 
-    /// Whether a value before or after the change was too large to keep.
+    /// Whether a node before or after the change was too large to keep.
     public var isTruncated: Bool { before == nil || after == nil }
 
     /// Whether the write leaves nothing at the path.
@@ -44,7 +43,7 @@ public struct PathChange: Sendable, Hashable {
 // MARK: - What few changes have
 
 extension PathChange {
-    /// Behind one reference: changes are copied for everybody who is told of them.
+    /// Behind one reference: changes are copied for every receiver.
     private final class Seldom: Sendable, Hashable {
         let beforeSkeleton: NodeSkeleton?
         let afterSkeleton: NodeSkeleton?
@@ -69,21 +68,21 @@ extension PathChange {
         }
     }
 
-    /// What is known of `before` where that is nil; records of format 1 know nothing.
+    /// The skeleton of `before` where that is nil; records of format 1 have none.
     public var beforeSkeleton: NodeSkeleton? {
         get { seldom?.beforeSkeleton }
         set { seldom = Seldom(newValue, afterSkeleton, standing) }
     }
 
-    /// What is known of `after` where that is nil.
+    /// The skeleton of `after` where that is nil.
     public var afterSkeleton: NodeSkeleton? {
         get { seldom?.afterSkeleton }
         set { seldom = Seldom(beforeSkeleton, newValue, standing) }
     }
 
-    /// What `before` does not tell of what was there: of a change of a priority the node that has it, without it, if
-    /// nothing else of that was written; of the first change below a replaced leaf, that leaf with its priority. Nil
-    /// when it was too large to keep, too; records before format 3 know nothing.
+    /// Previous data that `before` does not contain: for a change of a priority, its node without the priority, if
+    /// nothing else of the node was written; for the first change below a replaced leaf, that leaf with its priority.
+    /// Nil also when it was too large to keep; records before format 3 have none.
     public var standing: TreeNode? {
         get { seldom?.standing }
         set { seldom = Seldom(beforeSkeleton, afterSkeleton, newValue) }

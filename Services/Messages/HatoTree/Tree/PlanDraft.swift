@@ -1,14 +1,14 @@
 import HatoModel
 
-/// A write plan while it is being made.
+/// A write plan in the making.
 struct PlanDraft {
-    /// Replaced nodes with more rows than this are deleted as a range: a range tombstone slows every read near it, so
-    /// it must be worth it (measurements: many small ones ruin reads).
+    /// Replaced nodes with more rows than this are deleted by range: a range tombstone slows every read near it, so it
+    /// must be worthwhile (measured: many small ones slow reads down severely).
     static let singleDeletesMax = 1024
-    /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write (architecture
-    /// §4); of larger ones a skeleton.
+    /// Replaced nodes are kept for listeners, indexes and followers up to this many bytes in one write; of larger ones
+    /// a skeleton.
     static let beforeBytesMax = 1024 * 1024
-    /// A node whose priority alone changes is told whole if it is no larger: reordering a list must not cost its
+    /// A node up to this size is kept whole when only its priority changes: reordering a list must not cost its
     /// contents.
     static let standingBytesMax = 16 * 1024
 
@@ -17,25 +17,25 @@ struct PlanDraft {
     let memory: ParentMemory?
     var rows = RowBatch()
     var changes: [PathChange] = []
-    /// The key of the row that is being written.
+    /// The key of the row being written.
     private var key: [UInt8] = []
-    /// How many bytes of replaced nodes may still be kept.
+    /// The remaining bytes for replaced nodes.
     private(set) var beforeBytesLeft: Int
     var skeletons = SkeletonBudget()
 
-    /// The places of the changes of nodes, which come before those of priorities.
+    /// The paths of the changes of nodes, which precede those of priorities.
     private var places: [PlacedPath] = []
 
-    /// The keys of the leaves that became objects and are told of.
+    /// The keys of the leaves that became objects and are part of the changes.
     private var replacedLeaves: Set<[UInt8]> = []
 
-    /// The packed nodes that were taken apart, as a part of them is written: by the keys of their rows.
+    /// The packed nodes that were unpacked because a part of them is written: by the keys of their rows.
     private(set) var unpacked: [[UInt8]: TreePath] = [:]
 
-    /// Whether one of the places told that the tree was not empty.
+    /// Whether a located path has shown that the tree was not empty.
     private var rootIsThere = false
 
-    /// The key of a node that was not there, and what a place in it is located as.
+    /// The key of a missing node, and the location for paths in it.
     private var absent: (key: [UInt8], located: LocatedNode)?
 
     init(
@@ -53,7 +53,7 @@ struct PlanDraft {
         WritePlan(rows: rows, changes: changes, time: time, etag: nil)
     }
 
-    /// A message with its index row has room without growing step by step.
+    /// A message with its index row fits without reallocation.
     private static let rowBytesExpected = 512
 
     mutating func write(_ targets: [WriteTarget]) throws {
@@ -75,7 +75,7 @@ struct PlanDraft {
         if targets.count > 1 { sortChanges(like: targets) }
     }
 
-    /// A push with a key of the client's; false when an earlier try has already written the same.
+    /// A push with a key of the client; returns false when an earlier attempt has already written the same.
     mutating func push(_ target: WriteTarget, unless earlier: EarlierPush) throws -> Bool {
         let place = PlacedPath(target.path, codec)
         let located = try locate(place, isNew: true)
@@ -100,7 +100,7 @@ struct PlanDraft {
         }
     }
 
-    /// Below a node that is known not to be there, nothing is: an import of new nodes reads once for each of them.
+    /// Nothing exists below a node that is known to be missing: an import of new nodes reads once for each of them.
     private mutating func locateOnce(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
         if let absent, place.key.starts(with: absent.key) { return absent.located }
         let located = try locate(place, isNew: isNew)
@@ -145,7 +145,7 @@ struct PlanDraft {
             at: place.path, &skeletons, rowsMin: located.rowCount)
     }
 
-    /// A leaf that becomes an object by what is written below it, once for all that is.
+    /// A leaf that becomes an object because of writes below it; returned once for all of them.
     private mutating func replacedLeaf(_ place: PlacedPath, depth: Int) throws -> TreeNode? {
         let (nodes, path) = (NodeReader(reader, codec: codec), place.path.prefix(depth))
         guard replacedLeaves.insert(place.ancestor(depth)).inserted, let leaf = try nodes.leaf(at: path) else {
@@ -167,7 +167,7 @@ struct PlanDraft {
             return replaceRow(with: after)
         }
         let isDeletedSingly = located.rowCount <= PlanDraft.singleDeletesMax
-        // Of an object that goes, what is kept need not be compared with what was read.
+        // The nodes of a removed object need not be compared with new ones.
         if let before = located.before, before.leaf != nil || !after.isEmpty || !isDeletedSingly {
             let mark = rows.mark
             var deletes = PlanDraft.singleDeletesMax
@@ -178,7 +178,7 @@ struct PlanDraft {
             if located.packedDepth == nil {
                 try deleteEachRow(of: place)
             } else {
-                // Its row came in this plan, when the node above was taken apart.
+                // Its row was put by this plan, when the node above was unpacked.
                 rows.delete(place.key)
             }
             put(after)
@@ -198,7 +198,7 @@ struct PlanDraft {
         rows = batch
     }
 
-    /// Writes the rows of a node whose path is `key`.
+    /// Puts the rows of a node whose path is `key`.
     private mutating func put(_ node: TreeNode) {
         switch node {
         case .empty: return
@@ -212,7 +212,7 @@ struct PlanDraft {
         }
     }
 
-    /// Writes only the rows that differ; false when that takes more than `deletes` deletions.
+    /// Writes only the rows that differ; returns false when that takes more than `deletes` deletions.
     private mutating func replace(_ before: TreeNode, with after: TreeNode, deletes: inout Int) throws -> Bool {
         if before.canBePacked, try reader.packed(at: key.span) != nil {
             deletes -= 1
@@ -251,7 +251,7 @@ struct PlanDraft {
         return deletes >= 0
     }
 
-    /// Which of two lists of children comes first at the given places; a finished list comes last.
+    /// Which of two lists of children comes first at the given indexes; a finished list comes last.
     private static func order(_ old: TreeChildren, _ oldIndex: Int, _ new: TreeChildren, _ newIndex: Int) -> Int {
         if newIndex == new.count { return -1 }
         if oldIndex == old.count { return 1 }
@@ -267,15 +267,15 @@ struct PlanDraft {
 
     // MARK: Packed nodes
 
-    /// Writes what comes instead of a node that is one row, but for its priority.
+    /// Puts the replacement of a node that is one row, without its priority.
     private mutating func replaceRow(with after: TreeNode) {
         if case .object(let children, nil) = after, rows.put(key, packing: children) { return }
-        // A leaf takes the same row.
+        // A leaf uses the same row.
         if after.leaf == nil { rows.delete(key) }
         put(after)
     }
 
-    /// Gives the leaves of a packed node rows of their own; what is written in it comes behind.
+    /// Puts the leaves of a packed node as rows of their own; writes to the node follow them.
     private mutating func unpack(_ node: [UInt8], _ path: TreePath) throws {
         guard unpacked[node] == nil, let value = try reader.packed(at: node.span) else { return }
         unpacked[node] = path
@@ -337,7 +337,7 @@ struct PlanDraft {
         let before = try NodeReader(reader, codec: codec).priority(at: path)
         let after = target.node.leaf.flatMap(TreePriority.init)
         guard before != after else { return }
-        // A priority has a row of its own, and so has then what it belongs to.
+        // A priority has a row of its own, so its node needs one too.
         try unpack(node, path)
         if let parent = path.parent { try unpack(codec.key(of: parent), parent) }
         key = node
@@ -364,7 +364,7 @@ struct PlanDraft {
         }
     }
 
-    /// Values are written before priorities; the changes are told in the order of the request.
+    /// Restores the order of the request, since values are written before priorities.
     private mutating func sortChanges(like targets: [WriteTarget]) {
         guard targets.contains(where: \.path.isPriority), targets.contains(where: { !$0.path.isPriority }) else {
             return
@@ -374,10 +374,10 @@ struct PlanDraft {
         changes.sort { places[$0.path, default: 0] < places[$1.path, default: 0] }
     }
 
-    // MARK: What disappears with its last child
+    // MARK: Nodes that vanish with their last child
 
-    /// Deletes the priorities of nodes that lost their last child, notes how far up that went, and returns the keys of
-    /// those nodes.
+    /// Deletes the priorities of nodes that lost their last child, sets the depth up to which that reached, and returns
+    /// the keys of those nodes.
     private mutating func removeVanished() throws -> Set<[UInt8]> {
         let removes = changes.indices.contains { changes[$0].isRemoval && changes[$0].path.depth > 0 }
         guard removes else { return [] }
@@ -394,7 +394,7 @@ struct PlanDraft {
 
     // MARK: The root
 
-    /// Asks before the changes are sorted: those of nodes come first.
+    /// Runs before the changes are sorted: those of nodes come first.
     private mutating func noteRoot(vanished: Set<[UInt8]>) throws {
         if vanished.isEmpty, rootIsThere { return }
         guard let first = changes.first, first.path.depth > 0 else { return }
@@ -409,7 +409,7 @@ struct PlanDraft {
     private func isTreeEmpty() throws -> Bool {
         let root = codec.key(of: .root)
         var isEmpty = true
-        // From the end: where the oldest nodes are removed one by one, their tombstones lie at the beginning.
+        // From the end: where the oldest nodes are removed one by one, their tombstones are at the beginning.
         try reader.scan(lower: root, upper: TreeKeyCodec.upperBound(of: root), reverse: true) { _, _ in
             isEmpty = false
             return .stop

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// How a node begins in a record; the high bit says that a priority comes first.
+/// The first byte of a node in a record; the high bit says that a priority comes first.
 private enum NodeTag {
     static let empty: UInt8 = 0
     static let no: UInt8 = 1
@@ -67,7 +67,7 @@ struct RecordWriter {
     }
 }
 
-/// Takes a change record apart; every length is checked against the bytes that are left.
+/// Reads the parts of a change record; every length is checked against the bytes that are left.
 struct RecordReader {
     private let bytes: [UInt8]
     private var index = 0
@@ -92,7 +92,7 @@ struct RecordReader {
         }
     }
 
-    /// A number of things that each take at least a byte of what is left, or a depth.
+    /// A number of items that each take at least one byte of the rest, or a depth.
     mutating func count() throws -> Int {
         let value = try number()
         guard value <= UInt64(bytes.count) else { throw RecordReader.tooShort }

@@ -1,16 +1,16 @@
 import HatoModel
 
-/// Finds out which nodes lose their last child by a write, from the deepest upwards: a node goes when all that is left
-/// in it is removed, or gone itself.
+/// Determines which nodes lose their last child by a write, from the deepest upwards: a node vanishes when everything
+/// in it is removed or vanishes.
 struct RemovalSurvey {
-    /// Keys of the nodes above removed ones that have nothing left.
+    /// Keys of the ancestors of removed nodes that have nothing left.
     private(set) var vanished: Set<[UInt8]> = []
 
     private let reader: any TreeReader
     private let codec: TreeKeyCodec
     /// Keys of removed and vanished nodes, in order.
     private var gone: SortedKeys
-    /// Keys of nodes that the write leaves, in order.
+    /// Keys of nodes that the write puts, in order.
     private let kept: SortedKeys
 
     /// A node that lost a child.
@@ -30,7 +30,7 @@ struct RemovalSurvey {
         try survey(removed)
     }
 
-    /// The depth of the deepest ancestor of a removed node that still has something; 0 also when the root has not.
+    /// The depth of the deepest ancestor of a removed node that still has children; 0 also when the root has none.
     func remainingDepth(above path: TreePath) -> Int {
         let place = PlacedPath(path, codec)
         var depth = max(path.depth - 1, 0)
@@ -60,7 +60,7 @@ struct RemovalSurvey {
 
     private func hasRemainder(_ node: [UInt8], _ suspect: Suspect) throws -> Bool {
         if kept.first(beginningWith: node) != nil { return true }
-        // Behind the lost child first: where old children are removed one by one, the tombstones of the others lie
+        // After the lost child first: where old children are removed one by one, the tombstones of the others are
         // before it.
         if let lower = TreeKeyCodec.upperBound(of: suspect.lostChild),
             try findsRow(lower: lower, upper: TreeKeyCodec.upperBound(of: node), reverse: false)
@@ -71,7 +71,7 @@ struct RemovalSurvey {
         return try findsRow(lower: firstChild, upper: suspect.lostChild, reverse: true)
     }
 
-    /// Whether the range has a row that is not gone.
+    /// Whether the range has a row that does not belong to a removed or vanished node.
     private func findsRow(lower: [UInt8], upper: [UInt8]?, reverse: Bool) throws -> Bool {
         var found = false
         try reader.scan(lower: lower, upper: upper, reverse: reverse) { row, _ in
@@ -85,8 +85,8 @@ struct RemovalSurvey {
         return found
     }
 
-    /// The gone node that a row belongs to. Gone nodes may lie in each other (a vanished one has the removed ones in
-    /// it), so every ancestor of the row is looked for.
+    /// The removed or vanished node that a row belongs to. These may contain each other (a vanished node contains the
+    /// removed ones), so every ancestor of the row is looked up.
     private func goneNode(above row: [UInt8]) -> [UInt8]? {
         var end = codec.prefix.count
         while end < row.count, let next = TreeKeyCodec.endOfKey(in: row.span, from: end) {
@@ -103,7 +103,7 @@ struct RemovalSurvey {
     }
 }
 
-/// Keys of rows in order, to be searched by what they begin with: one write may name many places.
+/// Sorted keys of rows that can be searched by prefix: one write may have many paths.
 struct SortedKeys {
     private(set) var keys: [[UInt8]]
 
@@ -111,13 +111,13 @@ struct SortedKeys {
 
     mutating func add(_ more: some Sequence<[UInt8]>) { self = SortedKeys(keys + more) }
 
-    /// The place of the first key that begins with `prefix`.
+    /// The index of the first key that begins with `prefix`.
     func first(beginningWith prefix: [UInt8]) -> Int? {
         let index = lowerBound(of: prefix)
         return index < keys.count && keys[index].starts(with: prefix) ? index : nil
     }
 
-    /// How many keys begin with `prefix`; 2 means two or more.
+    /// The number of keys that begin with `prefix`; 2 means two or more.
     func countOfTwo(beginningWith prefix: [UInt8]) -> Int {
         guard let first = first(beginningWith: prefix) else { return 0 }
         return first + 1 < keys.count && keys[first + 1].starts(with: prefix) ? 2 : 1

@@ -1,6 +1,6 @@
 import HatoModel
 
-/// What a write does to rows, in the order it must be done, in two flat arrays: planning allocates nothing for a row.
+/// The row operations of a write, in the order of execution, in two flat arrays: planning allocates nothing per row.
 public struct RowBatch: Sendable {
     fileprivate enum Kind: UInt8 {
         case put
@@ -8,7 +8,7 @@ public struct RowBatch: Sendable {
         case deleteRange
     }
 
-    /// The key (or lower bound) lies in `start..<middle`, the value (or upper bound) in `middle..<end`.
+    /// The key (or lower bound) is `start..<middle`, the value (or upper bound) `middle..<end`.
     fileprivate struct Operation {
         var kind: Kind
         var start: Int
@@ -21,7 +21,7 @@ public struct RowBatch: Sendable {
 
     public init() {}
 
-    /// Whether it writes nothing.
+    /// Whether it has no operations.
     public var isEmpty: Bool { operations.isEmpty }
     /// The number of operations.
     public var count: Int { operations.count }
@@ -47,7 +47,7 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .delete, start: start, middle: bytes.count, end: bytes.count))
     }
 
-    /// Deletes everything from `lower` (included) to `upper` (excluded).
+    /// Deletes all rows from `lower` (included) to `upper` (excluded).
     public mutating func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>) {
         let start = bytes.count
         append(lower)
@@ -65,7 +65,7 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .put, start: start, middle: middle, end: bytes.count))
     }
 
-    /// Puts a node as one row; false where it is kept in several.
+    /// Puts a node as one row; returns false when it needs several rows.
     mutating func put(_ key: [UInt8], packing children: TreeChildren) -> Bool {
         let start = bytes.count
         bytes.append(contentsOf: key)
@@ -91,7 +91,7 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .delete, start: start, middle: bytes.count, end: bytes.count))
     }
 
-    /// Deletes everything below a key; nil as its upper bound: to the end.
+    /// Deletes all rows from a key on; a nil upper bound means to the end.
     mutating func deleteRange(_ lower: [UInt8], _ upper: [UInt8]?) {
         let start = bytes.count
         bytes.append(contentsOf: lower)
@@ -100,7 +100,7 @@ public struct RowBatch: Sendable {
         operations.append(Operation(kind: .deleteRange, start: start, middle: middle, end: bytes.count))
     }
 
-    /// A point in the batch to come back to.
+    /// A position in the batch to truncate to.
     struct Mark {
         fileprivate var operations: Int
         fileprivate var bytes: Int
@@ -108,13 +108,13 @@ public struct RowBatch: Sendable {
 
     var mark: Mark { Mark(operations: operations.count, bytes: bytes.count) }
 
-    /// Takes back what was added since `mark`.
+    /// Removes what was added since `mark`.
     mutating func truncate(to mark: Mark) {
         operations.removeLast(operations.count - mark.operations)
         bytes.removeLast(bytes.count - mark.bytes)
     }
 
-    /// Hands every operation to `target`, in order.
+    /// Applies every operation to `target`, in order.
     public func apply(to target: some RowTarget) {
         let all = bytes.span
         for operation in operations {
@@ -138,10 +138,10 @@ public struct RowBatch: Sendable {
 }
 
 extension RowBatch {
-    /// The same in parts that each hold what lies in one section of the rows: first ranges, then single rows in rising
-    /// order, each key once. Nil when ranges are too many to tell what they cover.
+    /// The same operations in parts, one for each section of the rows: first ranges, then single rows in rising order,
+    /// each key once. Nil when there are too many ranges to determine what they cover.
     ///
-    /// - Parameter section: how many bytes at the beginning of a key are those of its section.
+    /// - Parameter section: the number of bytes at the beginning of a key that identify its section.
     public func sorted(sections section: (Span<UInt8>) -> Int) -> [RowBatch]? {
         let ranges = operations.indices.filter { operations[$0].kind == .deleteRange }
         guard ranges.count <= Self.rangesMax else { return nil }
@@ -149,7 +149,7 @@ extension RowBatch {
         var points = operations.indices.filter { index in
             operations[index].kind != .deleteRange && !ranges.contains { $0 > index && covers($0, index) }
         }
-        // Stable: of those with the same key the last counts.
+        // Stable: of operations with the same key the last counts.
         points.sort { left, right in
             let order = compare(left, right)
             return order == 0 ? left < right : order < 0
@@ -203,10 +203,10 @@ extension RowBatch {
     }
 }
 
-/// Where rows go: a transaction of the store, or a dictionary in tests.
+/// The destination of rows: a transaction of the store, or a dictionary in tests.
 public protocol RowTarget {
     func put(_ key: Span<UInt8>, _ value: Span<UInt8>)
     func delete(_ key: Span<UInt8>)
-    /// From `lower` (included) to `upper` (excluded; empty: to the end of all rows).
+    /// Deletes from `lower` (included) to `upper` (excluded; empty: to the end of all rows).
     func deleteRange(_ lower: Span<UInt8>, _ upper: Span<UInt8>)
 }

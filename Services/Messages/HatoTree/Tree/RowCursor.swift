@@ -1,9 +1,9 @@
-/// Follows rows in key order and tells which keys of the path changed from one row to the next.
+/// Follows rows in key order and determines which keys of the path changed from one row to the next.
 struct RowCursor {
-    /// Bytes before the first key that counts.
+    /// The number of bytes before the first key.
     let base: Int
     private(set) var row: [UInt8]
-    /// Where each key of the current row ends.
+    /// The end of each key of the current row.
     private(set) var ends: [Int] = []
     /// Whether the current row is the priority of the node its keys name.
     private(set) var isPriority = false
@@ -13,10 +13,10 @@ struct RowCursor {
         row = base
     }
 
-    /// The number of keys of the current row behind the base.
+    /// The number of keys of the current row after the base.
     var depth: Int { ends.count }
 
-    /// Goes on to a row that begins with the base; returns how many keys it has in common with the row before.
+    /// Moves to a row that begins with the base; returns the number of keys it shares with the previous row.
     mutating func advance(to key: Span<UInt8>) throws -> Int {
         let shared = sharedCount(with: key)
         while let end = ends.last, end > shared { ends.removeLast() }
@@ -39,7 +39,7 @@ struct RowCursor {
         return kept
     }
 
-    /// How many bytes the keys of the current row have behind the first `kept`.
+    /// The number of bytes of the current row's keys after the first `kept`.
     func newBytes(after kept: Int) -> Int { kept < depth ? row.count - range(kept).lowerBound : 0 }
 
     /// The bytes of key number `index` of the current row.

@@ -1,10 +1,10 @@
 import HatoModel
 
-/// Tells the paths of rows that are visited in key order, as text seen from the node that all of them belong to:
-/// `/a/b`, `/a/.priority`, and `/` for the node itself. A key that two rows have in common is decoded once.
+/// The paths of rows that are visited in key order, as text relative to their common node: `/a/b`, `/a/.priority`, and
+/// `/` for the node itself. A key that two rows share is decoded once.
 public struct RowPaths {
     private var cursor: RowCursor
-    /// `/a/b` without the end of a priority, and where each key ends in it.
+    /// `/a/b` without the suffix of a priority, and the end of each key in it.
     private var keys: [UInt8] = []
     private var ends: [Int] = []
 
@@ -19,7 +19,7 @@ public struct RowPaths {
     /// Whether the current row is the priority of a node.
     public var isPriority: Bool { cursor.isPriority }
 
-    /// Goes on to a row of the node; throws `TreeError.corrupted` for a key that cannot be read.
+    /// Moves to a row of the node; throws `TreeError.corrupted` for a key that cannot be read.
     public mutating func advance(to key: Span<UInt8>) throws {
         let kept = try cursor.advance(to: key)
         ends.removeLast(ends.count - kept)

@@ -1,10 +1,9 @@
 import Crypto
 public import HatoModel
 
-/// The hash that tells whether two nodes are the same, priorities included (spec realtime-database §8.5): base64 of
-/// SHA-1.
+/// A hash by which nodes are compared, priorities included (spec realtime-database §8.5): base64 of SHA-1.
 public enum SimpleHash {
-    /// What stands for nothing where an etag is wanted.
+    /// The etag of a missing node.
     public static let nullEtag = "null_etag"
 
     /// The etag of a node (protocol §5).
@@ -12,7 +11,7 @@ public enum SimpleHash {
         node.isEmpty ? nullEtag : hash(node)
     }
 
-    /// Whether a text has the form of an etag: that of nothing, or 20 bytes in base64.
+    /// Whether a text has the form of an etag: `nullEtag`, or 20 bytes in base64.
     public static func isEtag(_ text: String) -> Bool {
         if text == nullEtag { return true }
         let bytes = text.utf8
@@ -28,7 +27,7 @@ public enum SimpleHash {
         }
     }
 
-    /// The hash of a node; the empty text for nothing.
+    /// The hash of a node; the empty text for an empty node.
     public static func hash(_ node: TreeNode) -> String {
         var text: [UInt8] = []
         switch node {
@@ -48,7 +47,7 @@ public enum SimpleHash {
         return base64(Insecure.SHA1.hash(data: text))
     }
 
-    /// Children by priority, then key; they come by key, and mostly none has a priority.
+    /// The children by priority, then key; they are given by key, and usually none has a priority.
     private static func ordered(_ children: TreeChildren) -> [TreeChild] {
         guard children.contains(where: { $0.node.priority != nil }) else { return Array(children) }
         return children.sorted { left, right in

@@ -1,18 +1,18 @@
 public import HatoModel
 
-/// Why a read or a write of the tree is refused. What the reader itself throws passes through untouched.
+/// Why a read or a write of the tree is refused. Errors of the reader itself are rethrown unchanged.
 public enum TreeError: Error, Sendable {
-    /// What a parameter says is wrong.
+    /// The value of a parameter is wrong.
     case invalid(parameter: String, ArgumentError)
-    /// The answer, or the node a precondition looks at, is larger than `bytesMax`.
+    /// The response, or the node of a precondition, is larger than `bytesMax`.
     case tooBig(bytesMax: Int)
-    /// `ifMatch` named another etag than the node has; `value` nil: too large to tell.
+    /// `ifMatch` named another etag than the node's; `value` nil: too large for the error.
     case etagMismatch(etag: String, value: TreeNode?)
     /// `ifVersion` is older than the newest change of the node.
     case versionMismatch
     /// The client's push key is taken, by another value as far as the writer may know.
     case keyExists(TreePath)
-    /// A row cannot be read: the store holds what this code never wrote.
+    /// A row cannot be read: this code never writes it.
     case corrupted(String)
 }
 

@@ -1,7 +1,7 @@
 public import HatoModel
 
-/// Writes paths as the keys of rows, so that the order of bytes is the order of keys (spec realtime-database §3.1), and
-/// reads them back.
+/// Encodes paths as the keys of rows, so that the order of bytes is the order of keys (spec realtime-database §3.1),
+/// and decodes them.
 ///
 /// A row's key is the prefix of its database, then for each key of the path:
 /// - an integer-like key: 02, the value plus 2^31 in 4 bytes, the number of characters beyond the shortest spelling (1
@@ -9,11 +9,11 @@ public import HatoModel
 /// - any other key: its UTF-8, supplementary characters as two surrogates of 3 bytes (so bytes sort as UTF-16 does),
 ///   then 00.
 ///
-/// A leaf's row ends there. The row of a node's priority has 01 behind the node's path. Keys contain no control
+/// A leaf's row ends there. The row of a node's priority has 01 after the node's path. Keys contain no control
 /// characters, so a node's own row comes first, then its priority, its integer-like children, its other children; and
-/// all that begins with a node's path is the node.
+/// all rows that begin with a node's path belong to the node.
 public struct TreeKeyCodec: Sendable, Hashable {
-    /// What every row of the database begins with; no other database's prefix begins with it.
+    /// The prefix of every row of the database; no other database's prefix begins with it.
     public let prefix: [UInt8]
 
     /// - Precondition: The prefix is not empty.
@@ -26,7 +26,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
     static let integerMark: UInt8 = 2
     static let terminator: UInt8 = 0
 
-    /// The key of the row at `path`, which is also what all rows below it begin with.
+    /// The key of the row at `path`, which is also the prefix of all rows below it.
     public func key(of path: TreePath) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(prefix.count + path.keys.reduce(8) { $0 + $1.text.utf8.count + 4 })
@@ -36,7 +36,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
         return bytes
     }
 
-    /// The first key after everything that begins with `prefix`; nil when nothing can come after it.
+    /// The first key after every key that begins with `prefix`; nil when there is none.
     public static func upperBound(of prefix: [UInt8]) -> [UInt8]? {
         var bound = prefix
         while let last = bound.last {
@@ -49,7 +49,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
         return nil
     }
 
-    /// The path of a row of this database; nil when the bytes are no such key.
+    /// The path of a row of this database; nil when the bytes are not a valid key.
     public func path(of row: Span<UInt8>) -> TreePath? {
         guard row.count >= prefix.count else { return nil }
         var keys: [TreeKey] = []
@@ -86,7 +86,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
         bytes.append(terminator)
     }
 
-    /// Where the key that begins at `start` ends; nil when the row ends before it does.
+    /// The end of the key that begins at `start`; nil when the row ends before it.
     public static func endOfKey(in row: Span<UInt8>, from start: Int) -> Int? {
         guard row[start] == integerMark else {
             var index = start
@@ -104,7 +104,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
         return end <= row.count ? end : nil
     }
 
-    /// Reads one key as `append` wrote it, with its end.
+    /// Decodes one key as `append` encoded it, including its end.
     public static func decode(_ bytes: Span<UInt8>) -> TreeKey? {
         guard bytes.count > 1 else { return nil }
         if bytes[0] == integerMark { return decodeInteger(bytes) }
@@ -121,7 +121,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
     /// Whether the key's bytes, without the last one, are its text.
     static func isPlainText(_ bytes: Span<UInt8>) -> Bool {
         guard bytes[0] != integerMark else { return false }
-        // Most bytes are ASCII; only what follows ED tells a surrogate.
+        // Most bytes are ASCII; only the byte after ED indicates a surrogate.
         for index in 0..<max(0, bytes.count - 1) where bytes[index] == 0xED && bytes[index + 1] >= 0xA0 { return false }
         return true
     }
@@ -151,7 +151,7 @@ public struct TreeKeyCodec: Sendable, Hashable {
             isNegative = true
             excess -= 1
         }
-        // A damaged row may say less than nothing.
+        // A damaged row may have a negative length.
         guard excess >= 0 else { return nil }
         return TreeKey(
             unchecked: (isNegative ? "-" : "") + String(repeating: "0", count: excess) + String(value.magnitude))

@@ -1,6 +1,6 @@
 public import HatoModel
 
-/// Writes a primitive as the value of a row: a tag, then nothing for a boolean, 8 bytes (big-endian IEEE 754) for a
+/// Encodes a primitive as the value of a row: a tag, then nothing for a boolean, 8 bytes (big-endian IEEE 754) for a
 /// number, UTF-8 for a string.
 public enum TreeLeafCodec {
     static let falseTag: UInt8 = 0
@@ -43,7 +43,7 @@ public enum TreeLeafCodec {
         }
     }
 
-    /// Writes the primitive as JSON, without making a string of it first.
+    /// Writes the primitive as JSON, without building a string first.
     public static func write(_ bytes: Span<UInt8>, to writer: inout JSONWriter) throws(TreeError) {
         if bytes.count > 0, bytes[0] == stringTag {
             writer.write(utf8: bytes.extracting(1..<bytes.count))

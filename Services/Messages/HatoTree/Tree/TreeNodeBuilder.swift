@@ -1,6 +1,6 @@
 import HatoModel
 
-/// Makes a node from its rows, which come in key order.
+/// Builds a node from its rows, which come in key order.
 struct TreeNodeBuilder {
     private struct Frame {
         var key: TreeKey
@@ -14,18 +14,18 @@ struct TreeNodeBuilder {
         }
     }
 
-    /// How many keys of the cursor's rows lie above the node that is made.
+    /// The number of keys of the cursor's rows above the built node.
     let depth: Int
     private var frames = [Frame(key: TreeKey(unchecked: ""))]
 
     init(depth: Int = 0) { self.depth = depth }
 
-    /// Takes the row the cursor stands at; `kept` is what `RowCursor.advance` returned for it.
+    /// Adds the cursor's current row; `kept` is the result of `RowCursor.advance` for it.
     mutating func append(_ value: Span<UInt8>, at cursor: RowCursor, kept: Int) throws {
         try append(TreeLeafCodec.decode(value), at: cursor, kept: kept)
     }
 
-    /// The same with something else in the place of the row's value; a number or a text for a priority.
+    /// The same with another value in place of the row's; a number or a text for a priority.
     mutating func append(_ leaf: TreeLeaf, at cursor: RowCursor, kept: Int) throws {
         while frames.count > max(kept - depth, 0) + 1 { closeFrame() }
         let row = cursor.row.span

@@ -1,5 +1,5 @@
-/// What the tree is read from: a dictionary in tests, a transaction or a snapshot in the service. Rows are ordered by
-/// key as unsigned bytes.
+/// The source of the tree's rows: a dictionary in tests, a transaction or a snapshot in the service. Rows are ordered
+/// by key as unsigned bytes.
 public protocol TreeReader {
     func get(_ key: Span<UInt8>) throws -> [UInt8]?
 
@@ -10,10 +10,10 @@ public protocol TreeReader {
         _ visit: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws -> TreeScanStep) throws
 }
 
-/// How a scan goes on after a row.
+/// How a scan continues after a row.
 public enum TreeScanStep {
     case next
     case stop
-    /// Goes on at the first row at or after this key (backwards: at or before it), which must lie ahead.
+    /// Continues at the first row at or after this key (backwards: at or before it), which must be ahead.
     case seek([UInt8])
 }

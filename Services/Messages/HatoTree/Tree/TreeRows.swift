@@ -1,7 +1,7 @@
-/// The rows of a tree as everything else reads them: one for each leaf and each priority, also where a node is kept in
-/// one row (`PackedNode`). Rows that are not of the tree, as those of indexes, are left as they are.
+/// The rows of a tree in the form for readers: one for each leaf and each priority, also where a node is stored in one
+/// row (`PackedNode`). Rows outside of the tree, such as those of indexes, are unchanged.
 public final class TreeRows: TreeReader {
-    /// The rows as they are kept.
+    /// The rows as stored.
     let stored: any TreeReader
     private let prefix: [UInt8]
 
@@ -10,7 +10,7 @@ public final class TreeRows: TreeReader {
         prefix = codec.prefix
     }
 
-    /// The value of the row that the node with this key is packed in, if it is.
+    /// The value of the row of the packed node with this key; nil when there is none.
     func packed(at key: Span<UInt8>) throws -> [UInt8]? {
         guard let value = try stored.get(key), PackedNode.isPacked(value.span) else { return nil }
         return value
@@ -21,7 +21,7 @@ public final class TreeRows: TreeReader {
         return try packedLeaf(key)
     }
 
-    /// Whether there is a leaf, or a node that is packed.
+    /// Whether there is a leaf or a packed node with this key.
     func holds(_ key: Span<UInt8>) throws -> Bool {
         if try stored.get(key) != nil { return true }
         return try packedLeaf(key) != nil
@@ -55,14 +55,15 @@ public final class TreeRows: TreeReader {
 
     // MARK: Forwards
 
-    /// Besides the rows from `lower` on, those of a packed node may be wanted whose row stands before it. Nothing
-    /// else is kept of such a node: where a row behind `lower` begins with a node's key, that node is none. The same
-    /// holds wherever a seek leads.
+    /// Besides the rows from `lower` on, a packed node whose row is before `lower` may have leaves in the range. A
+    /// packed node has no other rows: if a row after `lower` begins with a node's key, that node is not packed. The
+    /// same applies to every target of a seek.
     private func scanForwards(
         _ lower: [UInt8], _ upper: [UInt8]?, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws {
         var leaves = PackedLeaves(lower: lower, upper: upper)
-        /// So many bytes of where the scan begins, or goes on, are known to lead through nodes that are not packed.
+        /// The number of leading bytes of the current position that are known to lead only through nodes that are not
+        /// packed.
         var known: Int? = 0
         var isStopped = false
         func end(_ step: TreeScanStep, at row: Span<UInt8>) -> TreeScanStep {
@@ -82,7 +83,7 @@ public final class TreeRows: TreeReader {
                     case .stop: return end(.stop, at: row)
                     case .seek(let target):
                         if target.span.isBehind(row) {
-                            // The row itself may be the packed node that the target lies in.
+                            // The row itself may be the packed node that contains the target.
                             known = 0
                             return .seek(target)
                         }
@@ -98,16 +99,17 @@ public final class TreeRows: TreeReader {
         _ = try leaves.visit(packed.key.span, packed.value.span, visit)
     }
 
-    /// The packed node above `place`, if there is one. Looked up key by key: a transaction that scans all rows before
-    /// the place would have to see those that others of its group have just put.
+    /// The packed node above `place`, if there is one. It is looked up key by key: a scan of all rows before the place
+    /// would have to see the rows that other transactions of the group have just put.
     ///
-    /// - Parameter count: so many bytes of `place` lead through nodes that are not packed.
+    /// - Parameter count: the number of leading bytes of `place` that lead only through nodes that are not packed.
     private func packedAbove(
         _ place: [UInt8], upTo upper: [UInt8]?, knownTo count: Int
     ) throws -> (key: [UInt8], value: [UInt8])? {
         let ends = nodes(above: place.span, behind: count)
         for (index, end) in ends.enumerated().reversed() {
-            // Of a node further up, the leaves behind the place lie behind everything below the next node on the way.
+            // Leaves of a node further up that are after the place are also after everything below the next node on the
+            // path.
             if index + 1 < ends.count, let upper, upper.starts(with: place[..<ends[index + 1]]) { return nil }
             guard let value = try stored.get(place.span.extracting(0..<end)) else { continue }
             return PackedNode.isPacked(value.span) ? (Array(place[..<end]), value) : nil
@@ -147,7 +149,7 @@ public final class TreeRows: TreeReader {
         return key.begins(with: prefix.span)
     }
 
-    /// Where the key of the parent of a node ends; nil for the root, a priority, and what is no key of a row.
+    /// The end of the key of a node's parent; nil for the root, a priority, and bytes that are no row's key.
     private func parentEnd(of key: Span<UInt8>) -> Int? {
         var start = prefix.count
         while start < key.count, key[start] != TreeKeyCodec.priorityMark,
@@ -159,7 +161,7 @@ public final class TreeRows: TreeReader {
         return nil
     }
 
-    /// The lengths of the keys of nodes that are true beginnings of `place` with more than `count` bytes.
+    /// The lengths of the keys of nodes that are proper prefixes of `place` with more than `count` bytes.
     private func nodes(above place: Span<UInt8>, behind count: Int) -> [Int] {
         var ends: [Int] = []
         var end = prefix.count
@@ -181,15 +183,15 @@ public final class TreeRows: TreeReader {
     }
 }
 
-/// The part of a scan that lies in packed nodes.
+/// The part of a scan inside packed nodes.
 private struct PackedLeaves {
-    /// Included: where the scan begins, or where a seek led.
+    /// Included: the start of the scan, or the target of a seek.
     var lower: [UInt8]
     /// Excluded.
     let upper: [UInt8]?
-    /// Backwards: where a seek led, included.
+    /// Backwards: the target of a seek, included.
     var last: [UInt8]?
-    /// The key of the leaf that is visited.
+    /// The key of the visited leaf.
     private var key: [UInt8] = []
 
     init(lower: [UInt8], upper: [UInt8]?) {
@@ -197,7 +199,7 @@ private struct PackedLeaves {
         self.upper = upper
     }
 
-    /// How to go on behind the row.
+    /// The step after the row.
     mutating func visit(
         _ row: Span<UInt8>, _ value: Span<UInt8>, _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
     ) throws -> TreeScanStep {
@@ -217,7 +219,7 @@ private struct PackedLeaves {
                 isSeeking = true
             }
         }
-        // Whatever comes behind the row is not of the node.
+        // Rows after this one do not belong to the node.
         if !isSeeking || lower.span.begins(with: row) { return .next }
         return TreeKeyCodec.upperBound(of: row.copied) == lower ? .next : .seek(lower)
     }

@@ -1,15 +1,15 @@
 import HatoModel
 public import HatoRules
 
-/// Decides what a write does to the rows of the tree (spec realtime-database §2, §6; protocol §5).
+/// Plans the rows of a write to the tree (spec realtime-database §2, §6; protocol §5).
 ///
-/// It reads through the reader only, writes nothing, and knows no clock: the same mutation, rows and time give the same
+/// It reads through the reader only, writes nothing, and uses no clock: the same mutation, rows and time give the same
 /// plan. The rows of a plan must be applied before the next mutation is planned.
 public struct WritePlanner: Sendable {
     /// Nodes larger than this are not hashed for a precondition (protocol §5).
     public static let hashedBytesMax = 16 * 1024 * 1024
 
-    /// How keys of the tree become keys of rows.
+    /// Encodes keys of the tree as keys of rows.
     public let codec: TreeKeyCodec
     /// The indexes whose rows are written with the data.
     public private(set) var indexes: any IndexSet
@@ -21,13 +21,13 @@ public struct WritePlanner: Sendable {
     private let memory: ParentMemory?
     private let etags = EtagMemory()
     private let data = DataMemory()
-    /// Nil without a memory or an uptime.
+    /// Nil without a `memory` or an `uptime`.
     var emptyRanges: EmptyRanges?
 
-    /// - Parameter memory: Spares pushes their read; see there what it asks for. nil: every plan is made from the
+    /// - Parameter memory: Saves pushes their read; see there for its conditions. nil: every plan is made from the
     ///   reader alone.
-    /// - Parameter uptime: The time since some fixed moment, which tells slow looks past empty ranges of rows. nil:
-    ///   empty ranges are not remembered. It decides what is remembered, never what is planned.
+    /// - Parameter uptime: The time since some fixed moment, for detecting slow reads over empty ranges of rows. nil:
+    ///   empty ranges are not cached. It affects what is cached, never what is planned.
     public init(
         codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), memory: ParentMemory? = nil,
         uptime: (@Sendable () -> Duration)? = nil
@@ -38,23 +38,24 @@ public struct WritePlanner: Sendable {
         emptyRanges = memory == nil ? nil : uptime.map { EmptyRanges(uptime: $0) }
     }
 
-    /// The same, with what it remembers, for who takes its place in the turn of a write that changes indexes and
-    /// nothing of the tree.
+    /// The same planner and caches with other indexes: it replaces this one in the turn of a write that changes indexes
+    /// and nothing of the tree.
     public func with(_ indexes: any IndexSet) -> WritePlanner {
         var planner = self
         planner.indexes = indexes
         return planner
     }
 
-    /// In the turn of a write.
+    /// The reader in the turn of a write.
     private func inTurn(_ reader: any TreeReader) -> any TreeReader {
         emptyRanges.map { EmptyRangesReader(reader, $0) } ?? reader
     }
 
-    /// Says which nodes a mutation puts where: values normalised, server values resolved. This is what rules judge.
+    /// Determines the nodes that a mutation writes: values normalised, server values resolved. Rules authorise this
+    /// result.
     ///
-    /// - Parameter now: milliseconds since 1970, the one time of the write.
-    /// - Throws: `TreeError`, or what the reader throws.
+    /// - Parameter now: milliseconds since 1970, the single time of the write.
+    /// - Throws: `TreeError`, or the errors of the reader.
     public func resolve(
         _ mutation: Mutation, reading reader: any TreeReader, at now: Int64
     ) throws -> ResolvedMutation {
@@ -63,7 +64,7 @@ public struct WritePlanner: Sendable {
         return ResolvedMutation(mutation: mutation, now: now, targets: targets, reads: numbers.looks.reads)
     }
 
-    /// The same before its turn, on any thread; nil when it rests on what is stored then, as increments do.
+    /// The same before its turn, on any thread; nil when the result depends on stored data, as with increments.
     ///
     /// - Throws: `TreeError`.
     public static func resolve(_ mutation: Mutation, at now: Int64) throws -> ResolvedMutation? {
@@ -75,8 +76,10 @@ public struct WritePlanner: Sendable {
         }
     }
 
-    /// - Parameter reader: as `resolve` had it.
-    /// - Throws: `TreeError`, or what the reader throws.
+    /// Plans a resolved mutation.
+    ///
+    /// - Parameter reader: the same as for `resolve`.
+    /// - Throws: `TreeError`, or the errors of the reader.
     public func plan(
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
@@ -92,7 +95,7 @@ public struct WritePlanner: Sendable {
             try draft.write(targets)
         }
         try appendIndexRows(&draft)
-        // Last: what is looked at before is not there yet, and would be remembered as empty.
+        // Last: ranges that are read before do not contain the new rows yet, and would be cached as empty.
         if let emptyRanges { draft.rows.forEachPut { emptyRanges.forget($0) } }
         etags.forget(draft.changes)
         data.forget(draft.changes)
@@ -117,19 +120,19 @@ public struct WritePlanner: Sendable {
         return plan
     }
 
-    /// What rules may ask in the turn of a write, before it is planned: looked up once, until a write changes it.
+    /// The stored data for rules in the turn of a write, before it is planned: cached until a write changes it.
     public func storedData(reading reader: any TreeReader) -> StoredData {
         StoredData(inTurn(reader), codec: codec, memory: memory == nil ? nil : data, parents: memory)
     }
 
-    /// Both steps.
+    /// Resolves and plans a mutation.
     public func plan(
         _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
         try plan(resolve(mutation, reading: reader, at: now), reading: reader, history: history)
     }
 
-    /// Whether this is a push that an earlier try, with the same key of the client's, has already written.
+    /// Whether this is a push that an earlier attempt, with the same key of the client, has already written.
     public func isRepeated(
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)?
     ) throws -> Bool {
@@ -141,9 +144,9 @@ public struct WritePlanner: Sendable {
         return try earlier.isSame(at: path) { try nodes.node(at: path) }
     }
 
-    // MARK: What is written where
+    // MARK: Targets
 
-    /// The places of a mutation with what will stand there, when it is well formed.
+    /// The paths of a mutation with their new nodes, after validation.
     static func targets(of mutation: Mutation, _ source: some PlacedServerValueSource) throws -> [WriteTarget] {
         let path = mutation.path
         switch mutation.operation {
@@ -182,9 +185,9 @@ public struct WritePlanner: Sendable {
         return targets
     }
 
-    /// No path of an update may be at or above another. Sorted as rows, a path stands right before what lies below it.
+    /// No path of an update may be at or above another. Sorted as rows, a path directly precedes the paths below it.
     private static func refuseConflicts(_ targets: [WriteTarget]) throws {
-        // No row is read or written: any prefix will do.
+        // No row is read or written, so any prefix is right.
         let codec = TreeKeyCodec(prefix: [0])
         let sorted = targets.map { codec.key(of: $0.path) }.enumerated().sorted {
             $0.element.lexicographicallyPrecedes($1.element)
@@ -197,7 +200,7 @@ public struct WritePlanner: Sendable {
         }
     }
 
-    /// Says which parameter is wrong.
+    /// Adds the name of the parameter to errors.
     private static func naming<Value>(_ parameter: String, _ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -227,10 +230,10 @@ public struct WritePlanner: Sendable {
 }
 
 extension WritePlanner {
-    /// The etag of a node, and the node itself unless it is too large for an error to carry.
+    /// The etag of a node, and the node itself unless it is too large for an error.
     ///
-    /// A large node is hashed once, however many writes ask for it before it changes: every other write waits
-    /// meanwhile.
+    /// A large node is hashed once, however many writes need its etag before it changes, because every other write
+    /// waits meanwhile.
     private func storedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
         if let etag = etags.etag(at: mutation.path) { return StoredEtag(etag: etag, value: nil) }
         let stored = try hashedEtag(mutation, reader)
@@ -244,14 +247,12 @@ extension WritePlanner {
         return StoredEtag(etag: SimpleHash.etag(node), value: isSmall ? node : nil)
     }
 
-    // MARK: Ahead of its turn
+    // MARK: Planning before the turn
 
-    /// Plans a write on a state that is older than the one it will be applied to, so that its turn takes no longer
-    /// than a look at what was written since. Nil when it can only be planned in its turn: a push that is perhaps a
-    /// repetition.
+    /// Plans a write on an older state than the one it will be applied to, so that its turn only has to check the
+    /// commits since. Nil when it can only be planned in its turn: a push that may be a repetition.
     ///
-    /// It neither asks nor tells the planner's memories, which belong to the order of application: `adopt` tells
-    /// them.
+    /// It neither reads nor updates the planner's caches, which follow the order of application: `adopt` updates them.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
         let targets = resolved.targets
         var draft = draft(reader, nil)
@@ -270,7 +271,7 @@ extension WritePlanner {
             storedEtag: etag)
     }
 
-    /// In the turn of a write that was planned ahead, when nothing it rests on has changed: checks its condition.
+    /// Checks the condition of a write that was planned ahead, in its turn, when its basis has not changed.
     public func check(
         _ ahead: AheadPlan, of resolved: ResolvedMutation, reading reader: any TreeReader,
         history: (any ChangeHistory)?
@@ -280,7 +281,7 @@ extension WritePlanner {
         }
     }
 
-    /// In its turn, right before its rows are applied: the planner's memories learn of it.
+    /// Updates the planner's caches in the turn of the write, directly before its rows are applied.
     public func adopt(_ ahead: AheadPlan) {
         etags.forget(ahead.plan.changes)
         data.forget(ahead.plan.changes)
@@ -299,15 +300,15 @@ extension WritePlanner {
     }
 }
 
-/// The etag of a stored node; the node itself when it is small enough for an error to carry.
+/// The etag of a stored node; with the node itself when it is small enough for an error.
 struct StoredEtag {
     var etag: String
     var value: TreeNode?
 }
 
-/// A mutation with what it puts where.
+/// A mutation with its target nodes.
 public struct ResolvedMutation: Sendable {
-    /// Behind one reference: it goes through many hands.
+    /// Behind one reference, since it is copied often.
     private final class Contents: Sendable {
         let mutation: Mutation
         let now: Int64
@@ -332,15 +333,15 @@ public struct ResolvedMutation: Sendable {
     }
 
     var mutation: Mutation { contents.mutation }
-    /// Milliseconds since 1970, the one time of the write.
+    /// Milliseconds since 1970, the single time of the write.
     public var now: Int64 { contents.now }
     var targets: [WriteTarget] { contents.targets }
-    /// The stored numbers that increments were added to: what it was resolved with, of all that is stored.
+    /// The stored numbers to which increments were added: the only stored data that resolving has read.
     public var reads: [RulesRead] { contents.reads }
 
     var isConditional: Bool { contents.mutation.condition != nil }
 
-    /// Whether planning may ask what was written lately.
+    /// Whether planning may read the recent writes.
     public var asksHistory: Bool {
         if case .push(_, _, isClientKey: true) = contents.mutation.operation { return true }
         return isConditional
@@ -349,20 +350,20 @@ public struct ResolvedMutation: Sendable {
     /// Whether the write appends a child.
     public var isPush: Bool { if case .push = contents.mutation.operation { true } else { false } }
 
-    /// What rules judge.
+    /// The targets for rules.
     public var rulesTargets: [RulesTarget] { targets.map { RulesTarget(path: $0.path, node: $0.node) } }
 }
 
-/// One place of a write with the node that will stand there; at a priority path the priority as a leaf.
+/// One path of a write with its new node; at a priority path the priority as a leaf.
 struct WriteTarget: Sendable {
     var path: TreePath
     var node: TreeNode
-    /// Whether nothing is expected to be there: decides where to look first.
+    /// Whether the path is expected to be free: it decides which row is read first.
     let isNew: Bool
 
     init(_ json: JSONValue, at path: TreePath, _ source: some ServerValueSource, isNew: Bool = false) throws {
         self.path = path
-        // Apps make push keys themselves, and write under them with set and update.
+        // Apps generate push keys themselves, and write under them with set and update.
         self.isNew = isNew || path.keys.last?.looksPushed == true
         if path.isPriority {
             let priority = try TreePriority.normalized(json: json, at: path, serverValues: source)
@@ -374,17 +375,17 @@ struct WriteTarget: Sendable {
 }
 
 extension TreeKey {
-    /// Whether it has the form of the push keys of this age.
+    /// Whether it has the form of a current push key.
     fileprivate var looksPushed: Bool { text.utf8.count == 20 && text.utf8.first == UInt8(ascii: "-") }
 }
 
-/// Server values for a node that stands somewhere.
+/// Server values for a node at a path.
 protocol PlacedServerValueSource: ServerValueSource {
     /// The same for the node at `path`.
     func at(_ path: TreePath) -> Self
 }
 
-/// Server values by the time of the write alone.
+/// Server values from the time of the write alone.
 struct TimeAlone: PlacedServerValueSource {
     struct NeedsMore: Error {}
 
@@ -398,9 +399,9 @@ struct TimeAlone: PlacedServerValueSource {
     }
 }
 
-/// Server values by what is stored and the time of the write.
+/// Server values from the stored tree and the time of the write.
 struct StoredNumbers: PlacedServerValueSource {
-    /// Which stored numbers were looked at; of one resolution, on its thread.
+    /// The stored numbers that were read; belongs to one resolution, on its thread.
     final class Looks {
         var reads: [RulesRead] = []
     }
@@ -431,27 +432,27 @@ struct StoredNumbers: PlacedServerValueSource {
     }
 }
 
-/// Tells a push that is repeated from one whose key is taken.
+/// Distinguishes a repeated push from one whose key is taken.
 struct EarlierPush {
     var value: JSONValue
     var hidesStored: Bool
     var history: (any ChangeHistory)?
 
-    /// Whether `value` is what was pushed at `path` already; server values count as what they became then.
+    /// Whether `value` equals the earlier push at `path`; server values count with their values then.
     func isSame(at path: TreePath, stored: () throws -> TreeNode) throws -> Bool {
         guard let earlier = try hidesStored ? history?.node(pushedAt: path) : stored() else { return false }
         return try WriteTarget(value, at: path, EarlierNumbers(earlier: earlier)).node == earlier
     }
 }
 
-/// Server values as an earlier try of the same push left them.
+/// Server values as resolved by an earlier attempt of the same push.
 struct EarlierNumbers: ServerValueSource {
     let earlier: TreeNode
 
     func number(for _: ServerValue, at place: ServerValuePlace) throws -> Double {
         let path = TreePath(uncheckedKeys: place.keys, isPriority: place.isPriority)
         if case .number(let number)? = earlier.node(at: path).leaf { return number }
-        // No number was there, so the nodes differ whatever stands here.
+        // There was no number, so the nodes differ whatever this returns.
         return 0
     }
 }

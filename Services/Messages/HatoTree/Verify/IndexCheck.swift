@@ -1,6 +1,6 @@
 import HatoModel
 
-/// Compares an index with the tree it is of, both ways: every child has its row, and every row has its child.
+/// Compares an index with its tree in both directions: every child has its row, and every row has its child.
 public struct IndexCheck {
     private let reader: any TreeReader
     private let codec: TreeKeyCodec
@@ -19,13 +19,14 @@ public struct IndexCheck {
 
     private static let pageChildren = 500
 
-    /// Returns the number of rows. An index that is still being built lacks rows ahead of its build; those it has must
-    /// be right.
+    /// Returns the number of rows. An index that is still being built lacks the rows after its cursor; the existing
+    /// ones must be correct.
     public func run(_ index: IndexCatalog.Index, advance: () throws -> Void) throws -> Int {
         let definition = index.definition
         let wanted = try checkChildren(of: index, advance)
         let rows = try countRows(of: definition.id, advance)
-        // Every wanted row is there, and no other can be: the costly way back is needed only when something is wrong.
+        // Every expected row exists, and there are no others: the expensive reverse check is needed only when something
+        // is wrong.
         if index.isReady, wanted.isComplete, wanted.count == rows { return rows }
         try checkRows(of: definition.id, definition) { collection, key in
             guard definition.covers(collection) else { return nil }
@@ -36,9 +37,9 @@ public struct IndexCheck {
         return rows
     }
 
-    /// The automatic index of priorities, whose rows `TreeCheck` has looked for: returns the number of them.
+    /// Checks the automatic index of priorities, whose rows `TreeCheck` has looked up; returns their number.
     ///
-    /// - Parameter wanted: how many there should be.
+    /// - Parameter wanted: the expected number of rows.
     public func runPriorities(wanted: Int, isComplete: Bool, advance: () throws -> Void) throws -> Int {
         let rows = try countRows(of: IndexKeyCodec.priorities, advance)
         if isComplete, rows == wanted { return rows }
@@ -48,7 +49,7 @@ public struct IndexCheck {
         return rows
     }
 
-    /// Rows of indexes that nobody declares: no write keeps them right, and none would ever remove them.
+    /// Finds rows of indexes that are not declared: no write updates or removes them.
     public func findUndeclared(_ catalog: IndexCatalog) throws {
         let known = Set(catalog.definitions.map(\.id) + [IndexKeyCodec.priorities])
         let prefix = indexCodec.prefix
@@ -83,7 +84,7 @@ public struct IndexCheck {
             let page = try builder.page(after: cursor, childrenMax: Self.pageChildren)
             for row in page.rows.putKeys {
                 try advance()
-                // What lies ahead of the build has no row yet.
+                // Children after the build's cursor have no row yet.
                 if let end, let child = child(of: row, index.definition.id),
                     !codec.key(of: child).lexicographicallyPrecedes(end)
                 {
@@ -119,7 +120,7 @@ public struct IndexCheck {
         return count
     }
 
-    /// - Parameter value: what the child is ordered by; nil: it has no place in this index.
+    /// - Parameter value: the sort value of the child; nil: it has no row in this index.
     private func checkRows(
         of id: UInt32, _ definition: IndexDefinition?, _ value: (_ collection: TreePath, TreeKey) throws -> SortValue?
     ) throws {
@@ -146,7 +147,7 @@ public struct IndexCheck {
 }
 
 extension IndexKeyCodec {
-    /// Reads a whole row of an index; nil when the bytes are no such row.
+    /// Decodes a whole row of an index; nil when the bytes are no such row.
     func place(of row: Span<UInt8>, in id: UInt32) -> (collection: TreePath, row: Row)? {
         var end = prefix(of: id).count
         guard end < row.count else { return nil }

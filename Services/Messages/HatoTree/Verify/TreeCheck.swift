@@ -1,14 +1,14 @@
 public import HatoModel
 
-/// What a check of stored rows found: what is wrong, and where if that can be read.
+/// A problem that a check of stored rows found, with its path if that can be read.
 public struct RowFinding {
-    /// The path of the node; nil when no single node is meant.
+    /// The path of the node; nil when the problem concerns no single node.
     public var path: TreePath?
-    /// The index; nil when it is about the tree itself.
+    /// The index; nil when the problem is in the tree itself.
     public var index: IndexDefinition?
-    /// What is wrong, as a sentence.
+    /// The problem as a sentence.
     public var problem: String
-    /// Whether the tree is right, and an index is not.
+    /// Whether the problem is in an index and the tree is correct.
     public var isOfIndex: Bool
 
     init(_ problem: String, path: TreePath? = nil, index: IndexDefinition? = nil, isOfIndex: Bool = false) {
@@ -19,16 +19,15 @@ public struct RowFinding {
     }
 }
 
-/// Checks the rows of one tree by themselves: each has a key and a value that a write could have made, no value has
-/// children, nothing else is kept of a node that is one row, no priority is without its node, and each priority has its
-/// row in the automatic index.
+/// Checks the rows of one tree: each has a key and a value that a write can produce, no value has children, a packed
+/// node has no other rows, no priority is without its node, and each priority has its row in the automatic index.
 public struct TreeCheck {
     private let reader: any TreeReader
     private let codec: TreeKeyCodec
     private let indexCodec: IndexKeyCodec
     private let report: (RowFinding) -> Void
 
-    /// - Parameter report: is told of every finding, in the order of the rows.
+    /// - Parameter report: called with every finding, in the order of the rows.
     public init(
         _ reader: any TreeReader, codec: TreeKeyCodec, indexCodec: IndexKeyCodec,
         report: @escaping (RowFinding) -> Void
@@ -39,20 +38,20 @@ public struct TreeCheck {
         self.report = report
     }
 
-    /// What has been seen of the tree up to a row.
+    /// The state of the check at a row.
     private struct Passed {
         /// The key of the last leaf.
         var leaf: [UInt8]?
-        /// The key of the last node that is one row.
+        /// The key of the last packed node.
         var packed: [UInt8]?
-        /// A priority whose node has not been seen yet; the bytes are its node's key.
+        /// A priority whose node has not been visited yet; the bytes are its node's key.
         var priority: (node: [UInt8], path: TreePath)?
         var priorities = 0
     }
 
-    /// Reads every row. Returns the number of priorities. Throws what the reader throws.
+    /// Reads every row. Returns the number of priorities. Throws the errors of the reader.
     ///
-    /// - Parameter advance: is called for every row.
+    /// - Parameter advance: called for every row.
     public func run(advance: () throws -> Void) throws -> Int {
         var passed = Passed()
         try reader.scan(
@@ -71,7 +70,7 @@ public struct TreeCheck {
         return passed.priorities
     }
 
-    /// Checks the leaves of a node that is one row like rows of their own.
+    /// Checks the leaves of a packed node like rows of their own.
     private func checkPacked(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {
         _ = isApart(row, passed)
         let node = row.withUnsafeBufferPointer { Array($0) }
@@ -90,7 +89,7 @@ public struct TreeCheck {
         }
     }
 
-    /// No row but its own may belong to a node that is one row.
+    /// A packed node may have no other row.
     private func isApart(_ row: Span<UInt8>, _ passed: Passed) -> Bool {
         guard let packed = passed.packed, row.begins(with: packed.span) else { return true }
         report(RowFinding("there is a row of a node that is one row", path: codec.path(of: row)))
@@ -128,7 +127,7 @@ public struct TreeCheck {
         guard let priority = TreePriority(leaf) else {
             return report(RowFinding("the priority is neither a number nor a string", path: path))
         }
-        // The root is nobody's child: its priority has no place in an index.
+        // The root has no parent: its priority is in no index.
         guard let key = path.keys.last else { return }
         passed.priorities += 1
         let collection = indexCodec.prefix(of: IndexKeyCodec.priorities, collection: path.keys.dropLast())
@@ -137,7 +136,7 @@ public struct TreeCheck {
         }
     }
 
-    /// A priority stands before what is below its node.
+    /// A priority precedes the rows below its node.
     private func settlePriority(_ passed: inout Passed, before row: Span<UInt8>?) {
         guard let priority = passed.priority else { return }
         passed.priority = nil
@@ -149,7 +148,7 @@ public struct TreeCheck {
 extension Span<UInt8> {
     func isEqual(to other: Span<UInt8>) -> Bool { count == other.count && begins(with: other) }
 
-    /// At most 64 bytes of it.
+    /// The first 64 bytes as hexadecimal digits.
     var hexText: String {
         var text = ""
         for index in 0..<Swift.min(count, 64) {
