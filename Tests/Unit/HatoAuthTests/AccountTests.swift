@@ -63,7 +63,7 @@ struct AccountTests {
         #expect(!result.account.emailVerified)
         #expect(result.account.initialEmail == "masuo@example.com")
         #expect(try await bench.signIn("fuguta@example.com").uid == session.uid)
-        // The old one is free.
+        // The old e-mail is free.
         #expect(try await bench.signUp("masuo@example.com").uid != session.uid)
     }
 
@@ -79,7 +79,7 @@ struct AccountTests {
         _ = try await bench.refresh(session.refreshToken)
     }
 
-    @Test func credentialChangesWantARecentSignIn() async throws {
+    @Test func credentialChangesRequireARecentSignIn() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         bench.pass(seconds: 301)
@@ -154,7 +154,7 @@ struct AccountTests {
         #expect(try await bench.service.users.updateUser(named).email == "masuo@example.com")
     }
 
-    @Test func lastNameGoesWithThePasswordOrNotAtAll() async throws {
+    @Test func lastNameIsDeletedOnlyWithThePassword() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         let own = await wireError { try await update(bench, session) { $0.deleteAttributes = [.email] } }
@@ -173,7 +173,7 @@ struct AccountTests {
         #expect(anonymous.providerUserInfo.isEmpty && anonymous.passwordUpdatedAt == nil)
     }
 
-    @Test func ownerMayTakeThePasswordAlone() async throws {
+    @Test func ownerMayDeleteThePasswordAlone() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         let result = try await update(bench, session) { $0.deleteAttributes = [.password] }
@@ -181,7 +181,7 @@ struct AccountTests {
         #expect(await wireError { try await bench.signIn() } != nil)
     }
 
-    @Test func passwordIsNotDroppedWhenTheNamesGoWhileItIsHashed() async throws {
+    @Test func passwordIsNotDroppedWhenTheNamesAreDeletedWhileItIsHashed() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp(username: "masuo")
         bench.hold(true)
@@ -199,7 +199,7 @@ struct AccountTests {
         #expect(error?.data["parameter"] == "email")
     }
 
-    @Test func lastNameStaysWhenTheOtherGoesWhileAPasswordIsHashed() async throws {
+    @Test func lastNameStaysWhenTheOtherIsDeletedWhileAPasswordIsHashed() async throws {
         for byAdministrator in [false, true] {
             let bench = try await AuthBench.open()
             let session = try await bench.signUp(username: "masuo")
@@ -228,7 +228,7 @@ struct AccountTests {
         }
     }
 
-    @Test func whatChangesWhileAPasswordIsHashedStays() async throws {
+    @Test func changesWhileAPasswordIsHashedStay() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         bench.hold(true)
@@ -253,7 +253,7 @@ struct AccountTests {
         #expect(error?.data["parameter"] == "deleteAttributes")
     }
 
-    @Test func administratorHasNoAccountAndNobodyHasNone() async throws {
+    @Test func administratorAndAnonymousCallerHaveNoAccount() async throws {
         let bench = try await AuthBench.open()
         #expect(
             await wireError { try await bench.service.accounts.account(CallOrigin(caller: .administrator)) }?.code

@@ -8,10 +8,10 @@ import Testing
 
 @testable import HatoAuth
 
-/// An auth service on a memory store, with a clock that stands still until told, and a count of every hash.
+/// An auth service on a memory store, with a clock that moves only when a test moves it, and a count of every hash.
 ///
-/// The hash is cheap: it must differ by password and salt, and the count is what tests look at. `AuthBench.scrypt`
-/// takes the real one.
+/// The hash is cheap: it must differ by password and salt, and tests check the count. `AuthBench.scrypt` uses the real
+/// one.
 final class AuthBench: Sendable {
     static let password = "sazae-and-friends"
 
@@ -64,7 +64,7 @@ final class AuthBench: Sendable {
     var counts: Counts { state.state.withLock { $0.counts } }
 
     func pass(seconds: Int64) { state.state.withLock { $0.now += seconds * 1000 } }
-    /// While held, a hash does not end.
+    /// While held, a hash does not finish.
     func hold(_ isHolding: Bool) { state.state.withLock { $0.counts.isHolding = isHolding } }
 
     private static func derive(
@@ -113,7 +113,7 @@ final class AuthBench: Sendable {
         try await service.sessions.refresh(Auth.Refresh(refreshToken: token), CallOrigin())
     }
 
-    /// The caller a session makes, as the RPC server finds it.
+    /// The caller of a session, as the RPC server authenticates it.
     func origin(_ session: Auth.Session) async throws -> CallOrigin {
         CallOrigin(caller: try await service.authenticator.authenticate(session.idToken))
     }
@@ -134,7 +134,7 @@ private func pause() {
     while ContinuousClock.now < end {}
 }
 
-/// The error on the wire that `body` throws.
+/// The wire error that `body` throws.
 func wireError<Outcome>(_ body: () async throws -> Outcome) async -> RPCError? {
     do {
         _ = try await body()

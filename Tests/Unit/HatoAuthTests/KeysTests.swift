@@ -16,7 +16,7 @@ struct KeysTests {
         #expect(rotated.keys.count == 3)
     }
 
-    @Test func tokensFromBeforeARotationAreVerifiedAsLongAsTheyLive() async throws {
+    @Test func tokensFromBeforeARotationAreVerifiedUntilTheyExpire() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         let oldKid = bench.service.ring.current.kid
@@ -75,7 +75,7 @@ struct KeysTests {
         #expect(try await bench.account(refreshed).uid == session.uid)
     }
 
-    @Test func verifierThatKnowsThePublishedKeysVerifiesEveryToken() async throws {
+    @Test func verifierWithThePublishedKeysVerifiesEveryToken() async throws {
         let bench = try await AuthBench.open()
         var verifier = TokenVerifier(configuration: IdentityConfiguration())
         verifier.replaceKeys(bench.service.publishedKeys.compactMap { VerificationKey($0) })

@@ -10,7 +10,7 @@ import Testing
 
 private let administratorKey = "administrator-key-0123456789-0123456789"
 
-/// The service behind its socket, and clients.
+/// The service with its socket, and clients.
 private final class WireBench: Sendable {
     let server: AuthServer
     let client: RPCClient
@@ -65,7 +65,8 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
-    /// The others keep the order of their connection: an update that hashes a password is not overtaken by the next.
+    /// The other methods keep the order of their connection: an update that hashes a password is not overtaken by the
+    /// next call.
     @Test func onlySignUpSignInAndBackupAreSlow() async throws {
         let bench = try await WireBench()
         let document = try await bench.client.call(method: "rpc.discover")
@@ -74,7 +75,7 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
-    @Test func sessionOfASignUpIsGoodForCallsAndConnections() async throws {
+    @Test func sessionOfASignUpIsValidForCallsAndConnections() async throws {
         let bench = try await WireBench()
         let session = try await bench.client.call(
             Auth.SignUp(email: "masuo@example.com", password: AuthBench.password, displayName: "マスオさん"))
@@ -92,7 +93,7 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
-    @Test func administratorMethodsAreClosedToOthers() async throws {
+    @Test func otherCallersCannotCallAdministratorMethods() async throws {
         let bench = try await WireBench()
         let session = try await bench.client.call(Auth.SignUp())
         let calls: [(String, JSONObject)] = [
@@ -123,7 +124,7 @@ struct OverTheWireTests {
         }
         let before = try await bench.client.call(Auth.SignUp())
         #expect(try await authenticator.authenticate(before.idToken).uid == before.uid)
-        // Twice, so that the signing key is one that the verifier has never seen.
+        // Twice, so that the signing key is unknown to the verifier.
         for _ in 0..<2 { _ = try await bench.client.call(Auth.Keys.Rotate(), credential: administratorKey) }
         let after = try await bench.client.call(Auth.SignUp())
         #expect(try await authenticator.authenticate(after.idToken).uid == after.uid)
@@ -132,7 +133,7 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
-    @Test func slowMethodsDoNotHoldUpTheirConnection() async throws {
+    @Test func slowMethodsDoNotBlockTheirConnection() async throws {
         let bench = try await AuthBench.open()
         let server = try await AuthServer.start(bench.service, RPCServerConfiguration(service: "auth", version: "0"))
         let client = RPCClient(RPCClientConfiguration(host: server.host, port: server.port))
@@ -141,7 +142,7 @@ struct OverTheWireTests {
             await wireError { try await client.call(Auth.SignIn(email: "nobody@example.com", password: "something")) }
         }
         try await eventually("one is hashed") { bench.counts.running == 1 }
-        // Answered while the password is still being hashed.
+        // These calls get their responses while the password is still being hashed.
         #expect(try await client.call(Auth.Keys()).keys.count == 2)
         #expect(try await client.call(Auth.SignUp()).isNewUser)
         #expect(bench.counts.running == 1)
@@ -151,7 +152,7 @@ struct OverTheWireTests {
         await server.shutdown(grace: .seconds(10))
     }
 
-    @Test func manySignInsAtOnceAreAnsweredOrSentAwayAndMemoryStaysWithThePool() async throws {
+    @Test func manySignInsAtOnceSucceedOrAreRefusedAndMemoryStaysBounded() async throws {
         let bench = try await WireBench { configuration in
             configuration.hashingThreads = 2
             configuration.limits.passwordQueueMax = 16
@@ -175,7 +176,7 @@ struct OverTheWireTests {
         await bench.stop()
     }
 
-    @Test func storeThatHasClosedIsAnOutageAndNotAnAnswer() async throws {
+    @Test func closedStoreIsReportedAsUnavailable() async throws {
         let bench = try await AuthBench.open()
         let server = try await AuthServer.start(bench.service, RPCServerConfiguration(service: "auth", version: "0"))
         let client = RPCClient(RPCClientConfiguration(host: server.host, port: server.port))
@@ -198,7 +199,7 @@ struct OverTheWireTests {
         _ = try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken))
         let second = try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken))
         _ = try await bench.client.call(Auth.Refresh(refreshToken: second.refreshToken))
-        // Reuse: this is the one that is logged.
+        // A reuse, which is logged.
         _ = await wireError { try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken)) }
         _ = await wireError { try await bench.client.call(Auth.Account.Get(), credential: session.idToken + "x") }
         _ = try await bench.client.call(Auth.Keys.Rotate(), credential: administratorKey)

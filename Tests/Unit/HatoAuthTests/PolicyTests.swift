@@ -24,7 +24,7 @@ struct PasswordPolicyTests {
         #expect(problem(String(repeating: "鳩", count: 1366))?.reason == "WEAK_PASSWORD")
     }
 
-    @Test func whatEverybodyTriesFirstIsRefused() {
+    @Test func mostCommonPasswordsAreRefused() {
         for text in [
             "password", "PassWord123", "Qwertyuiop", "aaaaaaaa", "abcabcabc", "12345678", "87654321", "567890123",
             "abcdefgh",
@@ -80,7 +80,7 @@ struct PasswordHashTests {
         }
     }
 
-    /// RFC 7914 §12, the third vector, cut to our length.
+    /// RFC 7914 §12, the third vector, cut to the length of a hash here.
     @Test func scryptGivesTheVectorOfItsRFC() throws {
         let derived = try PasswordHasher.scrypt(
             Array("pleaseletmein".utf8), Array("SodiumChloride".utf8), ScryptCost(logN: 14, r: 8, p: 1))
@@ -189,7 +189,7 @@ struct AccountFormPolicyTests {
 struct AttemptPolicyTests {
     private let policy = AttemptPolicy(limits: AuthLimits())
 
-    @Test func pauseDoublesUpToItsMaximumAndNeverLocksForEver() {
+    @Test func waitDoublesUpToItsMaximumAndNeverLocksPermanently() {
         var count = FailureCount()
         var pauses: [Int64] = []
         for _ in 0..<40 {
@@ -203,7 +203,7 @@ struct AttemptPolicyTests {
         #expect(policy.wait(count, now: 900_000) == nil)
     }
 
-    @Test func failuresAreForgottenAfterADay() {
+    @Test func failuresExpireAfterADay() {
         var count = FailureCount()
         for _ in 0..<20 { count = policy.failed(count, now: 0) }
         count = policy.failed(count, now: 24 * 3_600_000)
@@ -234,7 +234,7 @@ struct AttemptPolicyTests {
         #expect(bucket.take(limit, now: 0) != nil)
     }
 
-    @Test func ledgerForgetsWhatSaysNothingWhenItIsFull() throws {
+    @Test func fullLedgerEvictsEntriesWithoutEffect() throws {
         var configuration = AuthConfiguration()
         configuration.limits.attemptEntriesMax = 50
         configuration.limits.signInsPerAddress = RateLimit(burst: 1, perMinute: 60)

@@ -5,7 +5,7 @@ import Testing
 @testable import HatoAuth
 
 struct RefreshTests {
-    @Test func tokenIsGoodOnceAndBringsItsSuccessor() async throws {
+    @Test func tokenIsValidOnceAndReturnsItsSuccessor() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         bench.pass(seconds: 100)
@@ -20,7 +20,7 @@ struct RefreshTests {
         #expect(Set([first, second, third].map(\.refreshToken)).count == 3)
     }
 
-    @Test func lostAnswerBringsTheSameSuccessorWithinTheGraceWindow() async throws {
+    @Test func lostResponseIsRepeatedWithinTheGraceWindow() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         let second = try await bench.refresh(first.refreshToken)
@@ -30,7 +30,7 @@ struct RefreshTests {
         _ = try await bench.refresh(second.refreshToken)
     }
 
-    @Test func manyWhoRefreshAtOnceGetOneSuccessor() async throws {
+    @Test func concurrentRefreshesGetOneSuccessor() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         let successors = try await withThrowingTaskGroup(of: String.self) { group in
@@ -40,7 +40,7 @@ struct RefreshTests {
         #expect(successors.count == 1)
     }
 
-    @Test func usedTokenThatComesLaterEndsTheSessionForEverybody() async throws {
+    @Test func usedTokenPresentedLaterEndsTheSessionForAllHolders() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         let other = try await bench.signIn()
@@ -60,7 +60,7 @@ struct RefreshTests {
         #expect(await wireError { try await bench.refresh(third.refreshToken) }?.code == .unauthenticated)
     }
 
-    @Test func restartBetweenRotationAndAnswerLosesNoSession() async throws {
+    @Test func restartBetweenRotationAndResponseLosesNoSession() async throws {
         let bench = try await AuthBench.open()
         let first = try await bench.signUp()
         let lost = try await bench.refresh(first.refreshToken)
@@ -85,7 +85,7 @@ struct RefreshTests {
         _ = try await bench.service.sessions.signOut(Auth.SignOut(refreshToken: "nonsense"))
     }
 
-    @Test func sessionUnusedTooLongIsOverAndForgotten() async throws {
+    @Test func sessionUnusedTooLongExpiresAndIsDeleted() async throws {
         let bench = try await AuthBench.open()
         let idle = try await bench.signUp()
         let used = try await bench.signIn()
@@ -163,12 +163,12 @@ struct RefreshRotationStateMachineTests {
         #expect(machine.tokenWasPresented(hashes[0], successor: hashes[2], now: 0, policy: policy) == .endReused)
     }
 
-    @Test func strangeTokenEndsTheSession() {
+    @Test func unknownTokenOfASessionEndsIt() {
         var machine = RefreshRotationStateMachine(currentHash: hashes[0], createdAt: 0)
         #expect(machine.tokenWasPresented(hashes[5], successor: hashes[1], now: 0, policy: policy) == .endReused)
     }
 
-    @Test func idleAndAbsoluteEndsComeBeforeEverything() {
+    @Test func idleAndAbsoluteExpiryAreCheckedFirst() {
         var policy = RefreshPolicy()
         policy.idleSeconds = 10
         policy.absoluteSeconds = 15

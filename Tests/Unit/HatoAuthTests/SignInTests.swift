@@ -6,7 +6,7 @@ import Testing
 @testable import HatoAuth
 
 struct SignInTests {
-    @Test func unknownNameAndWrongPasswordLookTheSameAndCostTheSame() async throws {
+    @Test func unknownNameAndWrongPasswordHaveTheSameErrorAndCost() async throws {
         let bench = try await AuthBench.open()
         _ = try await bench.signUp(username: "masuo")
         _ = try await bench.anonymous()
@@ -29,7 +29,7 @@ struct SignInTests {
         #expect(errors[0]?.reason == "INVALID_LOGIN_CREDENTIALS")
     }
 
-    @Test func configurationMayTellThemApart() async throws {
+    @Test func configurationMayRevealWhichIsWrong() async throws {
         let bench = try await AuthBench.open { $0.hidesWhoExists = false }
         _ = try await bench.signUp()
         #expect(await wireError { try await bench.signIn("masuo@example.com", "wrong") }?.reason == "INVALID_PASSWORD")
@@ -57,7 +57,7 @@ struct SignInTests {
         #expect(unknown?.data["parameter"] == "emial")
     }
 
-    @Test func disabledAccountIsRefusedOnlyToWhoKnowsThePassword() async throws {
+    @Test func disabledAccountIsReportedOnlyWithTheRightPassword() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp()
         var update = Auth.Users.Update(uid: session.uid)
@@ -72,13 +72,13 @@ struct SignInTests {
         #expect(await wireError { try await bench.account(session) }?.reason == "USER_DISABLED")
         update.disabled = false
         _ = try await bench.service.users.updateUser(update)
-        // What was signed in before stays out.
+        // Earlier sessions stay invalid.
         #expect(await wireError { try await bench.refresh(session.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         #expect(await wireError { try await bench.account(session) }?.reason == "TOKEN_EXPIRED")
         #expect(try await bench.signIn().uid == session.uid)
     }
 
-    @Test func hashingNeverRunsWiderThanThePoolAndTheRestIsSentAway() async throws {
+    @Test func hashingIsBoundedByThePoolAndTheRestIsRefused() async throws {
         let bench = try await AuthBench.open { configuration in
             configuration.hashingThreads = 2
             configuration.limits.passwordQueueMax = 8
@@ -87,7 +87,7 @@ struct SignInTests {
         _ = try await bench.signUp()
         bench.hold(true)
         let attempts = (0..<200).map { _ in Task { await wireError { try await bench.signIn() } } }
-        // 2 run, 8 wait, the others must be answered while those are still held.
+        // 2 run, 8 wait, the others must be refused while those are still held.
         var refused: [RPCError] = []
         try await eventually("two are hashed, eight wait") {
             bench.counts.running == 2 && bench.service.passwords.waitingCount == 8
@@ -103,7 +103,7 @@ struct SignInTests {
         #expect(try await bench.signIn().uid.isEmpty == false)
     }
 
-    @Test func wrongPasswordsInARowSlowTheAccountDownAndTimeLetsItGo() async throws {
+    @Test func consecutiveWrongPasswordsDelayTheAccountForALimitedTime() async throws {
         let bench = try await AuthBench.open()
         _ = try await bench.signUp()
         for _ in 0..<10 { _ = await wireError { try await bench.signIn("masuo@example.com", "wrong") } }
@@ -148,7 +148,7 @@ struct SignInTests {
         #expect(await wireError { try await stronger.signIn("masuo@example.com", "wrong") }?.code == .unauthenticated)
     }
 
-    @Test func oldestSessionEndsWhenAnAccountHasTooMany() async throws {
+    @Test func leastRecentlyUsedSessionEndsWhenAnAccountHasTooMany() async throws {
         let bench = try await AuthBench.open { $0.limits.sessionsPerAccountMax = 3 }
         var sessions = [try await bench.signUp()]
         for _ in 0..<3 {

@@ -32,7 +32,7 @@ struct SignUpTests {
         #expect(try await bench.signIn(nil, username: "masuo").uid == made.uid)
     }
 
-    @Test func idTokenSaysWhatTheAccountIs() async throws {
+    @Test func idTokenHasTheClaimsOfTheAccount() async throws {
         let bench = try await AuthBench.open()
         let session = try await bench.signUp(name: "マスオさん")
         let claims = try await bench.claims(session.idToken)
@@ -90,7 +90,7 @@ struct SignUpTests {
         #expect(bench.counts.hashes == 0)
     }
 
-    @Test func halfACredentialIsMissingTheOtherHalf() async throws {
+    @Test func halfACredentialIsRefusedWithTheMissingHalf() async throws {
         let bench = try await AuthBench.open()
         let noPassword = await wireError { try await bench.signUp("masuo@example.com", nil) }
         #expect(noPassword?.reason == "MISSING_PASSWORD")
@@ -114,7 +114,7 @@ struct SignUpTests {
         #expect(bench.counts.hashes == 1, "nothing is hashed for a name that is taken")
     }
 
-    @Test func manyWhoWantOneEmailAtOnceGetOneAccount() async throws {
+    @Test func concurrentSignUpsWithOneEmailMakeOneAccount() async throws {
         let bench = try await AuthBench.open()
         let outcomes = await withTaskGroup(of: RPCError?.self) { group in
             for _ in 0..<20 { group.addTask { await wireError { try await bench.signUp() } } }
@@ -133,7 +133,7 @@ struct SignUpTests {
         #expect(!after.isNewUser)
         #expect(try await bench.signIn().uid == before.uid)
         #expect(try await bench.claims(after.idToken)["provider_id"] == nil)
-        // What the anonymous one had is over.
+        // The sessions of the anonymous account have ended.
         #expect(await wireError { try await bench.refresh(before.refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         #expect(await wireError { try await bench.account(before) }?.reason == "TOKEN_EXPIRED")
     }
