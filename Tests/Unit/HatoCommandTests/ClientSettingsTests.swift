@@ -62,7 +62,7 @@ private enum MessagesTarget: CommandTarget {
         #expect(code { _ = try settings(["--admin-key-file", path]) } == .configuration)
     }
 
-    @Test func speakingAsSomebodyNeedsAKey() throws {
+    @Test func impersonationNeedsAKey() throws {
         #expect(code { _ = try settings(["--as", "masuo"]) } == .usage)
         #expect(try settings(["--as", "masuo", "--token", "k"]).speaksAs == ["uid": "masuo"])
         #expect(try settings(["--as-nobody", "--token", "k"]).speaksAs == .some(.null))

@@ -16,13 +16,13 @@ import Testing
         #expect(CommandFailure(RPCError(code, reason: "x", "y")).code.rawValue == expected)
     }
 
-    @Test func whatIsWrongWithTheArgumentsIsUsage() {
+    @Test func wrongArgumentsAreAUsageError() {
         #expect(CommandFailure(ArgumentError(reason: "x", "y") as any Error).code == .usage)
         #expect(CommandFailure(ValidationError("x") as any Error).code == .usage)
         #expect(CommandFailure(JSONError(.badNumber, at: 3) as any Error).code == .usage)
     }
 
-    @Test func whatNobodyForesawIsInternal() {
+    @Test func unexpectedErrorIsInternal() {
         struct Odd: Error {}
         #expect(CommandFailure(Odd() as any Error).code == .internal)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HatoCommand
 
-/// An output that keeps what was written.
+/// An output that records what is written.
 final class Recording: Sendable {
     private let text = Mutex((out: "", err: ""))
     var out: String { text.withLock { $0.out } }

@@ -100,7 +100,7 @@ private struct NameAuthenticator: Authenticator {
     }
 }
 
-/// Commands as a person types them, against a server.
+/// Commands as typed in a terminal, against a server.
 @Suite struct CommandRunTests {
     private struct Outcome {
         var out: String
@@ -219,7 +219,7 @@ private struct NameAuthenticator: Authenticator {
         }
     }
 
-    @Test func administratorSpeaksAsAUser() async throws {
+    @Test func administratorImpersonatesAUser() async throws {
         try await withServer { address in
             let file = FileManager.default.temporaryDirectory.appending(path: "hato-\(UUID().uuidString).key")
             try Data("key\n".utf8).write(to: file)
@@ -241,7 +241,7 @@ private struct NameAuthenticator: Authenticator {
         #expect(!done.err.isEmpty)
     }
 
-    @Test func whatIsWrongWithTheArgumentsIsSaidBeforeAnyCall() async throws {
+    @Test func wrongArgumentsAreReportedBeforeAnyCall() async throws {
         let nobody = ["--server", "127.0.0.1:1"]
         let empty = try await run(PaintCommand.self, [""] + nobody)
         #expect(empty.code == 64)
@@ -270,7 +270,7 @@ private struct NameAuthenticator: Authenticator {
         }
     }
 
-    @Test func questionWantsAYesFromATerminalOrAFlag() async throws {
+    @Test func questionNeedsAYesFromATerminalOrAFlag() async throws {
         let calls = Counter()
         try await withServer(calls) { address in
             let arguments = ["--server", address, "--token", "masuo"]
@@ -327,7 +327,7 @@ private struct NameAuthenticator: Authenticator {
     }
 
     @Test(arguments: [(Service.Health.Status.ready, Int32(0)), (.degraded, 0), (.starting, 69), (.stopping, 69)])
-    func healthEndsWithWhetherTheServiceWorks(status: Service.Health.Status, code: Int32) async throws {
+    func exitCodeOfHealthSaysWhetherTheServiceWorks(status: Service.Health.Status, code: Int32) async throws {
         try await withServer(health: RPCHealth(status)) { address in
             let done = try await run(HealthCommand<ShopTarget>.self, ["--server", address])
             #expect(done.code == code)
@@ -335,14 +335,14 @@ private struct NameAuthenticator: Authenticator {
         }
     }
 
-    @Test func healthOfNobodyIsUnavailable() async throws {
+    @Test func healthOfAnUnreachableServiceIsUnavailable() async throws {
         var address = ""
         try await withServer { address = $0 }
         let done = try await run(HealthCommand<ShopTarget>.self, ["--server", address, "--wait", "0.3"])
         #expect(done.code == 69)
     }
 
-    @Test func versionCallsNobody() async throws {
+    @Test func versionCallsNoService() async throws {
         let done = try await run(VersionCommand<ShopTarget>.self, [])
         #expect(done.json == ["service": "shop", "version": .string(Service.version)])
         let shown = try await run(VersionCommand<ShopTarget>.self, [], isForPeople: true)
