@@ -37,7 +37,7 @@ struct AdministratorKeysTests {
     }
 
     @Test(arguments: [0o620, 0o602, 0o604, 0o444])
-    func fileThatOthersMayWriteOrEveryUserMayReadIsRefusedWithWhatIsRight(mode: Int) throws {
+    func fileThatOthersMayWriteOrEveryUserMayReadIsRefusedWithTheRemedy(mode: Int) throws {
         let file = try TemporaryFile(first, mode: mode)
         let error = #expect(throws: SecretFileError.self) { try AdministratorKeys(file: file.path) }
         let text = try #require(error?.description)
@@ -45,7 +45,7 @@ struct AdministratorKeysTests {
         #expect(text.contains("(mode 0\(String(mode, radix: 8))); its owner alone should: chmod 600"))
     }
 
-    @Test func fileThatItsGroupMayReadIsWarnedAbout() throws {
+    @Test func fileThatItsGroupMayReadCausesAWarning() throws {
         let readable = try TemporaryFile(first, mode: 0o640)
         let warnings = try AdministratorKeys(file: readable.path).warnings
         #expect(warnings.count == 1)

@@ -26,7 +26,7 @@ struct SecretFileAccessTests {
     }
 
     @Test(arguments: [0o620, 0o602, 0o666] as [UInt32])
-    func fileThatOthersMayWriteIsRefusedWhoeverOwnsIt(mode: UInt32) {
+    func fileThatOthersMayWriteIsRefusedForEveryOwner(mode: UInt32) {
         for owner in [0, Self.user] {
             let expected =
                 "others may write this file (mode 0\(String(mode, radix: 8))); its owner alone should: chmod 600"
@@ -38,7 +38,7 @@ struct SecretFileAccessTests {
         #expect(
             verdict(owner: Self.user, 0o604)
                 == .refused("every user may read this file (mode 0604); its owner alone should: chmod 600"))
-        // As engines make secrets.
+        // The mode of secrets from container engines.
         #expect(
             verdict(owner: 0, 0o444)
                 == .warning("other users may read this file (mode 0444); its owner alone should: chmod 600"))
@@ -48,7 +48,7 @@ struct SecretFileAccessTests {
         #expect(verdict(owner: Self.user, 0o100_600) == .safe)
     }
 
-    @Test func publicKeysAreBelievedOnlyFromAFileThatNobodyElseWrites() {
+    @Test func publicKeysAreTrustedOnlyFromAFileThatOnlyItsOwnerWrites() {
         #expect(SecretFileAccess(owner: Self.user, mode: 0o644).isWrittenOnly(by: Self.user))
         #expect(!SecretFileAccess(owner: 1_000, mode: 0o600).isWrittenOnly(by: Self.user))
         #expect(!SecretFileAccess(owner: Self.user, mode: 0o660).isWrittenOnly(by: Self.user))

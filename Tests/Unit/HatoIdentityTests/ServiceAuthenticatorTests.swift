@@ -7,7 +7,7 @@ import Testing
 private let start: Int64 = 1_795_000_000_000
 private let administratorKey = "administrator-key-0123456789-0123456789"
 
-/// Auth as its verifiers see it: keys that can change, fail and be counted; and a clock.
+/// Auth for its verifiers: keys that can change, fail and be counted; and a clock.
 private final class World: Sendable {
     struct Down: Error {}
 
@@ -15,7 +15,7 @@ private final class World: Sendable {
         var now = start
         var keys: [SigningKey] = [SigningKey(kid: "k1")]
         var isDown = false
-        /// So many more fetches fail.
+        /// The number of further fetches that fail.
         var failuresLeft = 0
         var fetches = 0
         var blocked: [CheckedContinuation<Void, Never>] = []
@@ -83,7 +83,7 @@ private func reason(_ body: () async throws -> Caller) async -> String? {
 }
 
 struct ServiceAuthenticatorTests {
-    @Test func administratorKeyIsKnownWithoutAsking() async throws {
+    @Test func administratorKeyIsKnownWithoutAFetch() async throws {
         let world = World()
         let authenticator = world.authenticator()
         #expect(authenticator.remembered(administratorKey) == .administrator)
@@ -93,7 +93,7 @@ struct ServiceAuthenticatorTests {
         #expect(world.fetches == 0)
     }
 
-    @Test func verifiedTokenIsRememberedUntilItExpires() async throws {
+    @Test func verifiedTokenIsCachedUntilItExpires() async throws {
         let world = World()
         let authenticator = world.authenticator()
         let token = try world.token()
@@ -107,7 +107,7 @@ struct ServiceAuthenticatorTests {
         #expect(await reason { try await authenticator.authenticate(token) } == "TOKEN_EXPIRED")
     }
 
-    @Test func memoryOfTokensIsBounded() async throws {
+    @Test func cacheOfTokensIsBounded() async throws {
         let world = World()
         let authenticator = world.authenticator(remembered: 3)
         let tokens = try (0..<10).map { try world.token(uid: "user\($0)") }
@@ -116,7 +116,7 @@ struct ServiceAuthenticatorTests {
         #expect(try await authenticator.authenticate(tokens[0]).uid == "user0")
     }
 
-    @Test func fourRotationsWithinAMinuteLockNobodyOut() async throws {
+    @Test func fourRotationsWithinAMinuteLockNoUserOut() async throws {
         let world = World()
         let authenticator = world.authenticator()
         _ = try await authenticator.authenticate(try world.token())
@@ -129,7 +129,7 @@ struct ServiceAuthenticatorTests {
         #expect(world.fetches == 5)
     }
 
-    @Test func aKeyThatComesRightAfterAFetchIsToBeAskedForAgain() async throws {
+    @Test func keyPublishedRightAfterAFetchIsFetchedAgain() async throws {
         let world = World()
         let authenticator = world.authenticator()
         _ = try await authenticator.authenticate(try world.token())
@@ -146,7 +146,7 @@ struct ServiceAuthenticatorTests {
         #expect(world.fetches == 2)
     }
 
-    @Test func strangersCannotUseUpTheFetchesOfOthers() async throws {
+    @Test func unauthenticatedCallersCannotUseUpAllFetches() async throws {
         let world = World()
         let authenticator = world.authenticator()
         _ = try await authenticator.authenticate(try world.token())
@@ -171,7 +171,7 @@ struct ServiceAuthenticatorTests {
         #expect(try await authenticator.authenticate(rotated).uid == "masuo")
     }
 
-    @Test func aKeyIDThatAuthDoesNotHaveIsAskedForOnce() async throws {
+    @Test func absentKeyIDIsFetchedOnce() async throws {
         let world = World()
         let authenticator = world.authenticator()
         _ = try await authenticator.authenticate(try world.token())
@@ -184,7 +184,7 @@ struct ServiceAuthenticatorTests {
         #expect(world.fetches == 2)
     }
 
-    @Test func aTokenFromBeforeTheKeysWereFetchedAsksForNothing() async throws {
+    @Test func tokenFromBeforeTheFetchCausesNoFetch() async throws {
         let world = World()
         let old = try world.token(signedBy: SigningKey(kid: "retired"))
         let tomorrow = try world.token(signedBy: SigningKey(kid: "tomorrow"), issuedIn: 86_400)
@@ -198,7 +198,7 @@ struct ServiceAuthenticatorTests {
         #expect(world.fetches == 1)
     }
 
-    @Test func manyWhoWantTheKeysAtOnceAskOnce() async throws {
+    @Test func concurrentCallersShareOneFetch() async throws {
         let world = World()
         world.state.withLock { $0.isBlocking = true }
         let authenticator = world.authenticator()
@@ -255,7 +255,7 @@ struct ServiceAuthenticatorTests {
         }
     }
 
-    @Test func keysThatAuthTookBackVerifyNothingMore() async throws {
+    @Test func withdrawnKeysVerifyNothing() async throws {
         let world = World()
         let authenticator = world.authenticator()
         let token = try world.token()
@@ -268,7 +268,7 @@ struct ServiceAuthenticatorTests {
         #expect(await reason { try await authenticator.authenticate(token) } == "INVALID_ID_TOKEN")
     }
 
-    @Test func refusedUserComesBackWithANewerTokenOnly() async throws {
+    @Test func refusedUserIsAcceptedWithANewerTokenOnly() async throws {
         let world = World()
         let authenticator = world.authenticator()
         let old = try world.token()
@@ -282,7 +282,7 @@ struct ServiceAuthenticatorTests {
         #expect(try await authenticator.authenticate(old).uid == "masuo")
     }
 
-    @Test func runFetchesUntilTheKeysCome() async throws {
+    @Test func runFetchesUntilItHasKeys() async throws {
         let world = World()
         world.state.withLock { $0.failuresLeft = 2 }
         let authenticator = world.authenticator()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file that is gone with the object.
+/// A file that is removed with the object.
 final class TemporaryFile {
     let path: String
 

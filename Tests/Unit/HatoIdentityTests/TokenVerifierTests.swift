@@ -20,7 +20,7 @@ private func claims(_ change: (inout JSONObject) -> Void = { _ in }) -> JSONObje
     return claims
 }
 
-/// A JWT of any header, signed (or not) as the test likes.
+/// A JWT with any header, and any signature or none.
 private func token(header: JSONObject, _ claims: JSONObject, sign: ([UInt8]) throws -> [UInt8]) rethrows -> String {
     let input =
         Base64URL.encode(JSONValue.object(header).encoded) + "." + Base64URL.encode(JSONValue.object(claims).encoded)
