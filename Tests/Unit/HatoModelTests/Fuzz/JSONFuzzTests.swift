@@ -2,7 +2,7 @@ import HatoModel
 import HatoTesting
 import Testing
 
-/// The JSON reader against a second reading of the same rules, on texts that are nearly JSON.
+/// The JSON reader against a second implementation of the same rules, on texts that are nearly JSON.
 @Suite struct JSONFuzzTests {
     @Test func textIsAcceptedWhenItIsValidAndWrittenTheSameEachTime() {
         let failures = FuzzInputs.failures(3_000) { random in
@@ -27,7 +27,7 @@ import Testing
             let bytes = random.jsonText()
             let verdict = NaiveJSON.verdict(bytes, depth: 64)
             let isAccepted = (try? Self.read(bytes, &random)) != nil
-            // The reader by pieces does not remember names.
+            // The token reader does not detect duplicate names.
             return isAccepted == (verdict != .invalid)
                 ? nil : "\(verdict), accepted \(isAccepted): \(Self.shown(bytes))"
         }
@@ -41,7 +41,7 @@ import Testing
             let count = 1 + random.below(9)
             tokens.append(rest.prefix(count))
             rest = rest.dropFirst(count)
-            // The reader may be asked less often than pieces come.
+            // The reader may be called less often than pieces arrive.
             while random.once(in: 2), try tokens.next() != nil {}
         }
         tokens.finish()
@@ -67,7 +67,7 @@ extension SeededRandom {
             [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xFF], [0x80], [0xE2, 0x82],
         ]
 
-    /// A text that is JSON, nearly JSON, or made of what JSON is made of.
+    /// A text that is JSON, nearly JSON, or made of pieces of JSON.
     mutating func jsonText() -> [UInt8] {
         var bytes: [UInt8] = []
         if once(in: 5) {
@@ -95,7 +95,7 @@ extension SeededRandom {
             bytes.append(UInt8(ascii: "]"))
         default:
             bytes.append(UInt8(ascii: "{"))
-            // Beyond sixteen names they are looked up in another way.
+            // More than sixteen names are looked up by hash.
             for index in 0..<(once(in: 8) ? 14 + below(8) : below(5)) {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 appendSpace(to: &bytes)

@@ -1,4 +1,4 @@
-/// Says whether a text is valid: a second reading of RFC 8259 with the decisions of `JSONParser`.
+/// Decides whether a text is valid: a second implementation of RFC 8259 with the choices of `JSONParser`.
 struct NaiveJSON {
     private let units: [Unicode.Scalar]
     private var place = 0
@@ -7,7 +7,7 @@ struct NaiveJSON {
 
     enum Verdict {
         case valid, invalid
-        /// Valid but for a name that stands twice in an object.
+        /// Valid except for a duplicate name in an object.
         case duplicate
     }
 
@@ -23,7 +23,7 @@ struct NaiveJSON {
 
     private init(units: [Unicode.Scalar], depthMax: Int) { (self.units, self.depthMax) = (units, depthMax) }
 
-    /// The characters of a text in UTF-8; nil when it is none.
+    /// The characters of a text in UTF-8; nil when it is not UTF-8.
     private static func scalars(_ bytes: [UInt8]) -> [Unicode.Scalar]? {
         var units: [Unicode.Scalar] = []
         var index = 0
@@ -145,7 +145,7 @@ struct NaiveJSON {
         return letters[letter]
     }
 
-    /// Whether each high half of a surrogate pair that was escaped has an escaped low half behind it.
+    /// Whether each escaped high half of a surrogate pair is followed by an escaped low half.
     private static func isPaired(_ text: [UInt16], _ escaped: [Bool]) -> Bool {
         var index = 0
         while index < text.count {

@@ -2,7 +2,7 @@ import HatoModel
 import HatoTesting
 import Testing
 
-/// Paths, keys and their order against plain readings of the specification (realtime-database §1, §3.1).
+/// Paths, keys and their order against simple implementations of the specification (realtime-database §1, §3.1).
 @Suite struct PathFuzzTests {
     @Test func pathIsItsKeysAndItsTextReadsBack() {
         let failures = FuzzInputs.failures(3_000) { random in
@@ -34,7 +34,7 @@ import Testing
             }
             let isKey = !name.isEmpty && key.utf8.count <= TreeLimits.keyBytesMax
             guard (TreeKey.problem(key) == nil) == isKey else { return "no key: \(name.debugDescription)" }
-            // Any key may be shown, also one that was not made so.
+            // Any key may be unescaped, also one that `escape` did not make.
             let shown = KeyEscaping.unescape(name)
             return KeyEscaping.unescape(KeyEscaping.escape(shown)).utf8.elementsEqual(shown.utf8)
                 ? nil : "shown: \(name.debugDescription)"
@@ -127,7 +127,7 @@ extension SeededRandom {
         return text
     }
 
-    /// A key, or a name that only queries have.
+    /// A key, or a name that only queries accept.
     mutating func keyText() -> String {
         switch below(6) {
         case 0: one(of: ["[MIN_NAME]", "[MAX_NAME]", "", "[MIN_NAME", "[MAX_NAME]]", "-", "--1", "+1", "٣"])

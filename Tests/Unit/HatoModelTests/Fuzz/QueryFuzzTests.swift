@@ -2,9 +2,9 @@ import HatoModel
 import HatoTesting
 import Testing
 
-/// Queries as JSON against a plain reading of the specification (realtime-database §4, protocol §5).
+/// Queries as JSON against a simple implementation of the specification (realtime-database §4, protocol §5).
 @Suite struct QueryFuzzTests {
-    @Test func queryIsReadOrRefusedInWordsAndReadsBack() {
+    @Test func queryIsReadOrRefusedWithAMessageAndReadsBack() {
         let failures = FuzzInputs.failures(3_000) { random in
             let json = random.query()
             let shown = String(decoding: json.encoded, as: UTF8.self)
@@ -24,7 +24,7 @@ import Testing
         #expect(failures == [])
     }
 
-    @Test func querySelectsWhatItsWordsSay() {
+    @Test func querySelectsWhatItsDefinitionSays() {
         let failures = FuzzInputs.failures(2_000) { random in
             let json = random.plainQuery()
             var children: JSONObject = [:]
@@ -42,7 +42,7 @@ import Testing
 
     private static let bounds = ["startAt", "startAfter", "endAt", "endBefore", "equalTo"]
 
-    /// Whether each member that is there may be there; what no query may have at all.
+    /// Whether each member is allowed; false means that no query may have it.
     private static func isPlausible(_ json: JSONValue) -> Bool {
         guard let members = json.object?.members else { return false }
         guard
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// Whether its form surely is that of a query: a path of plain keys, and a limit or a bound that is a number.
+    /// Whether its form is certainly that of a query: a path of plain keys, and a limit or a bound that is a number.
     private static func isPlainlyRight(_ json: JSONValue) -> Bool {
         guard let members = json.object?.members, let order = json["orderBy"]?.string else { return false }
         guard ["date", "a/b", "$value"].contains(order) else { return false }
@@ -89,7 +89,7 @@ import Testing
             if order == "$key" { return (.null, value.string) }
             return value["value"].map { ($0, value["key"]?.string) } ?? (value, nil)
         }
-        /// Where a place is to a bound; children with the value of a bound that has no key are at it.
+        /// Compares a position with a bound; children with the value of a bound without a key are at it.
         func compare(_ place: (JSONValue, String), _ bound: (JSONValue, String?)) -> Int {
             let order = compareValues(place.0, bound.0)
             guard order == 0, let key = bound.1 else { return order }
@@ -189,7 +189,7 @@ extension SeededRandom {
         once(in: 3) ? primitive() : ["v": primitive(), "w": primitive(), "z": 1]
     }
 
-    /// A query that is one.
+    /// A valid query.
     fileprivate mutating func plainQuery() -> JSONValue {
         var object: JSONObject = ["orderBy": .string(one(of: ["$key", "$value", "v", "w"]))]
         let isByKey = object["orderBy"] == "$key"

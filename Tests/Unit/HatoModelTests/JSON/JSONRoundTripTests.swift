@@ -2,8 +2,7 @@ import HatoModel
 import HatoTesting
 import Testing
 
-/// Random values, written and read back. The seed is printed when it fails; give it to `SeededRandom` to see the case
-/// again.
+/// Random values, written and read back. A failure prints the seed; pass it to `SeededRandom` to repeat the case.
 @Suite struct JSONRoundTripTests {
     @Test func whatIsWrittenIsReadBack() throws {
         let seed = SeededRandom.seed()
@@ -54,7 +53,7 @@ import Testing
                 default: bytes.insert(UInt8.random(in: 0...255, using: &random), at: index)
                 }
             }
-            // Either it is refused, or what was read is JSON that says the same when written.
+            // Either it is refused, or the value reads back equal when it is written.
             guard let value = try? JSONParser.parse(bytes) else { continue }
             #expect(try JSONParser.parse(value.encoded) == value, "seed \(seed)")
         }

@@ -23,7 +23,7 @@ import Testing
         return tokens
     }
 
-    /// The value that tokens stand for.
+    /// The value of a sequence of tokens.
     private func value(_ tokens: inout ArraySlice<JSONTokenReader.Token>) -> JSONValue {
         switch tokens.removeFirst() {
         case .value(let value): return value
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func whatNeverEndsIsNotGathered() throws {
+    @Test func endlessTokenIsRefused() throws {
         var reader = JSONTokenReader(depth: 3, tokenBytesMax: 100)
         reader.append("[\"".utf8)
         #expect(try reader.next() == .beginArray)

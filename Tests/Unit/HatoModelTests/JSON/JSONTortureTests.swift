@@ -1,8 +1,8 @@
 import HatoModel
 import Testing
 
-/// The case classes of the public JSON test suites, written down as tables: what must be read, what must be refused and
-/// why, and how we decided where RFC 8259 leaves it open.
+/// The case classes of the public JSON test suites as tables: what must be accepted, what must be refused and why, and
+/// the choices where RFC 8259 leaves one.
 @Suite struct JSONTortureTests {
     struct Accepted: Sendable, CustomTestStringConvertible {
         var text: [UInt8]
@@ -239,7 +239,7 @@ import Testing
         #expect(refusal([UInt8(ascii: "[")] + bad + [UInt8(ascii: "]")]) != nil)
     }
 
-    @Test func badUTF8IsNamedByItsPlace() {
+    @Test func badUTF8IsReportedWithItsPosition() {
         #expect(refusal(Array("[\"ab".utf8) + [0xFF] + Array("\"]".utf8)) == JSONError(.badUTF8, at: 4))
     }
 

@@ -16,7 +16,7 @@ import Testing
         #expect(text(.number(number)) == expected)
     }
 
-    /// What `String(number)` gives in JavaScript.
+    /// The result of `String(number)` in JavaScript.
     @Test(
         arguments: [
             (9_007_199_254_740_993, "9007199254740992"), (1e16, "10000000000000000"),
@@ -42,7 +42,7 @@ import Testing
             let number = Double(bitPattern: random.next())
             guard number.isFinite, !number.isZero else { continue }
             try #require(JSONParser.parse(JSONValue.number(number).encoded).number == number)
-            // Most random bits make huge or tiny numbers; these lie where the form changes.
+            // Most random bits make huge or tiny numbers; these are where the form changes.
             let exponent = Int.random(in: -30...80, using: &random)
             let common = number.significand * Double(sign: .plus, exponent: exponent, significand: 1)
             try #require(JSONParser.parse(JSONValue.number(common).encoded).number == common)
@@ -55,7 +55,7 @@ import Testing
         #expect(text("鳩 \u{2028}\u{7f} 🕊") == "\"鳩 \u{2028}\u{7f} 🕊\"")
     }
 
-    @Test func commasStandBetweenAndNowhereElse() {
+    @Test func commasSeparateValuesOnly() {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("a")
@@ -77,7 +77,7 @@ import Testing
             String(decoding: writer.bytes, as: UTF8.self) == #"{"a":[1,{},[],null],"b":true,"c":1,"d":2,"e":["x"]}"#)
     }
 
-    @Test func aWriterBeginsAnewInTheSameMemory() {
+    @Test func removeAllKeepsTheWritersCapacity() {
         var writer = JSONWriter(capacity: 64)
         writer.write(1)
         writer.removeAll()
@@ -85,7 +85,7 @@ import Testing
         #expect(writer.bytes == Array(#""x""#.utf8))
     }
 
-    @Test func whatWasTakenBackLeavesNoComma() {
+    @Test func truncatedValueLeavesNoComma() {
         var writer = JSONWriter()
         writer.beginArray()
         let mark = writer.count

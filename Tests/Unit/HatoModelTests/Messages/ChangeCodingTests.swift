@@ -1,7 +1,7 @@
 import HatoModel
 import Testing
 
-/// Changes of the feed, as the notifier reads them.
+/// Changes of the feed, as the notifier decodes them.
 @Suite struct ChangeCodingTests {
     private let params: JSONObject = [
         "subscription": "s1", "version": 7, "epoch": "e", "time": 1_795_000_000_000, "later": true,

@@ -1,7 +1,7 @@
 import HatoModel
 import Testing
 
-/// What apps hear of a listener, by what the server sends (spec §8.5, "Event expectations").
+/// The events of a listener that apps receive, for the events that the server sends (spec §8.5, "Event expectations").
 @Suite struct ChildEventReducerTests {
     private static func put(_ path: String, _ data: JSONValue) -> Messages.Event.Entry {
         .init(type: .put, path: path, data: data)
@@ -24,7 +24,7 @@ import Testing
         ChildEventReducer(try TreeQuery(["orderBy": "date"]))
     }
 
-    @Test func firstValueIsToldChildByChildInQueryOrder() throws {
+    @Test func firstValueIsReportedChildByChildInQueryOrder() throws {
         var listener = try byDate()
         let events = try listener.apply([
             Self.put("/", ["b": ["date": 1], "a": ["date": 2], "10": [:], "9": ["date": 1]])
@@ -57,7 +57,7 @@ import Testing
         #expect(listener.children.map(\.key.text) == ["w", "c", "e", "a", "x"])
     }
 
-    @Test func movedIsToldThoughTheRankIsTheSame() throws {
+    @Test func movedIsReportedThoughTheRankIsTheSame() throws {
         var listener = try byDate()
         _ = try listener.apply([Self.put("/", ["a": ["date": 1], "b": ["date": 2]])])
         #expect(text(try listener.apply([Self.put("/b/date", 3)])) == ["~b after a", "*b after a"])

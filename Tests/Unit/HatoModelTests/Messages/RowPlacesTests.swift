@@ -6,7 +6,7 @@ import Testing
         places.problem(with: try TreePath(text))
     }
 
-    @Test func rowsThatCannotBothBeAreFound() throws {
+    @Test func contradictoryRowsAreFound() throws {
         var places = RowPlaces()
         for path in ["/a/b/c", "/a/b/d", "/a/\u{E9}", "/e", "/e/.priority"] {
             let found = try problem(path, in: &places)
@@ -21,13 +21,13 @@ import Testing
             let found = try problem(path, in: &places)
             #expect(found?.contains(words) == true, "\(path): \(found ?? "nothing")")
         }
-        // Keys are their bytes: composed and decomposed letters are two.
+        // Keys are compared by bytes: composed and decomposed letters differ.
         let other = try problem("/a/e\u{301}", in: &places)
         #expect(other == nil)
     }
 
-    @Test func rowsForPlacesBeyondWhatIsRememberedAreNotCompared() throws {
-        // Room for the root and for one place below it.
+    @Test func rowsAtPathsBeyondTheLimitAreNotCompared() throws {
+        // Capacity for the root and one path below it.
         var places = RowPlaces(bytesMax: RowPlaces.placeBytes + 1)
         for path in ["/a", "/b", "/b", "/b/c"] {
             let found = try problem(path, in: &places)
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func withoutRoomNothingIsCompared() throws {
+    @Test func withoutCapacityNothingIsCompared() throws {
         var places = RowPlaces(bytesMax: 0)
         for path in ["/a", "/a", "/a/b", "/"] {
             let found = try problem(path, in: &places)

@@ -25,8 +25,8 @@ import Testing
         #expect(TreeQuery(limit: .first(1)) == TreeQuery(order: .priority, limit: .first(1)))
     }
 
-    /// Who names an order asks for children; of a leaf there are none.
-    @Test func onlyAQueryThatSaysNothingIsTheNodeItself() throws {
+    /// A query with an order selects children; a leaf has none.
+    @Test func onlyTheDefaultQueryIsTheNodeItself() throws {
         let byPriority = try TreeQuery(["orderBy": "$priority"])
         #expect(TreeQuery().isDefault && !byPriority.isDefault && byPriority != TreeQuery())
         #expect(try TreeQuery([:]).isDefault && TreeQuery(["orderBy": nil, "limitToFirst": nil]).isDefault)

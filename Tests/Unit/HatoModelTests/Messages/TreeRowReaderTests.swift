@@ -18,7 +18,7 @@ import Testing
         return rows
     }
 
-    /// What an import of the rows, one by one, leaves.
+    /// The tree after importing the rows one by one.
     private func tree(_ rows: [[JSONValue]]) throws -> TreeNode {
         try rows.reduce(.empty) { tree, row in
             tree.setting(try TreeNode(json: row[1]), at: try TreePath(row[0].string ?? ""))
@@ -44,8 +44,8 @@ import Testing
         #expect(try rows(text) == expected)
     }
 
-    /// As the SDKs write them: a priority behind the children.
-    @Test func aPriorityBehindTheChildrenIsARowBehindThem() throws {
+    /// The order of the SDKs: a priority after the children.
+    @Test func priorityAfterTheChildrenIsARowAfterThem() throws {
         let text = #"{"a": {"b": 1, ".priority": 2}, "c": {".value": 3, ".priority": 4}, ".priority": "p"}"#
         let expected: [[JSONValue]] = [
             ["/a/b", 1], ["/a/.priority", 2], ["/c", 3], ["/c/.priority", 4], ["/.priority", "p"],
@@ -53,7 +53,7 @@ import Testing
         #expect(try rows(text) == expected)
     }
 
-    @Test func whatIsNoTreeIsRefusedWithItsPlace() throws {
+    @Test func invalidTreeIsRefusedWithItsPath() throws {
         let cases = [
             (#"{"a": {"b.c": 1}}"#, "invalid_key", "\"/a\""), (#"{"": 1}"#, "invalid_key", "\"/\""),
             (#"{"a": {".sv": "timestamp"}}"#, "invalid_server_value", "\"/a\""),
@@ -77,16 +77,16 @@ import Testing
         #expect(throws: JSONError.self) { try rows(#"{"a": 1} 2"#) }
     }
 
-    @Test func aNameThatStandsTwiceIsFoundHoweverFarApart() throws {
+    @Test func duplicateNameIsFoundAtAnyDistance() throws {
         let members = (0..<5_000).map { #""k\#($0)": {"x": \#($0)}"# }.joined(separator: ", ")
         let text = #"{\#(members), "k17": {"y": 1}}"#
         let error = #expect(throws: ArgumentError.self) { try rows(text, pieces: 1_000) }
         #expect(error?.message.contains("\"k17\" stands twice") == true, "\(error?.message ?? "")")
-        // Objects have names of their own, and names are their bytes: composed and decomposed letters are two.
+        // Each object has its own names, and names are compared by bytes: composed and decomposed letters differ.
         #expect(try rows("{\"a\": {\"b\": 1}, \"b\": {\"a\": 1}, \"\u{E9}\": 1, \"e\u{301}\": 2}").count == 4)
     }
 
-    @Test func namesBeyondWhatIsRememberedCountTwice() throws {
+    @Test func duplicateNamesBeyondTheLimitAreAccepted() throws {
         var reader = TreeRowReader(namesBytesMax: 0)
         reader.append(Array(#"{"a": 1, "a": 2}"#.utf8))
         reader.finish()

@@ -1,14 +1,14 @@
 import HatoModel
 import Testing
 
-/// What must be true of every declared method of every service.
+/// Requirements of every declared method of every service.
 @Suite struct DeclaredMethodTests {
     static let methods: [any RPCRequest.Type] = Service.builtIn + Auth.methods + Messages.methods + Notifier.methods
     static let notifications: [any RPCNotification.Type] =
         Auth.notifications + Messages.notifications + Notifier.notifications
 
-    /// `HatoModel.Messages.OnDisconnect.Set` is `messages.onDisconnect.set`; a word all in capitals is all in small
-    /// letters.
+    /// `HatoModel.Messages.OnDisconnect.Set` is `messages.onDisconnect.set`; a word in capital letters becomes all
+    /// lower case.
     private func wireName(of type: Any.Type) -> String {
         String(reflecting: type).split(separator: ".").dropFirst().map { word in
             word.allSatisfy(\.isUppercase) ? word.lowercased() : word.prefix(1).lowercased() + word.dropFirst()
@@ -25,7 +25,7 @@ import Testing
         #expect(Set(names).count == names.count)
     }
 
-    /// The client ends a subscription by the counterpart of the method that opened it.
+    /// The client ends a subscription with the counterpart of the method that opened it.
     @Test func everyMethodThatOpensASubscriptionHasACounterpartThatEndsIt() throws {
         func opens<Request: RPCRequest>(_ type: Request.Type) throws -> Bool {
             type.example.result.json["subscription"] != nil
@@ -89,7 +89,7 @@ import Testing
             for name in schema["required"]?.array ?? [] {
                 #expect(name.string.flatMap { params[$0] } != nil, "\(type.method) \(name)")
             }
-            // `--only` is checked against it.
+            // `--only` is checked against the schema.
             let result = type.example.result.json
             let results = Request.Result.schema
             guard results["additionalProperties"] == false else { return }
@@ -100,7 +100,7 @@ import Testing
         for type in Self.methods { try check(type) }
     }
 
-    /// Objects inside objects too.
+    /// Including objects inside objects.
     @Test func everyFieldSaysWhatItMeans() {
         func check(_ schema: JSONObject, _ place: String) {
             for member in schema["properties"]?.object?.members ?? [] {

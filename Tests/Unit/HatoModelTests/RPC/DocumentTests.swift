@@ -66,7 +66,7 @@ import Testing
 
     private let schema = Paint.schema
 
-    @Test func schemaTellsNamesTypesAndWhatIsOptional() {
+    @Test func schemaHasNamesTypesAndOptionality() {
         let properties = schema["properties"]?.object
         #expect(properties?.members.map(\.name) == ["name", "color", "any", "limits", "strong"])
         #expect(properties?["name"] == ["type": "string", "description": "of the thing to paint"])
@@ -77,7 +77,7 @@ import Testing
         #expect(schema["additionalProperties"] == false)
     }
 
-    @Test func schemaKnowsWhatTheExampleLeavesOut() {
+    @Test func schemaIncludesFieldsThatTheExampleOmits() {
         let limits = schema["properties"]?["limits"]
         #expect(limits?["properties"]?["first"] == ["type": "integer"])
         #expect(limits?["properties"]?["names"]?["items"] == ["type": "string"])
@@ -127,7 +127,7 @@ import Testing
         for line in expected { #expect(page.contains(line), "\(line)\n\(page)") }
     }
 
-    @Test func wireErrorsComeBackAsTheyWent() throws {
+    @Test func wireErrorsReadBackAsWritten() throws {
         let error = RPCError.invalidArgument("email", reason: "INVALID_EMAIL", "Give an address like a@b.c")
         var writer = JSONWriter()
         error.write(into: &writer)
@@ -138,7 +138,7 @@ import Testing
         #expect(RPCError(json: 3) == nil)
     }
 
-    @Test func onlyErrorsThatSayTheirWireFormShowIt() {
+    @Test func onlyErrorsWithAWireFormShowIt() {
         struct Inside: Error {}
         struct Known: RPCErrorConvertible { var rpcError: RPCError { .notFound(reason: "gone", "Gone") } }
         #expect(RPCError(Inside()) == .internalError)

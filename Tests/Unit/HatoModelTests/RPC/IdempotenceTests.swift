@@ -1,7 +1,7 @@
 import HatoModel
 import Testing
 
-/// Which requests may be sent again when their outcome is not known (protocol §3).
+/// Which requests may be sent again when their outcome is unknown (protocol §3).
 @Suite struct IdempotenceTests {
     private static let path = TreePath.root
     private static let increment: JSONValue = ["a": ["b": [".sv": ["increment": 1]]]]
@@ -45,7 +45,7 @@ import Testing
         #expect(!Notifier.Dead.Drop(all: true).isIdempotent)
     }
 
-    /// Those that make something new, are refused the second time, or end what another call may have begun since.
+    /// Writes that create something, are refused the second time, or end what another call may have begun since.
     @Test func otherWritesAreNotUnlessTheySaySo() {
         let names = (Auth.methods + Messages.methods + Notifier.methods).filter { !Self.example($0) }.map { $0.method }
         #expect(

@@ -1,7 +1,7 @@
 import HatoModel
 import Testing
 
-/// What errors about parameters show as right.
+/// The valid values in errors about parameters.
 @Suite struct ParameterExampleTests {
     private func shown<Request: RPCRequest>(_: Request.Type, _ error: RPCError) -> String? {
         (Request.showingWhatIsRight(error) as? RPCError)?.message
@@ -34,7 +34,7 @@ import Testing
                 == #"'x' is no known parameter; known are database, e.g. {"database":"default"}"#)
     }
 
-    @Test func whatSaysItselfOrIsAboutNoParameterStaysAsItIs() {
+    @Test func errorsWithAHintOrWithoutAParameterStayUnchanged() {
         let said = RPCError.invalidArgument("path", reason: "r", "Wrong, e.g. /a")
         #expect(shown(Messages.Get.self, said) == said.message)
         let other = RPCError.permissionDenied(path: "/a")

@@ -2,7 +2,7 @@ import HatoModel
 import Testing
 
 struct KeyOrderTests {
-    @Test func sentinelsStandAroundEverything() {
+    @Test func sentinelsSortBeforeAndAfterEverything() {
         for key in ["", "-2147483648", "0", "\u{10FFFF}", "[", "[MIN", "[MIN_NAME", "\u{FFFF}"] {
             #expect(KeyOrder.compare(KeyOrder.minName, key) < 0, "\(key)")
             #expect(KeyOrder.compare(key, KeyOrder.maxName) < 0, "\(key)")

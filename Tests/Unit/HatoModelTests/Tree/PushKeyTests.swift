@@ -24,7 +24,7 @@ struct PushKeyTests {
         var generator = PushKeyGenerator()
         var random = Ones()
         #expect(generator.next(now: 1, using: &random).text == "-------0zzzzzzzzzzzz")
-        // Nothing is left to count up: the next millisecond is borrowed.
+        // The counter is exhausted: the next millisecond is used.
         #expect(generator.next(now: 1, using: &random).text == "-------1zzzzzzzzzzzz")
         #expect(PushKey(milliseconds: 1, random: (0, (1 << 36) - 1)).text == "-------0------zzzzzz")
     }

@@ -17,7 +17,7 @@ struct TreeNodeTests {
         #expect(value.sign == .plus)
     }
 
-    @Test func errorsNameThePlace() throws {
+    @Test func errorsNameThePosition() throws {
         let error = #expect(throws: ArgumentError.self) {
             try TreeNode(json: ["ok": ["a": ["b$": 1]]], at: TreePath("/x"))
         }
@@ -52,7 +52,7 @@ struct TreeNodeTests {
         #expect(throws: ArgumentError.self) { try node([".sv": "timestamp"]) }
     }
 
-    @Test func serverValuesAreAskedForWithTheirPlace() throws {
+    @Test func serverValuesAreResolvedWithTheirPosition() throws {
         final class Source: ServerValueSource {
             var asked: [(ServerValue, ServerValuePlace)] = []
             func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {

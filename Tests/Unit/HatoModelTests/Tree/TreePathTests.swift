@@ -24,13 +24,13 @@ struct TreePathTests {
         }
     }
 
-    @Test func hugePathsAreRefusedUnseen() throws {
+    @Test func hugePathsAreRefusedWithoutParsing() throws {
         let slashes = String(repeating: "/", count: TreeLimits.pathBytesMax)
         #expect(try TreePath(slashes).isRoot)
         #expect(throws: ArgumentError.self) { try TreePath(slashes + "/") }
     }
 
-    @Test func wrongKeysAreNamedWithWhatWouldBeRight() {
+    @Test func wrongKeysAreNamedWithTheRule() {
         let error = #expect(throws: ArgumentError.self) { try TreePath("/users/ann@example.com/name") }
         #expect(error?.reason == "invalid_key")
         #expect(error?.message.contains("\"ann@example.com\" contains \".\"") == true)
@@ -69,7 +69,7 @@ struct TreePathTests {
         #expect(try TreePath("/\u{E9}") != TreePath("/e\u{301}"))
     }
 
-    @Test func pathsKnowWhatLiesAboveAndBelow() throws {
+    @Test func pathsKnowTheirAncestorsAndDescendants() throws {
         let chat = try TreePath("/chats/c1"), message = try TreePath("/chats/c1/messages/m1")
         #expect(chat.isAtOrAbove(message))
         #expect(chat.isAtOrAbove(chat))
