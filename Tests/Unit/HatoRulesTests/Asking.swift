@@ -1,14 +1,14 @@
 import HatoModel
 import HatoRules
 
-/// One question to rules: who, over which tree, at which time.
+/// The inputs of one evaluation of rules: caller, tree and time.
 struct Asking {
     var auth = RulesAuth.nobody
     var data: JSONValue = .null
     var now: Int64 = 1_700_000_000_000
     var query = RulesQuery()
 
-    /// What one expression is: true, false, or why it went wrong. It stands as `.write` at `/{$a}/{$b}` of `path`;
+    /// The result of one expression: true, false, or its failure. It is the `.write` rule at `/{$a}/{$b}` of `path`;
     /// `value` is what is written there.
     func outcome(of expression: String, at path: String = "/x/y", writing value: JSONValue = .null) throws -> Outcome {
         let rules = try Self.rules(expression)

@@ -35,12 +35,12 @@ import Testing
         ("((((a{500}){500}){500}){0})", 1), ("(((a{1}){1}){1}){1000}", 1_001), ("(a{0}|b{0}){10}", 21),
         ("((((a|b)?){2}){2}){2}", 41),
     ])
-    func emptyPartsOfARegexMakeNoWork(pattern: String, instructions: Int) throws {
+    func emptyPartsOfARegexCostNothing(pattern: String, instructions: Int) throws {
         #expect(try RegexProgram(pattern, isCaseInsensitive: false).instructions.count == instructions)
         let measured = try RegexMeasure.simplified(RegexParser.parse(pattern, isCaseInsensitive: false))
         var builder = RegexProgramBuilder(capacity: 0)
         if let measured { builder.append(measured.node) }
-        // Around an instruction stand at most as many parts as brackets may.
+        // An instruction is nested in at most as many parts as brackets are allowed.
         #expect(builder.visits <= RulesLimits.expressionDepthMax * instructions, "\(builder.visits)")
         #expect(builder.instructions.count == measured?.size ?? 0)
     }
@@ -54,7 +54,7 @@ import Testing
         #expect(builder.visits < 10_000 && measured.size == 3_600)
     }
 
-    /// What a match passes without reading a character is charged, too.
+    /// Steps of a match that read no character are charged, too.
     @Test func emptyAlternativesOfARegexTakeSteps() throws {
         let pattern = "(" + Array(repeating: "a{0}", count: 1_000).joined(separator: "|") + ")*b"
         let program = try RegexProgram(pattern, isCaseInsensitive: false)
@@ -82,13 +82,13 @@ import Testing
         #expect(RulesDocumentTests.problems(document(100)).isEmpty)
         let problem = try #require(RulesDocumentTests.problems(document(102)).first)
         #expect(problem.hasSuffix(": The regular expressions of these rules are too large together."))
-        // A database opens with the rules it has.
+        // A database opens with its stored rules.
         #expect(try Rules.compile(stored: document(102)).rules.count == 102)
     }
 
     // MARK: Documents
 
-    @Test func rulesOfOneBranchShareWhereTheyStand() throws {
+    @Test func rulesOfOneBranchShareTheirPattern() throws {
         let key = String(repeating: "k", count: 700)
         let rules = (0..<100).map { "\"\($0)\": {\".read\": true}" }.joined(separator: ",")
         let compiled = try Rules.compile("{\"rules\": {\"\(key)\": {\"$a\": {\(rules)}}}}").rules
@@ -102,14 +102,14 @@ import Testing
         #expect(single.count == RulesLimits.problemsMax)
         let many = (0..<2_000).map { "\"\($0)\": {\".read\": \"x\"}" }.joined(separator: ",")
         #expect(RulesDocumentTests.problems("{\"rules\": {\(many)}}").count == RulesLimits.problemsMax)
-        // A long name is not said again for each that stands beside it.
+        // A long name is not repeated in the message of each of its siblings.
         let long = "\"$" + String(repeating: "n", count: 100_000) + "\": {}"
         let wildcards = (0..<1_500).map { "\"$\($0)\": {}" }.joined(separator: ",")
         let messages = RulesDocumentTests.problems("{\"rules\": {\(long),\(wildcards)}}")
         #expect(messages.count == RulesLimits.problemsMax && messages.allSatisfy { $0.utf8.count < 400 })
     }
 
-    /// Whatever stands within each other a hundred thousand times is refused where it gets too deep.
+    /// A hundred thousand nested levels of any kind are refused where the nesting gets too deep.
     @Test(arguments: [
         ("(", "true", ")"), ("!", "true", ""), ("-", "1", " == 1"), ("true ? ", "true", " : false"),
         ("true ? true : ", "true", ""), ("auth[", "'a'", "] == 1"), ("root.hasChildren([", "'a'", "])"),

@@ -1,10 +1,10 @@
 import HatoModel
 
-/// Rule expressions as the definition has them: a tree with its text and a value that is found by doing what each part
-/// says, over whole nodes. What random expressions are held against.
+/// A reference implementation of rule expressions: a tree with its text and a value computed from whole nodes. Random
+/// expressions are compared with it.
 indirect enum NaiveExpression {
     case literal(NaiveValue)
-    /// A text and what it means: variables, and members of `auth`.
+    /// A text and its value: variables, and members of `auth`.
     case known(String, NaiveValue)
     case not(NaiveExpression)
     case minus(NaiveExpression)

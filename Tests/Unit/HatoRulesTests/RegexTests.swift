@@ -2,7 +2,7 @@ import Testing
 
 @testable import HatoRules
 
-/// Regular expressions (spec §9.5): what they match, what is refused, and that no text takes long.
+/// Regular expressions (spec §9.5): their matches, refused patterns, and bounded time for every text.
 @Suite struct RegexTests {
     static func finds(_ pattern: String, _ text: String) throws -> Bool {
         var parts = pattern.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -91,7 +91,7 @@ import Testing
         "(^a$|b)", "\\uD83D", "\\uDE00", "\\uD83Dx", "\\uD83D\\u0041", "\\uDE00\\uD83D", "[\\uD83D]", "\\x４１",
         "a{1001}", "(((a{500}){500}){500})",
     ])
-    func whatOtherEnginesKnowIsRefused(pattern: String) {
+    func unsupportedRegexFeaturesAreRefused(pattern: String) {
         #expect(throws: RegexFault.self) { try RegexProgram(pattern, isCaseInsensitive: false) }
     }
 
@@ -100,7 +100,7 @@ import Testing
         #expect(throws: RegexFault.self) { try RegexProgram(pattern, isCaseInsensitive: false) }
     }
 
-    /// What drives other engines into exponential time takes steps in proportion to the text here.
+    /// Patterns that take exponential time in backtracking engines take steps in proportion to the text here.
     @Test(arguments: [
         "^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(a*)*b", "(.*a){10}$", "^([a-z]+)*[0-9]$", "(a?){20}a{20}",
         "^(([a-z])+.)+[A-Z]([a-z])+$",

@@ -2,7 +2,7 @@ import HatoModel
 import HatoRules
 import Testing
 
-/// Who may do what, by tables: rules, who asks, where, and what the rules say.
+/// Access by tables: rules, caller, path, and verdict.
 @Suite struct RulesAccessTests {
     static let chat = """
         {
@@ -48,7 +48,7 @@ import Testing
         ("/users/masuo/.priority", masuo, true), ("/users/masuo/.priority", katsuo, false),
         ("/closed/inside", masuo, false),
     ])
-    func writesAskWriteRulesOnly(path: String, asking: Asking, isAllowed: Bool) throws {
+    func writesEvaluateWriteRulesOnly(path: String, asking: Asking, isAllowed: Bool) throws {
         #expect(try asking.mayWrite(Self.rules(), path, 1) == isAllowed)
     }
 

@@ -2,7 +2,7 @@ import HatoModel
 import HatoRules
 import Testing
 
-/// Tables of cases: what they ask, what they find, and which rules they leave out.
+/// Tables of cases: their evaluation, their failures, and the rules they do not cover.
 @Suite struct RulesCasesTests {
     static let rules = """
         {"rules": {
@@ -22,7 +22,7 @@ import Testing
             ], unknown: .rejected)
     }
 
-    @Test func answersAreComparedAndRulesCounted() throws {
+    @Test func verdictsAreComparedAndRulesCounted() throws {
         let cases = try Self.cases([
             ["operation": "get", "path": "/open/x", "allowed": true],
             ["operation": "set", "path": "/n", "value": 6, "as": "masuo", "allowed": true],
@@ -57,7 +57,7 @@ import Testing
             (["operation": "update", "path": "/n/.priority", "value": ["x": 1], "allowed": true], "invalid_path"),
             (["operation": "push", "path": "/n/.priority", "value": 1, "allowed": true], "invalid_path"),
         ] as [(JSONValue, String)])
-    func whatTheServiceRefusesIsNoCase(_ row: JSONValue, _ reason: String) throws {
+    func operationsThatTheServiceRefusesAreNoCases(_ row: JSONValue, _ reason: String) throws {
         let cases = try Self.cases([row])
         let error = #expect(throws: ArgumentError.self) { try cases.run(over: Rules.compile(Self.rules)) }
         #expect(error?.reason == reason)
@@ -70,7 +70,7 @@ import Testing
         #expect(try cases.run(over: rules).failures.isEmpty)
     }
 
-    @Test func queriesAreAsked() throws {
+    @Test func queriesAreEvaluated() throws {
         let cases = try Self.cases([
             ["operation": "get", "path": "/never", "query": ["orderBy": "$key", "limitToFirst": 1], "allowed": true],
             [
@@ -88,7 +88,7 @@ import Testing
             ["operation": "update", "path": "/", "value": 5, "allowed": true],
             ["operation": "set", "path": "/", "value": ["a/b": 1], "allowed": true],
         ] as [JSONValue])
-    func wrongQuestionsAreNamed(row: JSONValue) throws {
+    func wrongCasesAreNamed(row: JSONValue) throws {
         let cases = try Self.cases([["operation": "get", "path": "/open", "allowed": true], row])
         let error = #expect(throws: ArgumentError.self) { try cases.run(over: Rules.compile(Self.rules)) }
         #expect(error?.message.hasPrefix("Case 2") == true)

@@ -2,7 +2,7 @@ import HatoModel
 import HatoRules
 import Testing
 
-/// What a rules text may look like, and what is said about one that is wrong.
+/// The syntax of a rules text, and the problems of an invalid one.
 @Suite struct RulesDocumentTests {
     static func problems(_ text: String) -> [String] {
         do {
@@ -91,11 +91,11 @@ import Testing
         ("{\"rules\": {\".read\": \"1\"}}", "1:22: Expression must evaluate to a boolean."),
         ("{\"rules\": {\".read\": \"'true'\"}}", "1:22: Expression must evaluate to a boolean."),
     ])
-    func whatIsWrongIsSaidWithItsPlace(text: String, problem: String) {
+    func problemsAreReportedWithTheirPosition(text: String, problem: String) {
         #expect(Self.problems(text) == [problem])
     }
 
-    @Test func allProblemsAreToldAtOnceInTheOrderOfTheText() {
+    @Test func allProblemsAreReportedInTheOrderOfTheText() {
         let text = """
             {"rules": {
               ".read": "tr",
@@ -135,7 +135,7 @@ import Testing
             Self.problems("{\"rules\": {}}" + String(repeating: " ", count: RulesLimits.documentBytesMax)).count == 1)
     }
 
-    @Test func indexesComeOutOfTheRules() throws {
+    @Test func indexesAreReadFromTheRules() throws {
         let rules = try Rules.compile(
             """
             {"rules": {

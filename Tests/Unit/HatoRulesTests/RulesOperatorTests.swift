@@ -2,7 +2,7 @@ import HatoModel
 import HatoRules
 import Testing
 
-/// What operators, variables and methods give (spec §9.3-§9.5), row by row.
+/// Results of operators, variables and methods (spec §9.3-§9.5), row by row.
 @Suite struct RulesOperatorTests {
     static let data: JSONValue = [
         "x": ["y": ["name": "Masuo", "age": 28, "isAdult": true, "list": ["a", "b"], "empty": ""]],
@@ -32,7 +32,7 @@ import Testing
         "'a' + 'b' == 'ab'", "'a' + 1 == 'a1'", "1.5 + 'a' == '1.5a'", "1 + 2 + 'a' == '3a'", "'' + 3.0 == '3'",
         "'' + -0.25 == '-0.25'", "1/0 + '' == 'NaN'", "root.child('n').val() + 1 == 6",
         "root.child('s').val() + 1 == 'five1'",
-        // What is divided by zero is no number.
+        // Division by zero yields NaN.
         "!(1/0 > 1)", "!(1/0 < 1)", "!(1/0 == 1/0)", "1/0 != 1/0", "!(5 % 0 == 0)", "-7 % 3 == -1", "5.5 % 2 == 1.5",
         // auth.
         "auth != null", "auth.uid == 'masuo'", "auth.token.email == 'm@example.com'", "auth.token['admin'] === true",
@@ -67,14 +67,14 @@ import Testing
         "'Straße'.toUpperCase() == 'STRASSE'", "'ÀB'.toLowerCase() == 'àb'", "'日本'.length == 2", "'😀'.length == 2",
         "''.length == 0", "data.child('empty').val().length == 0", "'a'.toUpperCase().length == 1",
         "data.child('name').val().matches(/^[A-Z][a-z]+$/)", "$a.matches(/X/i)", "!$a.matches(/X/)",
-        // Nothing is between characters, before the first and behind the last; a surrogate pair stays one.
+        // The empty text occurs between characters, before the first and after the last; a surrogate pair is not split.
         "'abc'.replace('', '-') == '-a-b-c-'", "''.replace('', 'x') == 'x'", "'a'.replace('', '') == 'a'",
         "'a😀'.replace('', '.') == '.a.😀.'", "'e\u{301}'.replace('', '.') == '.e.\u{301}.'",
         // A surrogate pair that is written as escapes is one character.
         "'\\uD83D\\uDE00' == '😀'", "'\\ud83d\\ude00'.length == 2", "'a\\uD83D\\uDE00b'.contains('😀')",
         "'😀'.matches(/^\\uD83D\\uDE00$/)", "'😁'.matches(/^[\\uD83D\\uDE00-\\uD83D\\uDE02]$/)",
         "'\\uFFFF' > '\\uD83D\\uDE00'",
-        // A plain read.
+        // A read without a query.
         "!query.orderByKey && !query.orderByValue && !query.orderByPriority", "query.orderByChild == null",
         "query.startAt == null && query.endAt == null && query.equalTo == null", "query.limitToFirst == null",
         "query.limitToLast == null",
@@ -114,12 +114,12 @@ import Testing
         "true ? true : auth.token.nothing < 1", "auth == null ? auth.uid.length > 1 : true",
         "!(auth.token.nothing != null && auth.token.nothing.length < 9)",
     ])
-    func whatIsNotEvaluatedDoesNotGoWrong(expression: String) throws {
+    func unevaluatedPartsDoNotFail(expression: String) throws {
         #expect(try Self.asking.outcome(of: expression) == .true, "\(expression)")
     }
 
     @Test(arguments: ["auth == null", "auth.uid == null", "auth.token.a.b == null", "auth.provider == null"])
-    func membersOfNobodyAreNull(expression: String) throws {
+    func membersWithoutAUserAreNull(expression: String) throws {
         #expect(try Asking().outcome(of: expression) == .true)
     }
 
@@ -136,7 +136,7 @@ import Testing
         #expect(outcome == .true, "\(expression)")
     }
 
-    @Test func queriesAreSeenAsTheyWereAsked() throws {
+    @Test func rulesSeeTheQueryOfTheRequest() throws {
         func query(_ json: JSONValue) throws -> RulesQuery { RulesQuery(try TreeQuery(json)) }
         let byChild = try query(["orderBy": "a/b", "startAt": 3, "limitToLast": 10])
         #expect(
@@ -176,11 +176,11 @@ import Testing
             return (verdict.isAllowed, recording.trace?.map(\.error) ?? [], recording.hasReachedStepLimit)
         }
         #expect(try judge(RulesStepLimits()) == (true, [nil, nil], false))
-        // One that takes too many fails alone.
+        // Only the rule that takes too many steps fails.
         #expect(
             try judge(RulesStepLimits(ruleStepsMax: 200))
                 == (true, ["The rule takes more than 200 steps.", nil], true))
-        // When those of the operation are used up, everything after them fails.
+        // When the steps of the operation are used up, every later rule fails.
         let all = "The rules of this operation take more than 200 steps."
         #expect(try judge(RulesStepLimits(operationStepsMax: 200)) == (false, [all, all], true))
     }

@@ -29,7 +29,7 @@ import Testing
         "after.text.length == 9 && 'a😀'.length == 3 && 'x'.toUpperCase().length == 1", "after.n.length == null",
         "after.length == null", "!(after.n / 0 > 1) && !(after.n / 0 < 1)",
         "after == after", "before.kind == 'draft' || after.n > 'x'",
-        // A node with children is a value of its own: it is neither null nor a primitive.
+        // A node with children has a value of its own: neither null nor a primitive.
         "after != null", "after.author != null", "!(after.author == null)", "after.author != 'u1'",
     ])
     func whatHolds(_ text: String) throws {
@@ -41,7 +41,7 @@ import Testing
         "after.author + 'x' != 'y'", "after.author < 1", "after.author.contains('u')", "-after.author != 1",
         "after.kind.contains('texts')",
         "after.text.endsWith('波平')", "chat.beginsWith('c12')",
-        // What cannot be evaluated does not hold.
+        // A condition that cannot be evaluated does not hold.
         "after.missing < 1", "after.n < 'x'", "after.missing.contains('x')", "after.n.contains('3')",
         "after.n / 0 > 1", "-after.n / 0 < 1", "after.n / 0 == after.n / 0", "after.n % 0 >= 0",
         "after.on + 1 == 2", "after[after.n] == null", "after.n / 0 == after.n / 0 - 1 + 'x'",
@@ -69,18 +69,18 @@ import Testing
         ("after.kind ==", 14, "Parse error."),
         ("", 1, "Parse error."),
     ])
-    func wrongConditionsAreRefusedWithTheirPlace(_ text: String, column: Int, message: String) {
+    func wrongConditionsAreRefusedWithTheirPosition(_ text: String, column: Int, message: String) {
         #expect(throws: RulesProblem(line: 1, column: column, message: message)) {
             try RulesPredicate(text, names: Self.names)
         }
     }
 
-    @Test func aConditionCostsLittleWhateverItAsks() throws {
+    @Test func conditionsCostLittle() throws {
         let long = String(repeating: " ", count: RulesLimits.predicateBytesMax) + "true"
         #expect(throws: RulesProblem.self) { try RulesPredicate(long, names: []) }
         let deep = String(repeating: "(", count: 500) + "true" + String(repeating: ")", count: 500)
         #expect(throws: RulesProblem.self) { try RulesPredicate(deep, names: []) }
-        // A text of a megabyte is not put together again and again.
+        // Concatenation stops at the limit instead of building texts of megabytes.
         let big = JSONValue.string(String(repeating: "a", count: 600_000))
         #expect(try !RulesPredicate("after + after + after != 'x'", names: ["after"]).holds { _ in big })
         let sought = JSONValue.string(String(repeating: "a", count: 300_000) + "b")
@@ -96,12 +96,12 @@ import Testing
         ("chat == 'c1' ? before.n > 1 : false", .unknown), ("chat == 'c2' ? before.n > 1 : true", .holds),
         ("after.n > 'x' || before.n == 1", .doesNotHold), ("after.text.contains(before.text)", .unknown),
     ])
-    func whatIsNotKnownLeavesOpenOnlyWhatDependsOnIt(_ text: String, truth: RulesPredicate.Truth) throws {
+    func unknownValuesOnlyAffectConditionsThatReadThem(_ text: String, truth: RulesPredicate.Truth) throws {
         let condition = try RulesPredicate(text, names: Self.names)
         #expect(condition.truth(unknown: ["before"]) { $0 == "before" ? nil : values[$0] } == truth)
     }
 
-    @Test func itSaysWhatItReads() throws {
+    @Test func conditionReportsItsReads() throws {
         let condition = try RulesPredicate(
             "after.author['uid'] != before.uid && after.text.contains(chat) && after[chat] == null"
                 + " && after.text.length > 3", names: Self.names)

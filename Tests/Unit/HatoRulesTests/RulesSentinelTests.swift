@@ -17,11 +17,11 @@ import Testing
         "data.val() != auth", "data.val() != auth.token", "data.val() != auth.token.roles", "data.val() != now",
         "data.val() == data.val()", "data.val() === newData.val()", "!(data.val() != root.val())",
         "(true ? data.val() : null) != null", "(data.exists() ? data.val() : 'x') != 'x'",
-        // Where nothing is, null; where a primitive is, that.
+        // Null for a missing node; the value of a primitive.
         "data.child('no').val() == null", "data.child('name/no').val() == null", "root.child('a.b').val() == null",
         "data.child('name').val() == 'Masuo'", "newData.child('out').val() == null", "newData.child('in/k').val() == 1",
         "data.child('deep').child('a').val() != data.child('deep').val()",
-        // The other methods of snapshots say what they said.
+        // The other methods of snapshots return the same as before.
         "data.exists() && data.hasChildren() && !data.isString() && !data.isNumber() && !data.isBoolean()",
         "root.child('p').getPriority() == 3",
     ])
@@ -62,7 +62,7 @@ import Testing
         #expect(message.contains(reason), "\(expression): \(message)")
     }
 
-    /// What let objects be overwritten and written.
+    /// Expressions that allowed objects to be overwritten and written.
     @Test func comparisonWithNullDoesNotLetObjectsThrough() throws {
         let rules = try Rules.compile(
             """
@@ -83,7 +83,7 @@ import Testing
         #expect(try Asking().mayRead(rules, "/r"))
     }
 
-    /// What is read is recorded once, as the value: it tells whether there are children, too.
+    /// The read is recorded once, as the value, which includes whether there are children.
     @Test func readOfTheValueIsRecorded() throws {
         let rules = try Rules.compile(#"{"rules": {".read": "root.child('o').val() != null"}}"#)
         for data: JSONValue in [["o": ["a": 1]], ["o": 1], ["x": 1]] {

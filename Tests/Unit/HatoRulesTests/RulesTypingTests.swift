@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [".write", ".validate"])
-    func newDataIsThereWhereSomethingIsWritten(rule: String) {
+    func newDataExistsWhereSomethingIsWritten(rule: String) {
         #expect(Self.problems("newData.exists()", rule: rule).isEmpty)
     }
 
@@ -125,7 +125,7 @@ import Testing
             ])
     }
 
-    @Test func severalMistakesOfOneExpressionAreToldTogether() {
+    @Test func severalProblemsOfOneExpressionAreReportedTogether() {
         #expect(
             Self.problems("foo == bar && data.size() > 1 && !now") == [
                 "1: Unknown variable 'foo'.", "8: Unknown variable 'bar'.", "20: No such method/property 'size'.",
@@ -148,7 +148,7 @@ import Testing
         "'a'.replace('a', $x).toUpperCase().toLowerCase().endsWith('b')", "query.orderByChild == 'a/b'",
         "data.val().matches(/^\\\\d{4}-[0-9]{2,}(a|b)?.*[^x]+\\\\.$/)",
     ])
-    func whatFitsIsTaken(expression: String) {
+    func wellTypedExpressionsAreAccepted(expression: String) {
         #expect(Self.problems(expression) == [])
     }
 }

@@ -2,7 +2,7 @@ import HatoModel
 import HatoRules
 import Testing
 
-/// Who may write what: grants cascade, validation does not (spec §9.2).
+/// Write access: grants cascade, validation does not (spec §9.2).
 @Suite struct RulesWriteTests {
     static func rules(_ text: String) throws -> Rules { try Rules.compile("{\"rules\": \(text)}") }
 
@@ -29,7 +29,7 @@ import Testing
         """
 
     @Test(arguments: [
-        // Ancestors are validated as they will be.
+        // Ancestors are validated in their state after the write.
         Case(needsX, nil, "/p/y", 1, false),
         Case(needsX, ["p": ["x": 1]], "/p/y", 1, true),
         Case(needsX, ["p": ["x": 1]], "/p/x", nil, true),
@@ -37,7 +37,7 @@ import Testing
         Case(needsX, ["p": ["y": 1]], "/p", nil, true),
         Case(needsX, ["p": ["y": 1]], "/p", ["x": 2], true),
         Case(needsX, nil, "/p/y", nil, true),
-        // What is written is validated at every node of it.
+        // Every written node is validated.
         Case(typed, nil, "/m/1", ["text": "a"], true),
         Case(typed, nil, "/m/1", ["text": 5], false),
         Case(typed, nil, "/m/1", ["text": "a", "more": 1], false),
@@ -45,11 +45,11 @@ import Testing
         Case(typed, nil, "/m", ["1": ["text": "a"], "2": ["no": "b"]], false),
         Case(typed, nil, "/", ["m": ["1": ["text": 1]]], false),
         Case(typed, nil, "/elsewhere", ["text": 1], true),
-        // Siblings that the write does not carry are not; what is written again is.
+        // Siblings that the write does not contain are not validated; a rewritten value is.
         Case(typed, ["m": ["1": ["text": 5]]], "/m/2", ["text": "a"], true),
         Case(typed, ["m": ["1": ["text": 5]]], "/m/1/text", 5, false),
         Case(typed, ["m": ["1": ["text": "a", "more": 1]]], "/m/1/text", "b", true),
-        // What will not be there is not validated.
+        // A removed node is not validated.
         Case(typed, ["m": ["1": ["text": "a"]]], "/m/1", nil, true),
         Case(typed, ["m": ["1": ["text": "a", "more": 1]]], "/m/1/more", nil, true),
         Case(typed, ["m": ["1": ["text": "a", "more": 1]]], "/m/1/text", nil, false),
@@ -59,12 +59,12 @@ import Testing
         Case(#"{".write": true, ".validate": false}"#, ["a": ["b": 1]], "/a/b", nil, true),
         Case(#"{".write": true, "a": {".write": false}}"#, nil, "/a", 1, true),
         Case(#"{"a": {".write": true}}"#, nil, "/", ["a": 1], false),
-        // A literal key hides the wildcard beside it, its validation too, wherever it stands.
+        // A literal key hides the wildcard beside it, including its validation, at any level.
         Case(#"{".write": true, "$x": {".validate": false}, "a": {}}"#, nil, "/a", 1, true),
         Case(#"{".write": true, "a": {"b": {}}, "$x": {"c": {".validate": false}}}"#, nil, "/a/c", 1, true),
         Case(#"{".write": true, "a": {"b": {}}, "$x": {"c": {".validate": false}}}"#, nil, "/z/c", 1, false),
         Case(#"{"$x": {".write": true}, "a": {"b": {}}}"#, nil, "/a/c", 1, false),
-        // What goes wrong in a rule makes that rule false, and others are asked.
+        // A failure in a rule makes that rule false, and the others are evaluated.
         Case(#"{".write": "auth.uid.length > 1", "a": {".write": true}}"#, nil, "/a", 1, true),
         Case(#"{".write": true, "a": {".validate": "newData.val().length < 9"}}"#, nil, "/a", 5, false),
         Case(
@@ -86,7 +86,7 @@ import Testing
         Case(#"{"a": {".write": true, ".validate": "newData.val() == 1"}}"#, ["a": 1], "/a/.priority", 4, true),
         Case(#"{"a": {".write": true, ".validate": "newData.val() == 2"}}"#, ["a": 1], "/a/.priority", 4, false),
     ])
-    func writeIsJudged(row: Case) throws {
+    func writeIsAuthorised(row: Case) throws {
         let allowed = try Asking(data: row.data).mayWrite(Self.rules(row.rules), row.path, row.value)
         #expect(allowed == row.isAllowed, "\(row)")
     }
@@ -102,7 +102,7 @@ import Testing
         #expect(try !Asking().judge(rules, [("/a", 1)]).isAllowed)
     }
 
-    @Test func denialsTellTheValidationThatIsNotMet() throws {
+    @Test func denialsNameTheFailedValidation() throws {
         let rules = try Self.rules(Self.typed)
         let verdict = try Asking().judge(rules, [("/m/1/text", "a"), ("/m/2", ["text": "b", "z": 1])])
         let validation = RulesDenial.Validation(path: try TreePath("/m/2/z"), rule: 3)
@@ -111,7 +111,7 @@ import Testing
         #expect(rules.rules[3].text == "false")
     }
 
-    @Test func traceTellsEveryRuleAndThePartThatWasFalse() throws {
+    @Test func traceHasEveryRuleAndThePartThatWasFalse() throws {
         let text = """
             {"rules": {
               ".write": "auth != null && auth.token.admin === true",
@@ -141,13 +141,13 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 3, 20, 99, 100, 200])
-    func traceKeepsTheLastRulesThatWereAsked(max: Int) throws {
+    func traceKeepsTheLastEvaluatedRules(max: Int) throws {
         let rules = try Self.rules(#"{".write": true, "m": {"$id": {".validate": "newData.val() < 198"}}}"#)
         let values = JSONObject(uniqueMembers: (100..<300).map { .init("\($0)", .number(Double($0))) })
         var recording = RulesRecording(trace: true, traceMax: max)
         let verdict = try Asking().judge(rules, [("/m", .object(values))], recording: &recording)
         #expect(!verdict.isAllowed)
-        // The grant, 98 values that are right and the one that is not.
+        // The grant, 98 valid values and the invalid one.
         let kept = min(max, 100)
         let trace = try #require(recording.trace)
         #expect(trace.count == kept && recording.traceLeftOut == 100 - kept)
@@ -156,7 +156,7 @@ import Testing
         #expect(trace.last?.result != true)
     }
 
-    @Test func traceTellsWhatWentWrong() throws {
+    @Test func traceHasTheFailure() throws {
         let rules = try Self.rules(#"{".write": "1 < auth.token.level || true"}"#)
         var recording = RulesRecording(trace: true)
         _ = try Asking().judge(rules, [("/a", 1)], recording: &recording)
@@ -165,7 +165,7 @@ import Testing
         #expect(entry.failed?.text == "1 < auth.token.level" && entry.failed?.column == 23)
     }
 
-    @Test func whatWasReadIsRecorded() throws {
+    @Test func readsAreRecorded() throws {
         let rules = try Self.rules(
             """
             {"c": {"$c": {".read": "root.child('m/' + $c + '/' + auth.uid).exists() && data.child('n').val() > 1
@@ -184,7 +184,7 @@ import Testing
             ])
     }
 
-    @Test func whatAWriteBringsIsNotReadFromData() throws {
+    @Test func writtenValuesAreNotReadFromData() throws {
         let rules = try Self.rules(
             #"{"$a": {".write": "newData.child('x').isString()", "x": {".validate": "newData.val() != ''"}}}"#)
         var recording = RulesRecording(reads: true)
@@ -192,7 +192,7 @@ import Testing
         #expect(recording.reads?.reads.isEmpty == true)
     }
 
-    @Test func tooManyReadsStandForEverything() throws {
+    @Test func tooManyReadsCountAsEverything() throws {
         let rules = try Self.rules(#"{"$a": {".write": true, "$b": {".validate": "!root.child('x/' + $b).exists()"}}}"#)
         var value = JSONObject()
         for index in 0...RulesLimits.readsMax { value.append("k\(index)", 1) }
@@ -201,7 +201,7 @@ import Testing
         #expect(recording.reads?.isOverflowing == true)
     }
 
-    @Test func dataThatCannotBeReadIsNoAnswer() throws {
+    @Test func errorOfDataIsNoVerdict() throws {
         struct Broken: RulesData, Error {
             func leaf(at _: TreePath) throws -> TreeLeaf? { throw self }
             func exists(at _: TreePath) throws -> Bool { throw self }

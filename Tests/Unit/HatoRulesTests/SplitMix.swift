@@ -1,4 +1,4 @@
-/// A small generator with a seed, so that what fails can be seen again.
+/// A small generator with a seed, so that a failure can be repeated.
 struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 

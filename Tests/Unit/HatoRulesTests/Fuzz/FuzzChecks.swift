@@ -2,7 +2,7 @@ import HatoModel
 
 @testable import HatoRules
 
-/// What must be so of one random input; each check returns what is wrong.
+/// Properties of one random input; each check returns a violation.
 enum FuzzChecks {
     // MARK: Regular expressions
 
@@ -70,7 +70,7 @@ enum FuzzChecks {
 
     // MARK: Expressions
 
-    /// Random expressions are what their definition says; wrong ones are refused in the same words twice.
+    /// Random expressions match their definition; wrong ones are refused with the same message twice.
     static func expression(_ random: inout SplitMix, _ count: (String) -> Void) -> String? {
         let data = RandomExpression.tree(depth: 3, &random)
         let value = RandomExpression.tree(depth: 2, &random)
@@ -91,8 +91,7 @@ enum FuzzChecks {
         return isSame ? nil : "\(source) is \(found), not \(String(describing: wanted)), over \(data) with \(value)"
     }
 
-    /// Expressions with something wrong somewhere: either refused where it stands, or the same as when every part of
-    /// them is written in brackets.
+    /// Mutated expressions: either refused at a position, or equal to the form with brackets around every part.
     static func mutatedExpression(_ random: inout SplitMix, _ count: (String) -> Void) -> String? {
         let original = RandomExpression.check(depth: 3, &random).source
         let isNoise = random.next() % 20 == 0
@@ -180,7 +179,7 @@ enum FuzzChecks {
         return nil
     }
 
-    /// Whether both have the same rules, or the same problems.
+    /// Whether both compile to the same rules, or have the same problems.
     private static func isSame(_ text: String, _ other: String) -> Bool {
         func content(_ text: String) -> [String] {
             do {
@@ -217,12 +216,13 @@ enum FuzzChecks {
         let truth = predicate.truth(unknown: []) { values[$0] }
         count("\(truth)")
         if truth == .unknown { return "\(text) is not decided" }
-        // What does not hold whatever a value is does not hold with any. (What holds may still go wrong with some.)
+        // A condition that does not hold with an unknown value does not hold with any. (One that holds may still fail
+        // with some.)
         let unknown = Set(names.filter { _ in random.next() % 2 == 0 })
         let guess = predicate.truth(unknown: unknown) { unknown.contains($0) ? nil : values[$0] }
         if guess == .unknown { count("undecided") }
         if guess == .doesNotHold, truth == .holds { return "\(text) holds with \(values), not without \(unknown)" }
-        // What it does not read does not matter.
+        // Values that it does not read do not matter.
         let read = Set(predicate.places.compactMap(\.first))
         let cut = predicate.truth(unknown: Set(names).subtracting(read)) { values[$0] }
         if cut != truth { return "\(text) reads more than \(read)" }

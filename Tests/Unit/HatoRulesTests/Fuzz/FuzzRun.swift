@@ -1,18 +1,18 @@
 import Foundation
 
-/// A run over random inputs: how many, from which seed, and what was found.
+/// A run over random inputs: their number, their seed, and the findings.
 ///
-/// `make test` takes a small part. `HATO_FUZZ=1000000` takes so many inputs of each kind and `HATO_SEED=n` another
-/// seed: `HATO_FUZZ=1000000 nice swift test --skip-build --filter HatoRulesTests.FuzzTests`. Each input depends on
-/// the seed and its round only, so that `findings(of:)` of that round alone shows it again.
+/// `make test` takes a small number. `HATO_FUZZ=1000000` takes that many inputs of each kind and `HATO_SEED=n` another
+/// seed: `HATO_FUZZ=1000000 nice swift test --skip-build --filter HatoRulesTests.FuzzTests`. Each input depends only on
+/// the seed and its round, so that `findings(of:)` repeats a single round.
 struct FuzzRun {
     let seed: UInt64
     let rounds: Range<Int>
     private(set) var findings: [String] = []
-    /// How often each thing happened: a run in which everything is refused shows nothing.
+    /// How often each kind of result occurred: a run in which everything is refused shows nothing.
     private(set) var counts: [String: Int] = [:]
 
-    /// - Parameter usual: how many inputs without `HATO_FUZZ`.
+    /// - Parameter usual: the number of inputs without `HATO_FUZZ`.
     init(usual: Int) {
         let environment = ProcessInfo.processInfo.environment
         self.init(
@@ -25,7 +25,7 @@ struct FuzzRun {
         self.rounds = rounds
     }
 
-    /// Gives `check` a generator for each round; what it returns is wrong.
+    /// Calls `check` with a generator for each round; a returned text is a finding.
     mutating func run(_ check: (_ random: inout SplitMix, _ count: (String) -> Void) -> String?) {
         for round in rounds {
             var random = SplitMix(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(round) &* 0xD134_2543_DE82_EF95)
@@ -38,9 +38,9 @@ struct FuzzRun {
     }
 }
 
-/// What makes a wrong text of a right one.
+/// Turns a valid text into an invalid one.
 enum FuzzMutation {
-    /// Some scalars taken away, doubled, moved, or replaced by pieces of the language.
+    /// The text with some scalars removed, doubled, moved, or replaced by pieces of the language.
     static func mutated(_ text: String, _ pieces: [String], _ random: inout SplitMix) -> String {
         var scalars = Array(text.unicodeScalars)
         for _ in 0..<Int(1 + random.next() % 3) {

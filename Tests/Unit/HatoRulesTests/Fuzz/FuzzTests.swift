@@ -1,7 +1,7 @@
 import Testing
 
-/// Random inputs for every compiler of this target, against slow definitions of what they mean (`FuzzRun` says how to
-/// run more of them).
+/// Random inputs for every compiler of this target, against slow reference implementations (`FuzzRun` explains longer
+/// runs).
 @Suite struct FuzzTests {
     @Test func regularExpressionsMatchLikeTheirDefinition() {
         Self.check(usual: 3_000, mustHappen: ["taken", "refused", "found", "not found"], FuzzChecks.regex)
@@ -15,7 +15,7 @@ import Testing
         Self.check(usual: 4_000, mustHappen: ["true", "false", "error"], FuzzChecks.expression)
     }
 
-    @Test func wrongExpressionsAreRefusedWhereTheyStand() {
+    @Test func wrongExpressionsAreRefusedAtTheirPosition() {
         Self.check(usual: 3_000, mustHappen: ["no expression", "wrong", "right"], FuzzChecks.mutatedExpression)
     }
 

@@ -1,12 +1,12 @@
 @testable import HatoRules
 
-/// Regular expressions as the definition has them, and random ones.
+/// A reference implementation of regular expressions, and random ones.
 enum NaiveRegex {
     static func finds(_ node: RegexNode, in text: [Unicode.Scalar]) -> Bool {
         (0...text.count).contains { !ends(node, text, $0).isEmpty }
     }
 
-    /// Where a match that begins at `start` may end.
+    /// The possible ends of a match that begins at `start`.
     private static func ends(_ node: RegexNode, _ text: [Unicode.Scalar], _ start: Int) -> Set<Int> {
         switch node {
         case .set(let set): return start < text.count && set.contains(text[start]) ? [start + 1] : []
@@ -22,7 +22,7 @@ enum NaiveRegex {
             while maximum.map({ count < $0 }) ?? true {
                 let next = Set(places.flatMap { ends(node, text, $0) })
                 count += 1
-                // Matches go forward only: what did not change once does not change any more.
+                // Matches only move forward: a set that did not change once does not change any more.
                 if next == places || next.isEmpty { return found.union(next) }
                 places = next
                 if count >= minimum { found.formUnion(places) }
@@ -31,7 +31,7 @@ enum NaiveRegex {
         }
     }
 
-    /// A pattern that is right, though perhaps too large.
+    /// A valid pattern, though perhaps too large.
     static func pattern(depth: Int, _ random: inout SplitMix) -> String {
         let start = random.next() % 5 == 0 ? "^" : ""
         return start + inner(depth: depth, &random) + (random.next() % 5 == 0 ? "$" : "")

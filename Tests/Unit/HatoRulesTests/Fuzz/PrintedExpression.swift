@@ -1,6 +1,6 @@
 @testable import HatoRules
 
-/// A parsed expression as text again, with brackets around every part: whoever reads that needs no precedence.
+/// Prints a parsed expression with brackets around every part, so that precedence does not matter.
 enum PrintedExpression {
     static func source(_ expression: RulesExpression) -> String {
         switch expression.kind {

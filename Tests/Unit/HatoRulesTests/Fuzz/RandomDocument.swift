@@ -1,6 +1,6 @@
 import HatoModel
 
-/// Random rules documents, right or nearly so.
+/// Random rules documents, valid or nearly valid.
 enum RandomDocument {
     static func document(_ random: inout SplitMix) -> JSONValue { ["rules": node(depth: 3, &random)] }
 

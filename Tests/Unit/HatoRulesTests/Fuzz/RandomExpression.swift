@@ -1,6 +1,6 @@
 import HatoModel
 
-/// Random expressions of the rules language, and trees that they are about.
+/// Random expressions of the rules language, and trees for them.
 enum RandomExpression {
     static func tree(depth: Int, _ random: inout SplitMix) -> JSONValue {
         if depth == 0 || random.next() % 3 == 0 {
@@ -53,7 +53,7 @@ enum RandomExpression {
         }
     }
 
-    /// What may be a string.
+    /// An expression that may be a string.
     static func key(_ random: inout SplitMix) -> NaiveExpression {
         random.pick([
             .literal(.string("a")), .literal(.string("b")), .literal(.string("a/c")), .literal(.string("")),
