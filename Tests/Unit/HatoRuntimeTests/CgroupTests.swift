@@ -51,7 +51,7 @@ import Testing
         #expect(limit("4:memory:/\n", Self.version1, files) == nil)
     }
 
-    /// A container without a namespace of cgroups: what it sees of the tree begins at its own.
+    /// A container without a namespace of cgroups: its view of the tree begins at its own.
     @Test func pathBelowTheMountedPartIsRelativeToIt() {
         let mounts = "31 25 0:28 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
         let files = ["/sys/fs/cgroup/memory/memory.limit_in_bytes": "419430400\n"]
@@ -59,13 +59,13 @@ import Testing
         #expect(limit("4:memory:/elsewhere\n", mounts, files) == 400 << 20)
     }
 
-    @Test func pathOutsideOfTheNamespaceIsTheTopmostThatIsSeen() {
+    @Test func pathOutsideOfTheNamespaceIsTheMountPoint() {
         let files = ["/sys/fs/cgroup/memory.max": "419430400\n", "/sys/fs/cgroup/../x/memory.max": "7\n"]
         #expect(limit("0::/../x\n", Self.version2, files) == 400 << 20)
     }
 
     @Test(arguments: ["", "\n", "0:\n", "::\n", "nonsense", "0::/a\n1:memory", "4:memory:/x"])
-    func nothingIsReadFromWhatMakesNoSense(membership: String) {
+    func invalidCgroupFilesHaveNoLimit(membership: String) {
         #expect(limit(membership, "30 25\n- - - -\n31 25 0:28 / /m -\n", [:]) == nil)
         let odd = ["/sys/fs/cgroup/a/memory.max": "-5", "/sys/fs/cgroup/memory.max": "12 13"]
         #expect(limit(membership, Self.version2, odd) == nil)

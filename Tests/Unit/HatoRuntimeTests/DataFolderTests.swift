@@ -28,12 +28,12 @@ struct DataFolderTests {
         #expect(verdict(owner: 10_001, mode) == .refused(expected))
     }
 
-    @Test func folderThatOthersMayListIsWarnedAbout() {
+    @Test func folderThatOthersMayListCausesAWarning() {
         let expected = "setting data: other users may list /data (mode 0755); run: chmod 700 /data"
         #expect(verdict(owner: 10_001, 0o755) == .warning(expected))
     }
 
-    @Test func folderWithAStoreIsNotToBeLeft() {
+    @Test func folderWithAStoreIsNotReplacedByAnother() {
         let access = DataFolderAccess(owner: 0, mode: 0o700)
         let expected = "/data belongs to user 0, but the service runs as user 10001; run: chown 10001 /data"
         #expect(access.verdict(for: 10_001, "/data", holdsStore: true) == .refused(expected))

@@ -12,7 +12,7 @@ struct HTTPListenerTests {
         return try await HTTPListener(host: "127.0.0.1", port: 0, limits: limits) { _ in HTTPResponse(status: 204) }
     }
 
-    /// A connection that says `text` and then nothing; returns when the listener has closed it.
+    /// Opens a connection that sends `text` and then nothing; returns when the listener has closed it.
     private func closes(_ port: Int, after text: String) async throws {
         let channel = try await connect(port)
         try? await channel.writeAndFlush(ByteBuffer(string: text))
@@ -24,11 +24,11 @@ struct HTTPListenerTests {
             .connect(host: "127.0.0.1", port: port).get()
     }
 
-    @Test func connectionsThatSayNothingOrHalfARequestAreClosed() async throws {
+    @Test func connectionsWithoutACompleteRequestAreClosed() async throws {
         let listener = try await listener { $0.idleSecondsMax = 1 }
         try await closes(listener.port, after: "")
         try await closes(listener.port, after: "GET / HTTP/1.1\r\nhost: te")
-        // An answer begins the time anew; a connection that rests after it is closed too.
+        // A response restarts the time; an idle connection is closed after it too.
         try await closes(listener.port, after: "GET / HTTP/1.1\r\nhost: test\r\n\r\n")
         await listener.stop()
     }

@@ -2,7 +2,7 @@ import HatoRPC
 import HatoRuntime
 import Testing
 
-/// No limit is out of reach of those who run a service.
+/// Every limit is a setting.
 struct LimitSettingsTests {
     @Test func everyLimitOfTheWireIsASettingOfItsName() {
         let settings = Set(ServeSettings.wire.map(\.name))

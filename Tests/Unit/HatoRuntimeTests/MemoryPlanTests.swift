@@ -38,7 +38,7 @@ import Testing
         #expect(MemoryPlan.least(with: .max, of: .memtables) == .max)
     }
 
-    @Test func limitsOfTheWireAreWhatFollowsFromTheLargestDefault() throws {
+    @Test func transportLimitsAreThoseOfTheLargestDefault() throws {
         let settings = try settings("--memory-bytes", "\(1_536 << 20)")
         #expect(ServeSettings.limits(settings) == RPCLimits())
         #expect(settings.integer(ServeSettings.blockCache) == 256 << 20)
@@ -58,7 +58,7 @@ import Testing
         #expect(sources["line-bytes-max"] == "default")
     }
 
-    @Test func aBoundThatIsSetWins() throws {
+    @Test func aLimitThatIsSetTakesPrecedence() throws {
         let settings = try settings("--memory-bytes", "\(480 << 20)", "--block-cache-bytes", "2000000")
         #expect(settings.integer("block-cache-bytes") == 2_000_000)
         #expect(settings.integer("memtable-bytes") == 40 << 20)
@@ -79,7 +79,7 @@ import Testing
         #expect(AvailableMemory.defaultBytes(available: 64 << 30) == 1_536 << 20)
     }
 
-    @Test func tooLittleMemoryIsRefusedWithWhatIsRight() throws {
+    @Test func tooLittleMemoryIsRefusedWithAValidValue() throws {
         let error = #expect(throws: SettingsError.self) { try settings("--memory-bytes", "67108864") }
         #expect(
             error?.description
@@ -114,7 +114,7 @@ import Testing
         #expect(error?.description.contains("give \(288 << 20) or more") == true)
     }
 
-    @Test func aBudgetThatIsSetIsThatOfEachService() throws {
+    @Test func aBudgetThatIsSetAppliesToEachService() throws {
         let settings = try settings("--process-bytes-in-flight-max", "5000000", "--response-bytes-max", "1000000")
         let limits = try StackMemory.limits(of: "auth", settings, from: ServeSettings.limits(settings))
         #expect(limits.processBytesInFlightMax == 5_000_000)

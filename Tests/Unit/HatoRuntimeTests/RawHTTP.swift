@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// One GET over a plain socket, answered as text.
+/// One GET over a plain socket, with the response as text.
 enum RawHTTP {
     static func get(_ host: String, _ port: Int, path: String) async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -42,7 +42,7 @@ import Testing
         #expect(throws: SettingsError.self) { try resolve(["--data", "d"], ["HATO_MESSAGES_SEVER": "host:7702"]) }
     }
 
-    /// What a setting takes, its limit takes too: a server starts with each of them at its largest.
+    /// The range of a setting is within the range of its limit: a server starts with each of them at its largest.
     @Test func aServerStartsWithEveryLimitAtItsLargest() async throws {
         let flags = ServeSettings.wire.reduce(into: [String: String]()) { flags, setting in
             guard case .integer(let range) = setting.kind, setting.name != "event-loops" else { return }
@@ -91,7 +91,7 @@ import Testing
         #expect(throws: SettingsError(message)) { try resolve(arguments) }
     }
 
-    /// It stands in the issuer's address and in paths of the gateway.
+    /// It is part of the issuer's address and of the gateway's paths.
     @Test func projectIsAName() throws {
         let project = try #require(ServeSettings.declared(defaultPort: 0).first { $0.name == "project" })
         for name in ["hato", "my-chat_1.example", String(repeating: "x", count: 63)] {
