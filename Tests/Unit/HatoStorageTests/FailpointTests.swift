@@ -2,10 +2,10 @@ import Testing
 
 @testable import HatoStorage
 
-/// What `HATO_FAILPOINTS` may say. (What happens then, happens to a process: `Tests/Fault`.)
+/// The syntax of `HATO_FAILPOINTS`. (`Tests/Fault` tests the effect on a process.)
 @Suite("Orders for failpoints")
 struct FailpointTests {
-    @Test func anOrderNamesAPlaceAnActionAndATime() throws {
+    @Test func anOrderNamesAPointAnActionAndATime() throws {
         let orders = try FailpointOrder.orders(in: "commit.beforeSync=kill@37, store.read=error")
         #expect(
             orders == [
@@ -25,7 +25,7 @@ struct FailpointTests {
         ("commit.beforeSync=kill@0", "does not say when"), ("commit.beforeSync=kill@1@2", "does not say when"),
         ("commit.afterAnswer=error", "only kill is possible"), ("store.read=kill,store.read=error", "is named twice"),
     ])
-    func whatIsWrongIsNamed(text: String, problem: String) {
+    func problemOfAnOrderIsNamed(text: String, problem: String) {
         let error = #expect(throws: FailpointProblem.self) { try FailpointOrder.orders(in: text) }
         #expect(error?.description.contains(problem) == true, "\(error?.description ?? "")")
     }

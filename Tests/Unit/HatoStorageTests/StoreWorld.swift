@@ -6,14 +6,14 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// The implementations that the contract's tests run on.
+/// The implementations on which the tests of the contract run.
 enum StoreWorld: CaseIterable, CustomTestStringConvertible {
     case memory
     case rocksDB
     /// Every write becomes durable on the other thread, while the next ones are planned.
     case rocksDBOverlapping
 
-    /// Those where what waits together is one group.
+    /// The implementations where writes that wait together are one group.
     static let grouping = [memory, rocksDB]
 
     var testDescription: String {
@@ -63,7 +63,7 @@ extension RocksDBOptions {
     }
 }
 
-/// A folder that is gone when its test is over.
+/// A folder that is removed after its test.
 struct TemporaryFolder: Sendable {
     let path: String
 
@@ -127,7 +127,7 @@ final class Collected<Element: Sendable>: Sendable {
     }
 }
 
-/// Holds the writer's thread until the test lets it go, so that what is submitted meanwhile waits together.
+/// Blocks the writer's thread until the test opens it, so that writes submitted meanwhile wait together.
 final class Gate: Sendable {
     private let opening = DispatchSemaphore(value: 0)
     private let isReached = Atomic<Bool>(false)

@@ -4,9 +4,9 @@ import Testing
 
 @Suite("The threads of a store's writer")
 struct ThreadTests {
-    /// Who is told that a store cannot be opened gives its files free for others.
+    /// A failed opening releases the store's files.
     @Test(arguments: [1, 2])
-    func aStoreWhoseThreadCannotBeStartedIsLetGo(failing: Int) async throws {
+    func aStoreWhoseThreadCannotBeStartedIsReleased(failing: Int) async throws {
         let rows = MemoryRows(MemoryHistory(), commitsBytesMax: 1)
         let (asked, ended) = (Collected<Int>(), Collected<Int>())
         let start: (@escaping @Sendable () -> Void) throws(StoreError) -> Void = { body throws(StoreError) in

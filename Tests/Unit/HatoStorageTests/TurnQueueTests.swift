@@ -39,7 +39,7 @@ struct TurnQueueTests {
         #expect(taken(&queue).map(\.client) == [nil, "a", nil, "a", nil, "a", nil, "a"])
     }
 
-    /// Whatever comes and goes: each job is taken once, those of one client in order, and no client waits for two
+    /// In any order of operations, each job is taken once, those of one client in order, and no client waits for two
     /// jobs of another one.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func noClientWaitsForTwoJobsOfAnother(seed: UInt64) {
@@ -47,7 +47,7 @@ struct TurnQueueTests {
         var queue = TurnQueue<Job>()
         var submitted: [String?: Int] = [:]
         var done: [String?: Int] = [:]
-        // Of each client that waits: how many jobs of each other were taken since its next one could be.
+        // For each client that waits: how many jobs of each other client were taken since its next job could be.
         var passed: [String: [String: Int]] = [:]
         for _ in 0..<4_000 {
             if random.next() % 100 < 52 {

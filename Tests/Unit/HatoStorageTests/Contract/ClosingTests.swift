@@ -4,7 +4,7 @@ import Testing
 @Suite("Closing and copying a store")
 struct ClosingTests {
     @Test(arguments: StoreWorld.allCases)
-    func closingAnswersWhatWasSubmittedAndRefusesWhatComesLater(world: StoreWorld) async throws {
+    func closingCompletesSubmittedWritesAndRefusesLaterOnes(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let answers = Collected<UInt64>()
             for number in 1...20 {

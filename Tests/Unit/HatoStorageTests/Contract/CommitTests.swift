@@ -27,7 +27,7 @@ struct CommitTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func largeRecordsComeInSmallerAnswers(world: StoreWorld) async throws {
+    func largeRecordsComeInSmallerResults(world: StoreWorld) async throws {
         var limits = StoreLimits()
         limits.commitsBytesMax = 1_000
         try await world.withStore(limits) { store, _ in
@@ -39,7 +39,7 @@ struct CommitTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func forgottenRecordsDoNotCountAsKeptBytes(world: StoreWorld) async throws {
+    func removedRecordsDoNotCountAsKeptBytes(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             for _ in 0..<20 { try await store.put(["a": "1"], record: String(repeating: "x", count: 50_000)) }
             #expect((900_000..<2_500_000).contains(store.keptCommits.bytes))
@@ -53,7 +53,7 @@ struct CommitTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func compactedCommitsAreForgottenAndTheirRowsStay(world: StoreWorld) async throws {
+    func compactedCommitsAreRemovedAndTheirRowsStay(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             #expect(store.keptCommits.oldest == nil)
             for number in 1...10 { try await store.put(["k": String(number)], record: "r\(number)") }
@@ -98,7 +98,7 @@ struct CommitTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func aFollowerGetsWhatWasAndThenWhatComes(world: StoreWorld) async throws {
+    func aFollowerGetsEarlierCommitsAndThenNewOnes(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             for number in 1...300 { try await store.put([:], record: "r\(number)") }
             let seen = Collected<UInt64>()
@@ -147,7 +147,7 @@ struct CommitTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func aFollowerLearnsThatItsPlaceIsGone(world: StoreWorld) async throws {
+    func aFollowerLearnsThatItsPositionIsCompacted(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             for _ in 0..<5 { try await store.put(["a": "1"]) }
             try store.compactCommits(through: 3)

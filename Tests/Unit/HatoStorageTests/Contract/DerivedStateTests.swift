@@ -1,7 +1,7 @@
 import HatoStorage
 import Testing
 
-/// What an owner derives from rows is published with them (`Store`).
+/// State that an owner derives from rows is published with them (`Store`).
 @Suite("Derived state of a store")
 struct DerivedStateTests {
     private final class Mark: Sendable {

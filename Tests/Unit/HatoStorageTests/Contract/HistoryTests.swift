@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Random histories")
 struct HistoryTests {
-    /// Random transactions on a store and on a plain dictionary: afterwards, and at every snapshot taken on the way,
-    /// both say the same.
+    /// Random transactions on a store and on a plain dictionary: both are equal at the end, and at every snapshot taken
+    /// in between.
     @Test(arguments: StoreWorld.allCases, [1, 2, 3] as [UInt64])
     func aRandomHistoryEqualsThatOfADictionary(world: StoreWorld, seed: UInt64) async throws {
         try await world.withStore { store, _ in
@@ -39,7 +39,7 @@ struct HistoryTests {
                 for _ in 0..<40 {
                     let look = Look.random(using: &random)
                     var changes = (0..<Int.random(in: 0...6, using: &random)).map { _ in Change.random(using: &random) }
-                    // More than are kept in order.
+                    // More than `PendingRows` keeps in order.
                     if Int.random(in: 0..<60, using: &random) == 0 {
                         changes += (0..<5_000).map { .put([0x62] + Array("\($0)".utf8), []) }
                     }
@@ -57,13 +57,13 @@ struct HistoryTests {
                 let found = try await seen.first(40)
                 #expect(found == expected, "seed \(seed) group \(group)")
             }
-            // Answered when everything before it is durable.
+            // This write completes when everything before it is durable.
             _ = try await store.write { _ in }
             try compare(store.snapshot(), with: model, range: .all, "seed \(seed) at the end")
         }
     }
 
-    /// What a transaction looks at.
+    /// The reads of a transaction.
     private struct Look: Sendable {
         var keys: [[UInt8]]
         var range: KeyRange?
@@ -161,7 +161,7 @@ extension SeededRandom {
 }
 
 extension [UInt8] {
-    /// Few enough keys that they meet, with bytes at both ends of the order.
+    /// Few enough keys that they collide, with bytes at both ends of the order.
     fileprivate static func randomKey(using random: inout SeededRandom) -> [UInt8] {
         let letters: [UInt8] = [0, 1, 0x61, 0x7F, 0x80, 0xFE, 0xFF]
         return (0..<Int.random(in: 0...4, using: &random)).map { _ in

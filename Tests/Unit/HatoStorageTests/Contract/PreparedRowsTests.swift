@@ -37,7 +37,7 @@ struct PreparedRowsTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func everyoneInTheGroupSeesThemFromTheirPlaceOn(world: StoreWorld) async throws {
+    func laterTransactionsOfTheGroupSeePreparedRows(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let (first, second) = (
                 try prepared(store, ["b": "1", "m": "1"]), try prepared(store, ["c": "2", "m": "2"])
@@ -59,7 +59,7 @@ struct PreparedRowsTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func whatATransactionThatThrowsHasTakenIsGone(world: StoreWorld) async throws {
+    func rowsTakenByATransactionThatThrowsAreDiscarded(world: StoreWorld) async throws {
         struct Refused: Error {}
         try await world.withStore { store, _ in
             let rows = try prepared(store, ["a": "1"])

@@ -42,7 +42,7 @@ struct ReadingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func whoReadsOnceReadsTheSame(world: StoreWorld) async throws {
+    func uncachedScanReadsTheSame(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             try await store.put(["a": "1", "b": "2", "c": "3"])
             let snapshot = try store.snapshot().uncached
@@ -73,7 +73,7 @@ struct ReadingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func aScanStopsWhenItIsTold(world: StoreWorld) async throws {
+    func aScanStopsWhenTheVisitorStopsIt(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             try await store.put(["a": "1", "b": "2", "c": "3"])
             var seen: [String] = []
@@ -124,7 +124,7 @@ struct ReadingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func whatAVisitorThrowsComesOutOfTheScan(world: StoreWorld) async throws {
+    func scanRethrowsTheErrorOfItsVisitor(world: StoreWorld) async throws {
         struct Enough: Error {}
         try await world.withStore { store, _ in
             try await store.put(["a": "1"])
@@ -167,7 +167,7 @@ struct ReadingTests {
     func readsRunOnThreadsOfTheirOwnSideBySide(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             try await store.put(["a": "1"])
-            // Two reads that each wait for the other end only if they run at the same time.
+            // Two reads that wait for each other end only if they run at the same time.
             let (first, second) = (Collected<Int>(), Collected<Int>())
             store.submitRead {
                 first.append(1)

@@ -50,14 +50,14 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.grouping)
-    func snapshotIsThatOfItsPlaceInTheQueue(world: StoreWorld) async throws {
+    func snapshotIsThatOfItsPositionInTheQueue(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let told = Collected<[UInt64]>()
             store.observeCommits { told.append($0.commits.map(\.version)) }
             let gate = try await Gate(holding: store)
             let seen = Collected<(version: UInt64, value: String?, told: Int)>()
             for number in 0..<10 {
-                // Every fifth ends its group: observers stand where it stands.
+                // Every fifth snapshot ends its group: the observers are at the same position.
                 store.submitSnapshot(endsGroup: number % 5 == 4) { result in
                     guard let snapshot = try? result.get() else { return }
                     seen.append((snapshot.version, (try? snapshot.text("k")) ?? nil, told.all.joined().count))
@@ -97,7 +97,7 @@ struct WritingTests {
             let gate = try await Gate(holding: store)
             for number in 0..<20 { store.submit({ $0.put("k\(number)", "v") }, completion: { _ in }) }
             gate.open()
-            // What was drained with the gate's own closure is a group of its own; then 8 at a time.
+            // The writes drained with the gate's own closure are a group of their own; then 8 at a time.
             let found = try await groups.first(3)
             #expect(found == [Array(1...8), Array(9...16), Array(17...20)])
             #expect(store.statistics["store.groups"] == 3)
@@ -122,7 +122,7 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func aClosureThatThrowsLeavesNothingAndDisturbsNobody(world: StoreWorld) async throws {
+    func aClosureThatThrowsLeavesNothingAndAffectsNoOther(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let gate = try await Gate(holding: store)
             let results = Collected<Result<Committed<Void>, any Error>>()
@@ -145,7 +145,7 @@ struct WritingTests {
         }
     }
 
-    /// A write that tells what is done with it.
+    /// A write that records its calls.
     private final class ToldWrite: StoreWrite {
         private let key: String
         private let isRefused: Bool
@@ -215,7 +215,7 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func whatIsTakenBackLeavesItsNeighboursInTheGroupAlone(world: StoreWorld) async throws {
+    func discardedTransactionDoesNotAffectItsGroup(world: StoreWorld) async throws {
         let tooLong = [UInt8](repeating: 1, count: StoreLimits.keyBytesMax + 1)
         try await world.withStore { store, _ in
             let gate = try await Gate(holding: store)
@@ -252,7 +252,7 @@ struct WritingTests {
         }
     }
 
-    /// Also when a transaction reads what was written just before, so that it must be written out at once.
+    /// Also when a transaction reads what was written just before, which must then be written at once.
     @Test(arguments: StoreWorld.allCases, [1, 3])
     func aPublishedSnapshotShowsItsVersionAndNothingLater(world: StoreWorld, readsBetween: Int) async throws {
         try await world.withStore { store, _ in
@@ -274,7 +274,7 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func answersComeInTheOrderOfSubmission(world: StoreWorld) async throws {
+    func completionsRunInTheOrderOfSubmission(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let order = Collected<Int>()
             for number in 0..<500 {
@@ -312,7 +312,7 @@ struct WritingTests {
     }
 
     @Test(arguments: StoreWorld.allCases)
-    func aCommitIsPublishedBeforeItIsObservedAndObservedBeforeItIsAnswered(world: StoreWorld) async throws {
+    func aCommitIsPublishedBeforeItIsObservedAndObservedBeforeItCompletes(world: StoreWorld) async throws {
         try await world.withStore { store, _ in
             let events = Collected<String>()
             store.observeCommits { group in

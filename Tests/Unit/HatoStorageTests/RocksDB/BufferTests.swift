@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Buffers of a RocksDB store's writer")
 struct BufferTests {
-    /// A group that RocksDB has taken; whether the next one is gathered in the same batch.
+    /// Settles a group; returns whether the next one uses the same batch.
     private func keepsBatch(of writes: GatheredWrites, in database: RocksDatabase, rowBytes: Int) throws -> Bool {
         let before = writes.batch.handle
         let (key, value) = (bytes("k"), [UInt8](repeating: 7, count: rowBytes))
@@ -20,7 +20,7 @@ struct BufferTests {
         return writes.batch.handle == before
     }
 
-    @Test func thoseOfALargeGroupAreGivenBack() async throws {
+    @Test func buffersOfALargeGroupAreFreed() async throws {
         try await TemporaryFolder.with { folder in
             let database = try RocksDatabase(folder: folder.path("database"), memory: RocksDBOptions.small.memory)
             defer { database.close() }
@@ -34,7 +34,7 @@ struct BufferTests {
         }
     }
 
-    @Test func thatOfALargeTransactionThatThrewIsGivenBack() {
+    @Test func bufferOfALargeTransactionThatThrewIsFreed() {
         var rows = PendingRows()
         let (key, value) = (bytes("k"), [UInt8](repeating: 7, count: 16 << 20))
         rows.put(key.span, value.span)

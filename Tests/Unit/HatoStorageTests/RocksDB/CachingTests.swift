@@ -3,7 +3,7 @@ import HatoStorage
 import Testing
 
 @Suite("The block cache of a RocksDB store") struct CachingTests {
-    @Test func whoReadsOnceLeavesItToOthers() async throws {
+    @Test func uncachedScanLeavesTheCacheUnchanged() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
             let written = try RocksDBStore.open(folder: path, options: .small)
@@ -16,7 +16,7 @@ import Testing
                 }
             }
             written.close()
-            // Opening it writes what is in memory into files.
+            // Opening flushes the memtables.
             let store = try RocksDBStore.open(folder: path, options: .small)
             defer { store.close() }
             func cached() throws -> Double { try #require(store.statistics["rocksdb.block_cache_bytes"]) }
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// What does not stay in the cache is read from its file and decompressed by every look.
+    /// A value that is not cached is read from its file and decompressed by every read.
     @Test func aLongValueStaysAsItWasRead() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func sizeOfARangeIsToldByItsFiles() async throws {
+    @Test func sizeOfARangeIsEstimatedFromItsFiles() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
             let written = try RocksDBStore.open(folder: path, options: .small)

@@ -5,10 +5,11 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// `kill -9` in the middle of writing, again and again on one folder.
+/// `kill -9` in the middle of writing, repeatedly on one folder.
 ///
-/// The writer is a process of its own (an exit test) that kills itself from another thread at a random moment; what was
-/// answered it appends to a file, one line each, with a plain `write`: the operating system keeps that across the kill.
+/// The writer is a separate process (an exit test) that kills itself from another thread at a random moment; it appends
+/// each answered version to a file, one line each, with a plain `write`: the operating system keeps that across the
+/// kill.
 @Suite("A RocksDB store whose process is killed")
 struct CrashTests {
     private static var rounds: Int { ProcessInfo.processInfo.environment["HATO_FAULT_ROUNDS"].flatMap(Int.init) ?? 3 }
@@ -39,7 +40,7 @@ struct CrashTests {
         }
     }
 
-    /// Commit n wrote the rows `a/n` and `b/n`, both saying n, counted itself in `count`, and recorded n.
+    /// Commit n wrote the rows `a/n` and `b/n`, both with the value n, counted itself in `count`, and recorded n.
     private func check(_ store: RocksDBStore, _ answered: [UInt64], _ place: Comment) throws {
         let snapshot = try store.snapshot()
         let version = store.version
@@ -89,7 +90,7 @@ private func writeUntilKilled(in folder: String, after microseconds: UInt32) asy
                 while true {
                     step += 1
                     if writer == 0, step % 50 == 0 { try? store.compactCommits(through: 0) }
-                    // One in some commits brings its rows in a file.
+                    // Every fifth commit of one writer has its rows in a file.
                     let name = "\(ProcessInfo.processInfo.processIdentifier)-\(step)"
                     let isPrepared = writer == 1 && step % 5 == 0
                     let prepared = isPrepared ? try? store.prepareRows { $0.put(bytes("p/" + name), []) } : nil
@@ -99,7 +100,7 @@ private func writeUntilKilled(in folder: String, after microseconds: UInt32) asy
                         transaction.put("a/\(version)", "\(version)")
                         transaction.put("count", String(count + 1))
                         transaction.put("b/\(version)", "\(version)")
-                        // So much that the log is prepared, and that a write can be torn.
+                        // Large enough that the log is prepared, and that a write can be torn.
                         transaction.put(bytes("noise"), noise)
                         if let prepared {
                             transaction.put("q/" + name, "")

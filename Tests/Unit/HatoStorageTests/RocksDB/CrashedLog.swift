@@ -6,7 +6,7 @@ import Testing
 @testable import HatoRocksDB
 
 extension RocksDBOptions {
-    /// The log is prepared early.
+    /// Options with which the log is prepared early.
     static var prepared: RocksDBOptions {
         var options = RocksDBOptions.small
         options.preparedLogBytes = 1 << 20
@@ -15,7 +15,7 @@ extension RocksDBOptions {
 }
 
 extension LogEnd {
-    /// A store's newest log, and where what RocksDB wrote to it ends; nil when no zeros follow.
+    /// A store's newest log, and the end of RocksDB's bytes in it; nil when no zeros follow.
     static func newest(of store: String) throws -> (path: String, end: Int?) {
         let number = try #require(LogFiles.numbers(in: store + "/rocksdb").last)
         let path = LogFiles.path(number, in: store + "/rocksdb")
@@ -24,7 +24,7 @@ extension LogEnd {
 }
 
 extension RocksDBStore {
-    /// Commit n writes the row `n/n`, which says n, some noise, and records n.
+    /// Commit n writes the row `n/n` with the value n, some noise, and records n.
     func putNumbered(_ bytes: Int, using random: inout SeededRandom) async throws {
         let (number, noise) = (version + 1, random.noise(bytes: bytes))
         _ = try await write { transaction in
@@ -34,7 +34,7 @@ extension RocksDBStore {
         }
     }
 
-    /// The same, of all of these sizes, before one sync; each is a record of the log.
+    /// The same for commits of all these sizes, before one sync; each is a record of the log.
     func putGroup(_ sizes: [Int], using random: inout SeededRandom) async throws {
         let gate = try await Gate(holding: self)
         let answers = Collected<UInt64>()
@@ -42,7 +42,7 @@ extension RocksDBStore {
             let noise = random.noise(bytes: size)
             submit(
                 { transaction in
-                    // Who looks at what was just written has it handed to RocksDB.
+                    // Reading what was just written makes the writer hand it to RocksDB.
                     _ = try transaction.rows(KeyRange(prefix: bytes("n/")))
                     let number = transaction.nextVersion
                     transaction.put("n/\(number)", "\(number)")
@@ -54,15 +54,15 @@ extension RocksDBStore {
         _ = try await answers.first(sizes.count)
     }
 
-    /// Every commit that the store says it has, and nothing else.
+    /// Checks that the store holds exactly the commits up to its version.
     func checkNumbered(_ place: Comment) throws {
         let found = try snapshot().rows(KeyRange(prefix: bytes("n/")))
         #expect(Set(found) == Set((0..<version).map { "n/\($0 + 1)=\($0 + 1)" }), place)
     }
 }
 
-/// What a crash may leave of writes that nobody was answered: a store whose log is prepared, a copy of it, and its log
-/// after four more, of which none was synced when the next was written.
+/// The possible results of a crash for writes that were not answered: a store whose log is prepared, a copy of it, and
+/// its log after four more writes, none of which was synced when the next was written.
 struct CrashedLog {
     let folder: TemporaryFolder
     let copy: String
@@ -70,11 +70,11 @@ struct CrashedLog {
     /// The log when the copy was made, and later.
     let before: Data
     let after: Data
-    /// Where the records end: of what was answered, then of each that was not.
+    /// The ends of the records: of the answered ones, then of each other one.
     let ends: [Int]
     let answered: UInt64
 
-    /// Another copy, whose log is this.
+    /// Another copy with this log.
     func store(_ name: String, log bytes: Data) throws -> String {
         let path = folder.path(name)
         try FileManager.default.copyItem(atPath: copy, toPath: path)
@@ -82,7 +82,7 @@ struct CrashedLog {
         return path
     }
 
-    /// So many of the records that nobody was answered are as they were written, one after the other.
+    /// The number of consecutive unanswered records that are as they were written.
     func wholeRecords(in bytes: Data) -> Int {
         zip(ends, ends.dropFirst()).prefix { bytes[$0..<$1] == after[$0..<$1] }.count
     }
@@ -94,10 +94,10 @@ struct CrashedLog {
             let path = folder.path("store")
             let store = try RocksDBStore.open(folder: path, options: .prepared)
             defer { store.close() }
-            // Room for the rest, too: so much is still prepared.
+            // Enough for the rest, too: this much is still prepared.
             try await eventually("a prepared log") {
                 try await store.putNumbered(20_000, using: &random)
-                // Finding the end reads all of it.
+                // Finding the end reads the whole log.
                 let (number, puts) = (LogFiles.numbers(in: path + "/rocksdb").last ?? 0, Int(store.version))
                 let file = URL(fileURLWithPath: LogFiles.path(number, in: path + "/rocksdb"))
                 guard try Data(contentsOf: file).count > puts * 20_000 + 250_000 else { return false }
@@ -123,7 +123,7 @@ struct CrashedLog {
         }
     }
 
-    /// It has the folder until it is gone. It finds nothing wrong, or says who will put it right, and changes nothing.
+    /// Inspects the folder: it finds nothing wrong, or reports that the next start repairs it, and changes nothing.
     func expectInspection(_ path: String, _ bytes: Data) throws {
         do {
             let inspection = try RocksDBInspection(folder: path)
@@ -140,7 +140,7 @@ struct CrashedLog {
         try Data(contentsOf: URL(fileURLWithPath: path + "/rocksdb/" + log))
     }
 
-    /// Twice, and nothing is changed.
+    /// Expects the refusal twice, and no changed file.
     func expectRefusal(
         _ path: String, _ bytes: Data, _ place: Comment, _ isRight: (StoreError) -> Bool
     ) throws {
@@ -165,15 +165,15 @@ struct CrashedLog {
     }
 }
 
-/// The parts of which the records of a log consist.
+/// The parts of the records of a log.
 enum LogParts {
-    /// Where the records end.
+    /// The ends of the records.
     static func ends(in log: Data, from start: Int, through end: Int) throws -> [Int] {
         try heads(in: log, from: start, through: end).filter { log[$0 + 6] == 1 || log[$0 + 6] == 4 }
             .map { $0 + 7 + Int(log[$0 + 4]) + Int(log[$0 + 5]) << 8 }
     }
 
-    /// Where the parts begin.
+    /// The starts of the parts.
     static func heads(in log: Data, from start: Int = 0, through end: Int) throws -> [Int] {
         var (heads, place): ([Int], Int) = ([], start)
         while place < end {

@@ -107,8 +107,8 @@ struct DamageTests {
         }
     }
 
-    /// RocksDB's own words stand behind what could not be done, and where.
-    @Test func whatRocksDBSaysIsTheDetailOfASentence() async throws {
+    /// RocksDB's own message follows the failed task and its path.
+    @Test func messageOfRocksDBFollowsTheFailedTask() async throws {
         try await TemporaryFolder.with { folder in
             let (path, _, _) = try await writeStore(in: folder)
             try Data("MANIFEST-999999\n".utf8).write(to: URL(fileURLWithPath: path + "/rocksdb/CURRENT"))

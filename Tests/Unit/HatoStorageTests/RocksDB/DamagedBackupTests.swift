@@ -5,13 +5,12 @@ import Testing
 
 @testable import HatoRocksDB
 
-/// A backup is there to be restored: what is damaged is found when it is made, or at the latest before it takes the
-/// place of anything.
-@Suite("Backups of what is damaged")
+/// Damage is found when a backup is made, or at the latest before its restore replaces anything.
+@Suite("Backups with damage")
 struct DamagedBackupTests {
     private static func key(_ number: Int) -> [UInt8] { bytes("n/\(1_000 + number)") }
 
-    /// An open store whose rows lie in a table, half of them deleted.
+    /// An open store whose rows are in a table, half of them deleted.
     private func openStore(_ path: String) async throws -> RocksDBStore {
         let store = try RocksDBStore.open(folder: path, options: .small)
         var random = SeededRandom(seed: 9)
@@ -28,8 +27,8 @@ struct DamagedBackupTests {
         try #require(TableFile.all(in: folder).max { $0.sound.count < $1.sound.count })
     }
 
-    /// Where a bit is flipped: in rows that nobody can read any more, in the filter, which RocksDB does without, and
-    /// where the table is described.
+    /// Where a bit is flipped: in rows that cannot be read any more, in the filter, which RocksDB does not need, and in
+    /// the table's metadata.
     private static func places(_ table: TableFile) -> [Int] {
         #expect(table.filter.count >= 200)
         return [table.filter.lowerBound * 3 / 4, table.filter.lowerBound + 20, table.sound.count - 4]
@@ -58,8 +57,8 @@ struct DamagedBackupTests {
         }
     }
 
-    /// As earlier versions wrote them: its list says that all is as it was, and so it is.
-    @Test func whatWasDamagedAlreadyIsNotRestored() async throws {
+    /// A backup of an earlier version: the files match its list, but are damaged.
+    @Test func backupOfADamagedStoreIsNotRestored() async throws {
         try await TemporaryFolder.with { folder in
             let store = try await openStore(folder.path("live"))
             let backups = BackupFolder(folder.path("backups"), service: "messages")
@@ -87,8 +86,8 @@ struct DamagedBackupTests {
         }
     }
 
-    /// It is another disk that is to be looked after, and nothing is wrong with the store.
-    @Test func aCopyThatIsDamagedIsToldFromAStoreThatIs() async throws {
+    /// The damage is on the disk of the copy, and the store is intact.
+    @Test func aDamagedCopyIsDistinguishedFromADamagedStore() async throws {
         try await TemporaryFolder.with { folder in
             let store = try await openStore(folder.path("live"))
             defer { store.close() }
@@ -96,7 +95,7 @@ struct DamagedBackupTests {
                 atPath: folder.path("live/copying"), withIntermediateDirectories: true)
             try store.database.writeOut()
             try store.database.link(to: folder.path("live/copying/other"))
-            // A copy, no links: what happens to it does not happen to the store.
+            // A copy without links: damage to it does not affect the store.
             try FileManager.default.copyItem(atPath: folder.path("live/copying/other"), toPath: folder.path("copy"))
             let table = try largest(in: folder.path("copy"))
             try table.flipBit(at: table.filter.lowerBound / 2)

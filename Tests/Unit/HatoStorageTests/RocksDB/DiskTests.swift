@@ -28,7 +28,7 @@ struct DiskTests {
                     failure = error
                 }
             }
-            // The write itself, or RocksDB's own thread when it was first: then everything before is durable.
+            // The write fails, or RocksDB's own thread fails first: then everything before is durable.
             let known: String? =
                 switch failure as? StoreError {
                 case .outcomeUnknown(let cause): cause
@@ -37,7 +37,7 @@ struct DiskTests {
                 }
             guard let cause = known else { throw Unexpected(failure) }
             #expect(cause.contains("No space left on device") || cause.contains("background work"), "\(cause)")
-            // The rest is refused at once with the same reason, and who watches the store is told.
+            // Later calls are refused at once with the same reason, and observers of the store are notified.
             await #expect(throws: StoreError.closed(cause: cause)) { try await store.put(["a": "1"]) }
             #expect(throws: StoreError.closed(cause: cause)) { try store.snapshot() }
             #expect(try await ends.first(1) == [.closed(cause: cause)])
@@ -58,8 +58,8 @@ struct DiskTests {
         }
     }
 
-    /// A state that somebody asked for between the writes of a group is handed to RocksDB first: what fails there fails
-    /// for the group.
+    /// A snapshot requested between the writes of a group makes RocksDB write first: a failure there fails the whole
+    /// group.
     @Test func aDiskThatIsFullBeforeASnapshotFailsTheWholeGroup() async throws {
         try await SmallDisk.with(megabytes: 16) { disk in
             let store = try RocksDBStore.open(folder: disk.path("store"), options: .small)
@@ -91,10 +91,10 @@ struct DiskTests {
         }
     }
 
-    /// Whoever else writes, or is about to sync: RocksDB would abort the process.
-    @Test func nothingIsWrittenOrSyncedBehindAWriteThatFailed() async throws {
+    /// Neither another write nor a sync may follow: RocksDB would abort the process.
+    @Test func nothingIsWrittenOrSyncedAfterAFailedWrite() async throws {
         try await SmallDisk.with(megabytes: 16) { disk in
-            // So much that nothing is written out meanwhile: it is the log for which there is no room.
+            // So much that nothing is flushed meanwhile: the log is what does not fit.
             let memory = RocksDBMemory(blockCacheBytes: 4 << 20, memtableBytes: 128 << 20)
             let database = try RocksDatabase(folder: disk.path("database"), memory: memory)
             defer { database.close() }
@@ -111,7 +111,7 @@ struct DiskTests {
             guard case .io(let text)? = failure else { throw Unexpected(failure) }
             #expect(text.contains("No space left on device"))
             #expect(throws: StoreError.io(text)) { try database.syncLog() }
-            // Also when there is room again.
+            // Also when there is space again.
             try disk.remount("size=64m")
             #expect(throws: StoreError.io(text)) { try database.syncLog() }
             #expect(throws: StoreError.io(text)) { try database.setAboutStore("name", bytes("value")) }
@@ -177,7 +177,7 @@ struct DiskTests {
         }
     }
 
-    @Test func aDiskWithoutRoomForANewStoreSaysSo() async throws {
+    @Test func fullDiskIsReportedForANewStore() async throws {
         try await SmallDisk.with(megabytes: 1) { disk in
             try Data(repeating: 1, count: 1_040_000).write(to: URL(fileURLWithPath: disk.path("filler")))
             let error = #expect(throws: StoreError.self) {

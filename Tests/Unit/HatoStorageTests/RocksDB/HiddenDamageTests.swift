@@ -5,9 +5,9 @@ import Testing
 
 @testable import HatoRocksDB
 
-/// Blocks that no read comes to: what hides them must not hide that they are damaged, since RocksDB meets them when it
-/// rewrites their file, and the store then ends.
-@Suite("Damage that is hidden in a RocksDB store", .timeLimit(.minutes(20)))
+/// Damaged blocks that no read reaches: the damage must be found, since RocksDB reads them when it rewrites their file,
+/// and the store then ends.
+@Suite("Hidden damage in a RocksDB store", .timeLimit(.minutes(20)))
 struct HiddenDamageTests {
     private static let rows = 200
 
@@ -19,8 +19,8 @@ struct HiddenDamageTests {
         return (0..<1_024).map { _ in UInt8.random(in: 0...255, using: &random) }
     }
 
-    /// Most rows are covered by range tombstones that lie in younger tables: a hole as a dropped index leaves it, and
-    /// all from a key on, as a dropped database; some rows lie in two tables. Nothing is left in the log.
+    /// Most rows are covered by range tombstones in newer tables: a gap as after dropping an index, and everything from
+    /// a key on as after dropping a database; some rows are in two tables. The log is empty.
     private func writeStore(_ path: String) async throws {
         let store = try RocksDBStore.open(folder: path, options: .small)
         _ = try await store.write { transaction in
@@ -53,8 +53,8 @@ struct HiddenDamageTests {
 
     private func tables(_ path: String) throws -> [String] { try TableFile.all(in: path + "/rocksdb").map(\.name) }
 
-    /// What the inspection says of the folder, whether it can be opened or not. Meanwhile each row that is asked for is
-    /// what it must be, or refused: looking up a single one asks the filters.
+    /// The findings of an inspection of the folder, whether it can be opened or not. Meanwhile each row that is read
+    /// has its expected value, or is refused: single look-ups use the filters.
     private func damage(_ path: String) -> [String] {
         do {
             let inspection = try RocksDBInspection(folder: path)
@@ -70,19 +70,19 @@ struct HiddenDamageTests {
 
     private static let lookUps = [(3, bytes("new"))] + stride(from: 90, to: 110, by: 3).map { ($0, noise($0)) }
 
-    /// Where they begin: what lies before them are rows, and the filter.
+    /// The start of the metadata: before it are rows and the filter.
     private func descriptions(_ count: Int) -> Int { max(0, count - 1_600) }
 
-    /// What ends a table: where the lists of its blocks are, with room to spare, and two numbers.
+    /// The end of a table: the positions of its block lists, with padding, and two numbers.
     private static let footerBytes = 53
 
-    /// Every 1,021 bytes, so that the places within blocks differ, and closely where tables are described.
+    /// Every 1,021 bytes, so that the positions within blocks differ, and densely in the metadata.
     private func places(_ count: Int) -> [Int] {
         let tail = descriptions(count)
         return Array(stride(from: 0, to: tail, by: 1_021)) + Array(stride(from: tail, to: count, by: 13))
     }
 
-    @Test func everyFlippedBitIsFoundOrHarmsNobody() async throws {
+    @Test func everyFlippedBitIsFoundOrHarmless() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
             try await writeStore(path)
@@ -102,14 +102,14 @@ struct HiddenDamageTests {
                         harmless[place] ^= 0x04
                         passed += 1
                     } else {
-                        // Of a table whose description makes no sense RocksDB does not always say which it is.
+                        // When a table's metadata is invalid, RocksDB does not always name the table.
                         let isNamed = text.contains { $0.contains(table) }
                         #expect(isNamed || place >= descriptions(whole.count), "\(table) at \(place): \(text)")
                         found += 1
                     }
                 }
                 try harmless.write(to: file)
-                // All of them at once, and each table by itself.
+                // All of them together, and each table alone.
                 try await expectItIsRewritten(path, to: folder.path(table))
                 try whole.write(to: file)
             }
@@ -126,7 +126,7 @@ struct HiddenDamageTests {
         let store = try RocksDBStore.open(folder: copy, options: .small)
         defer { store.close() }
         #expect(try values(store) == Self.expected())
-        // Tables that cover all others, until there are enough for a compaction.
+        // Tables that overlap all others, until there are enough for a compaction.
         for _ in 0..<4 {
             _ = try await store.write { transaction in
                 transaction.put(bytes("a"), bytes(""))
@@ -142,7 +142,7 @@ struct HiddenDamageTests {
         #expect(try values(store) == Self.expected())
     }
 
-    /// Those of the other families hold less than a row.
+    /// The tables of the other families contain less than a row.
     private func rowTables(_ path: String) throws -> Set<String> {
         try Set(
             tables(path).filter { table in
@@ -152,7 +152,7 @@ struct HiddenDamageTests {
             })
     }
 
-    /// A filter with a wrong bit would say of a row that is there that it is not. RocksDB does without it.
+    /// A filter with a wrong bit would deny a row that exists. RocksDB does without it.
     @Test func aDamagedFilterIsFoundAndHidesNoRow() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
@@ -181,7 +181,7 @@ struct HiddenDamageTests {
         }
     }
 
-    /// What the open store has read is in its memory; the check looks at the disk.
+    /// The open store has its reads in memory; the check reads the disk.
     @Test func anOpenStoreFindsWhatItsCachesHide() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
@@ -192,7 +192,7 @@ struct HiddenDamageTests {
             var rows = 0
             let none = try store.findDamage { rows += $0 }
             #expect(none == [])
-            // Those that are covered as well.
+            // Including covered rows.
             #expect(rows >= Self.rows)
             for table in try rowTables(path).map({ try TableFile("\(path)/rocksdb/\($0)") }) {
                 for place in [0, table.sound.count / 2, table.filter.lowerBound + 9, table.sound.count - 4] {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HatoRocksDB
 
-@Suite("What a log holds")
+@Suite("The contents of a log")
 struct LogContentsTests {
     @Test func gapsAreWhatIsMissingBelowTheNewest() {
         var ranges = VersionRanges()
@@ -28,7 +28,7 @@ struct LogContentsTests {
         #expect(ranges.gaps(after: 0) == [1...(.max - 2)])
     }
 
-    /// What the log says is what RocksDB has after it has replayed it.
+    /// The log's commits are those that RocksDB has after replaying it.
     @Test func commitsAreThoseThatWereWritten() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
@@ -58,7 +58,7 @@ struct LogContentsTests {
         ]
         for record in records { #expect(!WriteBatchReader.visitPuts(of: record) { _, _, _ in }, "\(record)") }
         #expect(WriteBatchReader.visitPuts(of: head) { _, _, _ in })
-        // Nothing traps, and no range lies outside.
+        // Nothing traps, and no range is outside the record.
         for _ in 0..<20_000 {
             let record =
                 head
@@ -72,7 +72,7 @@ struct LogContentsTests {
         }
     }
 
-    /// RocksDB would keep all of it in memory to say what is wrong.
+    /// RocksDB would keep all of it in memory to report the damage.
     @Test func aLongDamagedLogIsRefusedByName() async throws {
         try await CrashedLog.with { crash, _ in
             var bytes = crash.before
@@ -87,7 +87,7 @@ struct LogContentsTests {
         }
     }
 
-    /// The same that is found with room for all of it.
+    /// The result is the same as with enough memory for all of it.
     @Test func aLongTornLogIsCut() async throws {
         try await CrashedLog.with { crash, _ in
             var bytes = crash.after

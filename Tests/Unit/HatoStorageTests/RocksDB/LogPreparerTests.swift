@@ -5,13 +5,13 @@ import Testing
 
 @testable import HatoRocksDB
 
-/// The preparer beside a writer that does to its files what RocksDB does to its log.
+/// The preparer with a writer that writes its files like RocksDB writes its log.
 @Suite("Preparing a log")
 struct LogPreparerTests {
     private static let pattern = Array(
         [[UInt8]](repeating: (1...251).map { $0 }, count: (16 << 20) / 251 + 1).joined())
 
-    /// One file of a log that is written from its start on; no byte of it is zero.
+    /// One file of a log that is written from its start; no byte of it is zero.
     private struct Written {
         let path: String
         let file: OpenFile
@@ -22,7 +22,7 @@ struct LogPreparerTests {
             file = try OpenFile(path, access: .createEmpty)
         }
 
-        /// Returns how many chunks of zeros it waited for.
+        /// Returns the number of chunks of zeros it waited for.
         @discardableResult
         mutating func append(_ bytes: Int, with preparer: LogPreparer) throws -> Int {
             let waits = preparer.willWrite(bytes)
@@ -59,7 +59,7 @@ struct LogPreparerTests {
                     let most = Int.random(in: 0..<200, using: &random) == 0 ? 4 << 20 : 30_000
                     try log.append(Int.random(in: 1...most, using: &random), with: preparer)
                 }
-                // The last writes of one file and the first of the next come together, as they do in the store.
+                // The last writes of one file and the first of the next overlap, as they do in the store.
                 done.append(log)
             }
             var log = try Written(7, in: folder)
@@ -72,7 +72,7 @@ struct LogPreparerTests {
         }
     }
 
-    /// However much of what is to come it needs: when zeros are on their way, those are waited for, and no others.
+    /// Whatever the size of the write: it waits only for zeros that are being written.
     @Test func aLargeWriteWaitsForOneChunkAtMost() async throws {
         try await TemporaryFolder.with { folder in
             let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 8 << 20)
@@ -83,7 +83,7 @@ struct LogPreparerTests {
                 for _ in 0..<3 {
                     let waits = try log.append(4 << 20, with: preparer)
                     #expect(waits <= 1)
-                    // So that writes are small again, of late.
+                    // So that recent writes are small again.
                     for _ in 0..<3 { try log.append(20_000, with: preparer) }
                 }
                 try log.check("log \(number)")
@@ -91,8 +91,8 @@ struct LogPreparerTests {
         }
     }
 
-    /// Should anything ever be in the log that nobody counted: it stays.
-    @Test func whatNobodyCountedIsNotOverwrittenEither() async throws {
+    /// Bytes in the log that were not counted must stay.
+    @Test func uncountedBytesAreNotOverwritten() async throws {
         try await TemporaryFolder.with { folder in
             let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 4 << 20)
             defer { preparer.close() }
@@ -111,7 +111,7 @@ struct LogPreparerTests {
         }
     }
 
-    /// RocksDB closes and deletes files whenever it has no need of them any more.
+    /// RocksDB closes and deletes files as soon as it does not need them.
     @Test func aFileThatGoesAwayIsLeftAloneAndTheNextOneIsPrepared() async throws {
         try await TemporaryFolder.with { folder in
             let preparer = LogPreparer(folder: folder.path, aheadBytesMax: 1 << 20)
@@ -129,7 +129,7 @@ struct LogPreparerTests {
         }
     }
 
-    @Test func whatIsPreparedLiesAheadAndIsNoMoreThanTheLogHas() {
+    @Test func preparedBytesAreAheadAndNoMoreThanTheLogHas() {
         let planner = PreparingPlanner(aheadBytesMax: 4 << 20)
         #expect(planner.next(written: 0, prepared: 0) == nil)
         #expect(planner.next(written: PreparingPlanner.gapBytes - 1, prepared: 0) == nil)
@@ -161,7 +161,7 @@ struct LogPreparerTests {
         #expect(CRC32C.masked(of: zeros[...]) == ((crc >> 15) | (crc << 17)) &+ 0xA282_EAD8)
     }
 
-    @Test func theChecksumTellsAFlippedBitAndAWrongLength() {
+    @Test func theChecksumDetectsAFlippedBitAndAWrongLength() {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         for count in [1, 2, 7, 300] {

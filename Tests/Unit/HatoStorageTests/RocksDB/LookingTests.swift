@@ -4,7 +4,7 @@ import Testing
 
 @testable import HatoRocksDB
 
-@Suite("A look at a RocksDB store before it is opened")
+@Suite("Checks of a RocksDB store before it is opened")
 struct LookingTests {
     @Test func aBackupThatIsRefusedStaysABackup() async throws {
         try await TemporaryFolder.with { folder in
@@ -13,7 +13,7 @@ struct LookingTests {
             let backup = folder.path("backup")
             try store.backup(to: backup)
             store.close()
-            // Its list names the files as they are: only their meaning is wrong.
+            // Its list matches the files: only their meaning is wrong.
             try AnsweredFile.create(backup + "/answered", version: 7)
             try BackupContents.write(in: backup)
             for _ in 0..<2 {
@@ -26,13 +26,13 @@ struct LookingTests {
         }
     }
 
-    /// A store that has forgotten 5 commits and keeps 35, of which 6 to 20 lie in one file of the log and the others
-    /// in the next; and the path of the first.
+    /// A store that has removed the records of 5 commits and keeps 35, of which 6 to 20 are in one file of the log and
+    /// the others in the next; and the path of the first.
     private func writeStore(in folder: TemporaryFolder) async throws -> (path: String, log: String, epoch: StoreEpoch) {
         let path = folder.path("store")
         let store = try RocksDBStore.open(folder: path, options: .small)
         for number in 1...20 { try await store.put(["k\(number)": "v\(number)"], record: "r\(number)") }
-        // Where the mark is written out, the log goes on in a new file.
+        // Flushing the mark begins a new file of the log.
         try store.compactCommits(through: 5)
         for number in 21...40 { try await store.put(["k\(number)": "v\(number)"], record: "r\(number)") }
         let epoch = store.epoch
@@ -43,7 +43,7 @@ struct LookingTests {
         return (path, path + "/rocksdb/" + log, epoch)
     }
 
-    /// What becomes of the first of two files of the log.
+    /// The damage to the first of two files of the log.
     enum Damage: CaseIterable {
         case cut
         case removed
@@ -71,7 +71,7 @@ struct LookingTests {
         }
     }
 
-    /// The newest commit is there and the `answered` file content: only the commits themselves tell.
+    /// The newest commit exists and matches the `answered` file: only the commits themselves show the gap.
     @Test(arguments: Damage.allCases)
     func aLogThatLostItsMiddleIsRefusedWithWhatIsMissing(damage: Damage) async throws {
         try await TemporaryFolder.with { folder in
@@ -86,7 +86,7 @@ struct LookingTests {
         }
     }
 
-    @Test func whatIsLeftOfALogThatLostItsMiddleIsAnotherHistory() async throws {
+    @Test func acceptedLossInTheMiddleOfALogChangesTheEpoch() async throws {
         try await TemporaryFolder.with { folder in
             let (path, log, epoch) = try await writeStore(in: folder)
             try Damage.cut.apply(to: log)
@@ -106,8 +106,8 @@ struct LookingTests {
         }
     }
 
-    /// As a power loss leaves it: what was synced is there, and of what was not, the later part.
-    @Test func aCommitThatIsMissingBehindWhatWasAnsweredIsFoundInATableToo() async throws {
+    /// The result of a power loss: everything synced is there, and of the rest only the later part.
+    @Test func aMissingUnansweredCommitIsFoundInATableToo() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
             let store = try RocksDBStore.open(folder: path, options: .small)

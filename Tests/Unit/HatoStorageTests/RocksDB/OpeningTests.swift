@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Opening a RocksDB store")
 struct OpeningTests {
-    @Test func whatWasWrittenIsThereAgain() async throws {
+    @Test func writtenRowsAreThereAfterReopening() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("new/folders/store")
             let first = try RocksDBStore.open(folder: path, options: .small)
@@ -25,7 +25,7 @@ struct OpeningTests {
         }
     }
 
-    @Test func whatIsOneServicesIsNotOpenedForAnother() async throws {
+    @Test func storeOfOneServiceIsNotOpenedForAnother() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
             let first = try RocksDBStore.open(folder: path, of: "auth", options: .small)
@@ -42,7 +42,7 @@ struct OpeningTests {
         }
     }
 
-    @Test func theVersionStaysWhenEveryRecordIsForgotten() async throws {
+    @Test func theVersionStaysWhenEveryRecordIsRemoved() async throws {
         try await TemporaryFolder.with { folder in
             let first = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             for number in 1...5 { try await first.put(["k": String(number)], record: "r") }
@@ -57,7 +57,7 @@ struct OpeningTests {
         }
     }
 
-    @Test func aSecondOpenerIsRefusedUntilTheFirstIsDone() async throws {
+    @Test func aSecondOpeningIsRefusedUntilTheFirstIsClosed() async throws {
         try await TemporaryFolder.with { folder in
             let first = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             let error = #expect(throws: StoreError.self) {
@@ -67,7 +67,7 @@ struct OpeningTests {
             #expect(text.contains(folder.path("store")))
             let kept = try first.snapshot()
             first.close()
-            // A snapshot that somebody still holds does not keep the folder locked.
+            // A retained snapshot does not keep the folder locked.
             try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
             #expect(throws: StoreError.closed(cause: nil)) { try kept.rows() }
         }
@@ -111,7 +111,7 @@ struct OpeningTests {
         }
     }
 
-    @Test func somebodyElsesFolderIsLeftAlone() async throws {
+    @Test func folderOfAnotherUserIsLeftAlone() async throws {
         try await TemporaryFolder.with { folder in
             try Data("mine".utf8).write(to: URL(fileURLWithPath: folder.path("letter.txt")))
             let error = #expect(throws: StoreError.self) { try RocksDBStore.open(folder: folder.path, options: .small) }
@@ -172,7 +172,7 @@ struct OpeningTests {
         }
     }
 
-    @Test func whatACrashLeftOfABackupIsRemoved() async throws {
+    @Test func leftoversOfAnInterruptedBackupAreRemoved() async throws {
         try await TemporaryFolder.with { folder in
             try RocksDBStore.open(folder: folder.path("store"), options: .small).close()
             let draft = folder.path("store/copying/7.tmp")
@@ -206,7 +206,7 @@ struct OpeningTests {
             for (number, store) in stores.enumerated() {
                 try await store.put(["a": String(number)])
                 #expect(try store.snapshot().text("a") == String(number))
-                // Read one after the other, while what opening began may still be reading.
+                // Read one after the other, while the background work of opening may still read.
                 try await eventually("both read the same") {
                     store.statistics["rocksdb.block_cache_bytes"] == stores[0].statistics["rocksdb.block_cache_bytes"]
                 }

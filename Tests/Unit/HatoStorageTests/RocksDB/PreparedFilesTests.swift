@@ -5,7 +5,7 @@ import Testing
 
 @testable import HatoRocksDB
 
-/// The files of prepared rows, and what a crash leaves of them.
+/// The files of prepared rows, and their state after a crash.
 @Suite("Files of prepared rows")
 struct PreparedFilesTests {
     private func files(_ folder: TemporaryFolder) throws -> [String] {
@@ -18,7 +18,7 @@ struct PreparedFilesTests {
         }
     }
 
-    @Test func theyStayAcrossOpenings() async throws {
+    @Test func takenRowsStayAcrossOpeningsAndOtherFilesAreRemoved() async throws {
         try await TemporaryFolder.with { folder in
             var store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             do {
@@ -26,11 +26,11 @@ struct PreparedFilesTests {
                 _ = try await store.write { $0.take([rows]) }
                 #expect(
                     try files(folder).count == 3,
-                    "the rows of one with their copy, and what the other keeps until it goes")
+                    "the file of one, and the file of the other with its copy")
                 withExtendedLifetime((rows, others)) {}
             }
             store.close()
-            // What only a crash leaves: rows of nobody, and a copy of them.
+            // Files that only a crash leaves: rows without a commit, and a copy of them.
             for name in ["x.sst", "x.sst.copy"] {
                 try Data("rows".utf8).write(to: URL(fileURLWithPath: folder.path("store/prepared/\(name)")))
             }
@@ -38,11 +38,11 @@ struct PreparedFilesTests {
             defer { store.close() }
             #expect(store.version == 1)
             #expect(try store.snapshot().rows().count == 1_000)
-            #expect(try files(folder).isEmpty, "what nobody took is removed")
+            #expect(try files(folder).isEmpty, "untaken files are removed")
         }
     }
 
-    @Test func rowsThatNobodyTakesLeaveNoFile() async throws {
+    @Test func untakenRowsLeaveNoFile() async throws {
         try await TemporaryFolder.with { folder in
             let store = try RocksDBStore.open(folder: folder.path("store"), options: .small)
             defer { store.close() }
@@ -84,22 +84,22 @@ struct PreparedFilesTests {
         }
     }
 
-    /// Where a crash comes.
+    /// The moment of the crash.
     enum Moment: CaseIterable {
-        /// The batch is on disk, RocksDB was not asked to take the file.
+        /// The batch is on disk, RocksDB has not ingested the file.
         case before
-        /// RocksDB has written into the file and does not know of it.
+        /// RocksDB has written into the file and has no record of it.
         case between
-        /// It is in its place.
+        /// The file is ingested.
         case after
     }
 
     @Test(arguments: Moment.allCases)
-    func whatWasCommittedAndNotYetTakenIsTakenAtTheNextOpening(moment: Moment) async throws {
+    func committedRowsAreIngestedAtTheNextOpening(moment: Moment) async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
             var store = try RocksDBStore.open(folder: path, options: .small)
-            // RocksDB writes into files that lie above what is there.
+            // RocksDB writes into files that are above existing rows.
             try await store.put(["a/0": "old", "a/100001": "old", "z": "kept"])
             let rows = try #require(try prepared(store, 500) as? RocksPreparedRows)
             let copy = RocksPreparedRows.copy(of: try #require(rows.path))
@@ -145,7 +145,7 @@ struct PreparedFilesTests {
         try database.takeFiles([file])
     }
 
-    /// Leaves the copy as it is when RocksDB takes it: taken by a copy of the database, which shares its bytes.
+    /// Leaves the copy in the state after an ingestion: a copy of the database, which shares its bytes, ingests it.
     private func writeIntoCopy(_ file: String, of store: String, in folder: TemporaryFolder) throws {
         let other = folder.path("other")
         try FileManager.default.copyItem(atPath: store + "/rocksdb", toPath: other)

@@ -7,15 +7,15 @@ import Testing
 
 @Suite("A RocksDB store with a prepared log")
 struct PreparedLogTests {
-    @Test func whatWasAnsweredIsThereWhenTheProcessDies() async throws {
+    @Test func answeredCommitsSurviveTheProcess() async throws {
         try await CrashedLog.with { crash, _ in
             try crash.expectAllWhole(crash.before, "before")
             try crash.expectAllWhole(crash.after, "after")
         }
     }
 
-    /// RocksDB passes over zeros by itself: so does a version of Hato that knows nothing of them.
-    @Test func whoKnowsNothingOfZerosReadsTheLogToo() async throws {
+    /// RocksDB skips zeros by itself, and so does a version of Hato without this feature.
+    @Test func versionWithoutPreparingReadsAPreparedLog() async throws {
         try await CrashedLog.with { crash, _ in
             let path = try crash.store("zeros", log: crash.after)
             #expect(try crash.log(of: path).last == 0)
@@ -29,7 +29,7 @@ struct PreparedLogTests {
         }
     }
 
-    /// Whatever the sizes, and however often RocksDB begins a new log: the process dies, and all that was answered is
+    /// Whatever the sizes, and however often RocksDB begins a new log: when the process dies, everything answered is
     /// there.
     @Test func nothingIsOverwritten() async throws {
         let seed = SeededRandom.seed()

@@ -43,7 +43,7 @@ struct RestoringTests {
             #expect(first.version == 500)
             #expect(first.epoch != epoch)
             #expect(try content(of: folder.path("a/b/data")).sorted() == expected)
-            // The backup is as it was: it can be restored again, as yet another history.
+            // The backup is unchanged: it can be restored again, with yet another epoch.
             let second = try restore(backup, to: folder.path("other"))
             #expect(second.epoch != first.epoch)
             let store = try RocksDBStore.open(folder: RocksDBStore.folder(in: folder.path("other")), options: .small)
@@ -52,7 +52,7 @@ struct RestoringTests {
         }
     }
 
-    @Test func whatIsRestoredIsForItsOwnerAlone() async throws {
+    @Test func restoredFilesAreAccessibleToTheirOwnerOnly() async throws {
         try await TemporaryFolder.with { folder in
             let (backup, _) = try await writeBackup(in: folder)
             let data = folder.path("data")
@@ -93,7 +93,7 @@ struct RestoringTests {
         }
     }
 
-    @Test func whatACrashLeftOfARestoreIsDoneAnew() async throws {
+    @Test func interruptedRestoreIsRepeated() async throws {
         try await TemporaryFolder.with { folder in
             let (backup, _) = try await writeBackup(in: folder)
             let data = folder.path("data")
@@ -107,7 +107,7 @@ struct RestoringTests {
         }
     }
 
-    @Test func whatIsNoBackupOfTheServiceIsRefusedByName() async throws {
+    @Test func folderThatIsNoBackupOfTheServiceIsRefusedByName() async throws {
         try await TemporaryFolder.with { folder in
             let (backup, _) = try await writeBackup(in: folder)
             func refusal(_ backup: String, of service: String = "messages") throws -> String {
@@ -126,8 +126,8 @@ struct RestoringTests {
         }
     }
 
-    /// A bit flipped, a file cut short, longer or missing, one file after the other: the restore says which, and leaves
-    /// nothing.
+    /// A flipped bit, and a truncated, longer or missing file, one file after the other: the restore names it, and
+    /// leaves nothing.
     @Test(arguments: ["flip", "cut", "append", "remove"])
     func aDamagedBackupIsRefusedWholly(damage: String) async throws {
         try await TemporaryFolder.with { folder in
@@ -156,7 +156,7 @@ struct RestoringTests {
         }
     }
 
-    @Test func whatIsNoPartOfABackupIsNamed() async throws {
+    @Test func fileThatIsNoPartOfABackupIsNamed() async throws {
         try await TemporaryFolder.with { folder in
             let (backup, _) = try await writeBackup(in: folder)
             for name in ["notes.txt", "prepared", "format.new"] {
@@ -185,8 +185,8 @@ struct RestoringTests {
         }
     }
 
-    /// Writers go on while it is made: the copy is one state of theirs, the one it is said to be, and no log of RocksDB
-    /// holds a part of it, which could get lost without a word.
+    /// Writes continue while the backup is made: the copy is one state of them, the returned version, and no log of
+    /// RocksDB holds a part of it, which could be lost silently.
     @Test func aBackupUnderLoadHoldsExactlyTheVersionItAnswers() async throws {
         try await TemporaryFolder.with { folder in
             let store = try RocksDBStore.open(folder: folder.path("live"), options: .small)
@@ -243,7 +243,7 @@ struct BackupFolderTests {
         }
     }
 
-    @Test func whatACrashLeftIsRemoved() async throws {
+    @Test func leftoversOfACrashAreRemoved() async throws {
         try await StoreWorld.memory.withStore { store, folder in
             let backups = BackupFolder(folder.path("backups"), service: "auth")
             backups.removeLeftovers()

@@ -3,8 +3,8 @@
     import Glibc
     import Synchronization
 
-    /// What happens to the syncs of logs below one folder. RocksDB's calls of `fdatasync` come here (see
-    /// `LibraryCall`); files of other folders are synced as ever.
+    /// Controls the syncs of logs below one folder. RocksDB's calls of `fdatasync` are redirected here (see
+    /// `LibraryCall`); files of other folders are synced as usual.
     final class SyncFaults: Sendable {
         struct State {
             var synced: [String: Int] = [:]
@@ -15,12 +15,12 @@
 
         let folder: String
         private let state = Mutex(State())
-        /// Held by a test, no sync goes on.
+        /// While a test holds it, no sync continues.
         private let barrier = Mutex<Void>(())
 
         private static let armed = Mutex<[SyncFaults]>([])
 
-        /// False where RocksDB is no library of its own: then nobody can come between.
+        /// False where RocksDB is not a separate library: then its calls cannot be redirected.
         static let arePossible = LibraryCall.redirect(
             "fdatasync", of: "librocksdb.so", to: unsafeBitCast(faultyDataSync, to: UnsafeRawPointer.self))
 
@@ -31,16 +31,17 @@
 
         func disarm() { Self.armed.withLock { $0.removeAll { $0 === self } } }
 
-        /// Tries to sync a log so far.
+        /// The number of attempted log syncs so far.
         var attempts: Int { state.withLock { $0.attempts } }
 
-        /// From now on every sync of a log fails like this.
+        /// Makes every later sync of a log fail with this error.
         func fail(with error: Int32) { state.withLock { $0.error = error } }
 
-        /// From now on every compaction fails like this, when it syncs what it has written.
+        /// Makes every later compaction fail with this error, when it syncs its output.
         func failCompactions(with error: Int32) { state.withLock { $0.compactionError = error } }
 
-        /// Holds back every sync while `body` runs, and tells it how many bytes of each log are surely on disk.
+        /// Holds every sync while `body` runs, and passes it the number of bytes of each log that are certainly on
+        /// disk.
         func withoutSyncs<Result>(_ body: (_ synced: [String: Int]) throws -> Result) rethrows -> Result {
             try barrier.withLock { _ in try body(state.withLock { $0.synced }) }
         }
@@ -49,7 +50,7 @@
             armed.withLock { $0.first { path.hasPrefix($0.folder) } }
         }
 
-        /// RocksDB compacts on threads of this name, and writes memtables out on others.
+        /// RocksDB compacts on threads of this name, and flushes memtables on others.
         private static var isCompacting: Bool {
             let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
             return name == "rocksdb:low\n"
@@ -72,10 +73,11 @@
                 errno = error
                 return -1
             }
-            // What is written while the sync runs may or may not be on disk: count what was there before.
+            // Bytes written while the sync runs may or may not be on disk: count those that existed before.
             var status = stat()
             fstat(descriptor, &status)
-            // Noted before the barrier falls: else who raises it next takes a finished sync for one that never was.
+            // Noted before the barrier is released: otherwise its next holder takes a finished sync for one that never
+            // ran.
             return barrier.withLock { _ in
                 let code = original(descriptor)
                 if code == 0 { state.withLock { $0.synced[path] = Int(status.st_size) } }
@@ -94,11 +96,11 @@
     }
 
     /// Calls from one loaded library to another, which go through a table of addresses: the table of relocations in the
-    /// library's file (ELF) says where in it each name's address stands.
+    /// library's file (ELF) has the position of each name's address.
     enum LibraryCall {
         /// False only where the library is not loaded: any other failure must show in the tests.
         static func redirect(_ name: String, of library: String, to function: UnsafeRawPointer) -> Bool {
-            // Files in /proc have no size: only reading to the end reads all of one.
+            // Files in /proc have no size: they must be read to the end.
             guard let bytes = try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd() else { return true }
             let maps = String(decoding: bytes, as: UTF8.self)
             for line in maps.split(separator: "\n") where line.contains(library) {
@@ -120,7 +122,7 @@
             UnsafeMutablePointer<UnsafeRawPointer>(bitPattern: address)?.pointee = function
         }
 
-        /// Where, from the start of the library, the addresses of `name` stand.
+        /// The offsets of the addresses of `name` from the start of the library.
         private static func slots(of name: String, in file: Data) -> [UInt] {
             func number<Number: FixedWidthInteger>(_ place: Int, as type: Number.Type = UInt64.self) -> Int {
                 Int(

@@ -7,9 +7,9 @@ import HatoTesting
 
     @testable import HatoRocksDB
 
-    @Suite("Syncs of a RocksDB store", .enabled("RocksDB must be a library of its own") { SyncFaults.arePossible })
+    @Suite("Syncs of a RocksDB store", .enabled("RocksDB must be a separate library") { SyncFaults.arePossible })
     struct SyncTests {
-        /// A store in a folder whose syncs the test commands.
+        /// A store in a folder whose syncs the test controls.
         private func withStore(
             overlapWritesMin: Int = .max, groupWritesMax: Int? = nil,
             _ body: (RocksDBStore, SyncFaults, TemporaryFolder) async throws -> Void
@@ -26,7 +26,7 @@ import HatoTesting
             }
         }
 
-        /// Where syncs are held back, which nobody can await.
+        /// Blocks until the condition holds: while syncs are held nothing can be awaited.
         private func wait(for isThere: () -> Bool) {
             let deadline = Date() + 60
             while !isThere(), Date() < deadline { usleep(500) }
@@ -58,7 +58,7 @@ import HatoTesting
             }
         }
 
-        /// The next group is planned while the sync of one goes on: on what that one wrote, and answered behind it.
+        /// The next group is planned while a group is being synced: on its state, and answered after it.
         @Test func writesArePlannedOnAGroupThatIsBeingSynced() async throws {
             try await withStore(overlapWritesMin: 2) { store, faults, _ in
                 try await store.put(["a": "1", "b": "1", "c": "1"])
@@ -92,8 +92,8 @@ import HatoTesting
             }
         }
 
-        /// What was planned behind a group that fails is refused with it, and nothing of it is left.
-        @Test func whatWasPlannedOnAFailedGroupIsRefusedToo() async throws {
+        /// A group planned after one that fails is refused with it, and nothing of it is left.
+        @Test func groupPlannedOnAFailedGroupIsRefusedToo() async throws {
             try await withStore(overlapWritesMin: 1) { store, faults, folder in
                 try await store.put(["k": "0"])
                 let results = Collected<Refusal>()
@@ -115,13 +115,13 @@ import HatoTesting
                 let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
                 defer { again.close() }
                 #expect(try again.snapshot().text("k") == String(again.version - 1))
-                // What was said to be undone is undone.
+                // Writes that were refused as undone are undone.
                 #expect(again.version <= 1 + UInt64(unknown))
             }
         }
 
-        /// Of what waits behind a group that fails nothing has reached the log; what only reads, or is refused, has no
-        /// outcome that could be unknown.
+        /// Nothing that waits behind a failed group has reached the log; writes that only read, or are refused, have no
+        /// unknown outcome.
         @Test func onlyWhatMayBeInTheLogHasAnUnknownOutcome() async throws {
             try await withStore(groupWritesMax: 2) { store, faults, folder in
                 try await store.put(["k": "0"])
@@ -143,8 +143,8 @@ import HatoTesting
             }
         }
 
-        /// A compaction that finds no room leaves RocksDB taking writes: nobody would hear of it. What is durable by
-        /// then is answered as such.
+        /// A compaction on a full disk leaves RocksDB accepting writes without an error. Writes that are durable by
+        /// then succeed.
         @Test func aFailedCompactionEndsTheStoreAfterTheNextSync() async throws {
             try await withStore { store, faults, _ in
                 faults.failCompactions(with: ENOSPC)
@@ -152,7 +152,7 @@ import HatoTesting
                 try await eventually("the store ends", within: .seconds(60)) {
                     do {
                         try await store.put(["k": String(repeating: "v", count: 1_000)])
-                        // By now it may have ended.
+                        // The store may have ended by now.
                         try? store.database.whileOpen { () throws(StoreError) in try store.database.writeOut() }
                     } catch let failure as StoreError {
                         error = failure
@@ -209,7 +209,7 @@ import HatoTesting
                 store.close()
                 #expect(faults.attempts == before + 1)
 
-                // The owner's decision: open it anew. What was answered is there, whole commits only.
+                // The owner opens the store again. Everything answered is there, whole commits only.
                 faults.disarm()
                 let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
                 #expect(again.version >= 5)
@@ -230,10 +230,10 @@ import HatoTesting
             }
         }
 
-        /// The machine dies: of the logs there is what was synced, and not a byte more. Every answered commit is in it,
-        /// and the `answered` file, which is never synced, does not run ahead of it.
+        /// The machine dies: the logs hold exactly what was synced. Every answered commit is in it, and the `answered`
+        /// file, which is never synced, is not ahead of it.
         @Test(arguments: [1, .max])
-        func whatWasSyncedHoldsEverythingAnswered(overlapWritesMin: Int) async throws {
+        func syncedLogHoldsEverythingAnswered(overlapWritesMin: Int) async throws {
             try await withStore(overlapWritesMin: overlapWritesMin) { store, faults, folder in
                 let writers = (0..<4).map { writer in
                     Task {
@@ -247,7 +247,7 @@ import HatoTesting
                     try await eventually("the writers write on") { store.version >= reached }
                     let copy = folder.path("copy\(round)")
                     let answered = try faults.withoutSyncs { synced in
-                        // Read first: what is answered after this line is not in question.
+                        // Read first: commits answered after this line do not matter.
                         let answered = store.version
                         try FileManager.default.copyItem(atPath: folder.path("store"), toPath: copy)
                         for (log, size) in synced {
@@ -267,7 +267,7 @@ import HatoTesting
         }
     }
 
-    /// How a write ended.
+    /// The outcome of a write.
     enum Refusal: Hashable, Sendable {
         case none, closed, outcomeUnknown, other
 

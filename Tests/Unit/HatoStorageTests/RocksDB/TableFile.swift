@@ -1,7 +1,7 @@
 import Foundation
 
-/// A file of RocksDB's rows, to be damaged where it hurts: first come the blocks of rows, then the filter, then what
-/// describes both.
+/// A table of RocksDB, to be damaged in a chosen part: first the blocks of rows, then the filter, then the metadata of
+/// both.
 struct TableFile {
     let url: URL
     let sound: Data
@@ -18,8 +18,8 @@ struct TableFile {
 
     var name: String { url.lastPathComponent }
 
-    /// Empty when it has none. Behind its name in the list of what describes the table stand where it begins and how
-    /// long it is: seven bits a byte, the lowest first.
+    /// Empty when it has none. In the metadata its name is followed by its offset and its length: seven bits a byte,
+    /// the lowest first.
     var filter: Range<Int> {
         guard let name = sound.range(of: Data("fullfilter.rocksdb.BuiltinBloomFilter".utf8)) else { return 0..<0 }
         var (numbers, number, shift) = ([Int](), 0, 0)
@@ -34,7 +34,7 @@ struct TableFile {
         return numbers[0]..<numbers[0] + numbers[1]
     }
 
-    /// In place: the store may have the file open.
+    /// Writes in place: the store may have the file open.
     func flipBit(at place: Int) throws { try write(sound[place] ^ 0x04, at: place) }
 
     func mend(at place: Int) throws { try write(sound[place], at: place) }

@@ -2,10 +2,10 @@ import HatoRocksDB
 import HatoStorage
 import Testing
 
-/// Reads step over every deleted row that lies in one memtable with the range tombstone that covers it, and jump over
-/// those in older ones.
+/// Reads step over every deleted row in the memtable of the range tombstone that covers it, and jump over rows in older
+/// memtables.
 @Suite("Range tombstones of a RocksDB store") struct TombstoneTests {
-    /// Hands over how many rows and tombstones the newest memtable has in the end.
+    /// Passes the final number of rows and tombstones in the active memtable to `check`.
     private func drop(_ count: Int, _ check: (Double) -> Void) async throws {
         try await TemporaryFolder.with { folder in
             var options = RocksDBOptions()

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("A torn log")
 struct TornLogTests {
-    /// The process dies in the middle of a write: what follows is zeros.
-    @Test func aRecordThatIsWrittenHalfIsNotThere() async throws {
+    /// The process dies in the middle of a write: zeros follow.
+    @Test func halfWrittenRecordIsNotThere() async throws {
         try await CrashedLog.with { crash, random in
             let (first, last) = (crash.ends[0], crash.ends[crash.ends.count - 1])
             let places = crash.ends.flatMap { [$0 + 1, $0 + 6, $0 + 7, $0 + 8] }
@@ -21,7 +21,7 @@ struct TornLogTests {
         }
     }
 
-    /// The machine dies: any sectors of what was not synced are on disk, and others are not.
+    /// The machine dies: any subset of the unsynced sectors is on disk.
     @Test func nothingThatFollowsALostSectorIsThere() async throws {
         try await CrashedLog.with { crash, random in
             let (first, last) = (crash.ends[0], crash.ends[crash.ends.count - 1])
@@ -36,7 +36,7 @@ struct TornLogTests {
                 let store = try RocksDBStore.open(folder: path, options: .small)
                 #expect(store.version == crash.answered + UInt64(crash.wholeRecords(in: bytes)), "round \(round)")
                 try store.checkNumbered("round \(round)")
-                // What was cut away does not come back.
+                // Records that were cut do not come back.
                 try await store.putNumbered(50_000, using: &random)
                 store.close()
                 let again = try RocksDBStore.open(folder: path, options: .small)
@@ -65,12 +65,12 @@ struct TornLogTests {
         }
     }
 
-    /// What was written later knows that it had been synced.
+    /// Later records say that it had been synced.
     @Test func aLostSectorIsRefusedAlsoWhenTheAnsweredFileIsStale() async throws {
         try await CrashedLog.with { crash, random in
             for round in 0..<4 {
                 var bytes = crash.after
-                // The last of the answered records may have been what was being synced.
+                // The last of the answered records may have been in the sync that was interrupted.
                 let sector = Int.random(in: 0..<crash.ends[0] - 50_000, using: &random) / 512 * 512
                 bytes.resetBytes(in: sector..<sector + 512)
                 let path = try crash.store("lost \(round)", log: bytes)
@@ -84,12 +84,12 @@ struct TornLogTests {
         }
     }
 
-    /// Also when the `answered` file has come back as it was before what is damaged.
+    /// Also when the `answered` file has come back older than the damage.
     @Test(arguments: [false, true])
     func aFlippedBitIsDamageAndNotTorn(isAnsweredStale: Bool) async throws {
         try await CrashedLog.with { crash, random in
             let end = crash.ends[crash.ends.count - 1]
-            // Nothing follows but zeros.
+            // Only zeros follow.
             var whole = crash.after
             whole.resetBytes(in: end..<whole.count)
             let (place, bit) = (Int.random(in: 0..<end, using: &random), UInt8.random(in: 0..<8, using: &random))
@@ -116,7 +116,8 @@ struct TornLogTests {
         }
     }
 
-    /// Of a record that was written to its end, no bit of a head, and none of what ends in zeros, makes a torn one.
+    /// In a record that was written completely, no flipped bit of a head, or of a part that ends in zeros, makes it
+    /// look torn.
     @Test func noFlippedBitLooksTorn() async throws {
         try await CrashedLog.with { crash, random in
             let path = try crash.store("flipped", log: crash.after)
@@ -135,8 +136,8 @@ struct TornLogTests {
         }
     }
 
-    /// Whoever dies before or after the cut finds the same; nothing is left beside the log. (A service that is killed
-    /// there is among the fault tests.)
+    /// A process that dies before or after the cut leaves the same result; no file is left beside the log. (The fault
+    /// tests kill a service there.)
     @Test(arguments: [false, true])
     func aCrashBesideTheCutLosesNothing(isCut: Bool) async throws {
         try await CrashedLog.with { crash, _ in
@@ -156,7 +157,7 @@ struct TornLogTests {
         }
     }
 
-    /// What is in a table was synced in the log before: so this is no crash, whatever the `answered` file says.
+    /// Rows in a table were synced in the log before: so this is no crash, whatever the `answered` file says.
     @Test func aTornLogWithTablesAheadOfItIsRefused() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("store")
@@ -169,7 +170,7 @@ struct TornLogTests {
             }
             let log = try LogEnd.newest(of: path)
             let end = try #require(log.end)
-            // The rows; the records of commits are still in the log only.
+            // Flushes the rows; the records of commits are still in the log only.
             try store.database.writeOutRows(from: bytes("n"), through: bytes("o"))
             let copy = folder.path("copy")
             try FileManager.default.copyItem(atPath: path, toPath: copy)
@@ -190,8 +191,8 @@ struct TornLogTests {
         }
     }
 
-    /// Behind a file that is torn there is nothing: else somebody has lost what was synced.
-    @Test func aTornLogWithMoreBehindItIsLeftAlone() async throws {
+    /// Nothing follows a torn file: otherwise synced data was lost.
+    @Test func aTornLogFollowedByMoreIsLeftAlone() async throws {
         try await CrashedLog.with { crash, _ in
             var bytes = crash.after
             bytes.resetBytes(in: (crash.ends[0] + 50_000) / 512 * 512..<bytes.count)
@@ -204,7 +205,7 @@ struct TornLogTests {
             try crash.before.prefix(200).write(to: next)
             #expect(try TornLog.find(in: path + "/rocksdb") == nil)
             try FileManager.default.removeItem(at: next)
-            // Nor behind one that is damaged.
+            // Nor after a damaged one.
             var older = crash.before
             older[crash.ends[0] / 2] ^= 1
             try older.write(to: URL(fileURLWithPath: LogFiles.path(number - 1, in: path + "/rocksdb")))
