@@ -5,7 +5,7 @@ import Testing
 @testable import HatoTree
 
 @Suite struct DisconnectTreeTests {
-    /// What was called, and what is written at the end.
+    /// The calls, and what is written at the end.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var calls: [Call]
@@ -86,7 +86,7 @@ import Testing
         #expect(DeferredWrite.byteCount(of: .update(update, at: try TreePath("/a")), upTo: 10_000) == kept + 3)
     }
 
-    @Test(arguments: cases) func callsAddUpToOnePicture(_ which: Case) throws {
+    @Test(arguments: cases) func callsAreMerged(_ which: Case) throws {
         let batches = try Self.tree(which.calls).batches
         #expect(batches.count == (which.written.isEmpty ? 0 : 1))
         #expect(Self.written(batches) == which.written)
@@ -109,7 +109,7 @@ import Testing
         #expect(Self.written(try Self.tree(calls + [.cancel("/a/b")]).batches) == ["/a/x": 1, "/d": 5])
     }
 
-    @Test func mutationHoldsThePlacesOfABatch() throws {
+    @Test func mutationHoldsTheWritesOfABatch() throws {
         let two = try #require(try Self.tree([.set("/a", 1), .set("/b/.priority", 2)]).batches.first)
         guard case .update(let values) = two.mutation.operation else { throw Unexpected() }
         #expect(values == ["a": 1, "b/.priority": 2])
@@ -121,7 +121,7 @@ import Testing
         #expect(halves[0].halves.isEmpty)
     }
 
-    @Test func whatIsMalformedIsRefusedAtOnce() throws {
+    @Test func malformedWriteIsRefusedAtOnce() throws {
         let wrong: [(Mutation, String, String)] = [
             (.set([".sv": "time"], at: .root), "value", "invalid_server_value"),
             (.set(["a.b": 1], at: .root), "value", "invalid_key"),
@@ -155,7 +155,7 @@ import Testing
                     ($0.path, try TreeNode(json: $0.node.json, at: .root, serverValues: Zero()))
                 }
                 #expect(Dictionary(nodes) { $1 } == list.entries, "seed \(seed)")
-                // Its size is that of a tree that only ever was told what is left.
+                // Its size is that of a tree that only received the remaining entries.
                 var fresh = DisconnectTree<String>()
                 for write in written { fresh.set(write, by: "a") }
                 #expect((tree.count, tree.byteCount) == (fresh.count, fresh.byteCount), "seed \(seed)")
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func smallCallsIntoALargeEntryTellLittle() throws {
+    @Test func smallCallsIntoALargeEntryReturnAmendments() throws {
         var object: JSONObject = [:]
         for number in 0..<1_000 { object["k\(number)"] = .number(Double(number)) }
         var tree = try Self.tree([.set("/a", .object(object))])
@@ -210,7 +210,7 @@ import Testing
                     }
                 }
                 #expect(amendments.values.allSatisfy { kept[$0.place] != nil }, "seed \(seed)")
-                // As they come back from where they were kept.
+                // As restored from storage.
                 let entries = kept.values.map { entry in
                     DisconnectEntry(
                         write: DeferredWrite(path: entry.write.path, kept: entry.write.node.json), owner: entry.owner)
@@ -239,7 +239,7 @@ import Testing
         batches.map { batch in "\(batch.owner): \(batch.writes.map { "\($0.path) \(json($0.node.json))" }.sorted())" }
     }
 
-    /// Without removals: those would also take back what an earlier call did to the nodes above, had it been written.
+    /// Without removals: they would also undo what an earlier call wrote to the nodes above, had it been written.
     @Test func randomCallsOfSeveralOwnersWriteWhatTheyWouldOneByOne() throws {
         let seed = SeededRandom.seed()
         var random = RandomCalls(random: SeededRandom(seed: seed), isPlain: true)
@@ -307,7 +307,7 @@ extension DisconnectTreeTests.Case {
     }
 }
 
-/// Entries as one thinks of them before thinking of trees: a list, each with its path.
+/// A reference implementation of the entries: a list with a path for each.
 private struct EntryList {
     var entries: [TreePath: TreeNode] = [:]
 

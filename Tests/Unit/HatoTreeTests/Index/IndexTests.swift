@@ -50,7 +50,7 @@ import Testing
         #expect(rows.read == 30 + 30)
     }
 
-    @Test func resultThatIsTooBigIsFoundOutEarly() throws {
+    @Test func resultThatIsTooBigIsDetectedEarly() throws {
         var tree = try IndexedTree(rules: Self.chat)
         try tree.set("/chats/c1/messages", messages(50))
         let path = try TreePath("/chats/c1/messages")
@@ -82,7 +82,7 @@ import Testing
         #expect(try reads(IndexDeltas(tree.catalog, codec: tree.indexCodec)) == reads(NoIndexes()))
     }
 
-    @Test func readWithoutAnIndexSaysWhatToAdd() throws {
+    @Test func readWithoutAnIndexNamesTheMissingIndex() throws {
         var tree = try IndexedTree(rules: Self.chat)
         try tree.set("/chats/x/messages", messages(3))
         let path = try TreePath("/chats/x/messages")
@@ -129,7 +129,8 @@ import Testing
         try tree.adopt(Self.chat)
         let isBuilding = try tree.buildPage(childrenMax: 1)
         #expect(isBuilding)
-        // The next page begins at m1: its only row goes, another that sorts before it comes, its date stays unset.
+        // The next page begins at m1: its only row is deleted, another that sorts before it is put, its date stays
+        // unset.
         try tree.set("/chats/c1/messages/m1/about", "x")
         try tree.set("/chats/c1/messages/m1/text", .null)
         try tree.build()
@@ -137,7 +138,7 @@ import Testing
         #expect(tree.indexRows == tree.expectedIndexRows(tree.catalog.definitions))
     }
 
-    @Test func droppedIndexTakesItsRowsAlongAndOthersKeepTheirs() throws {
+    @Test func droppedIndexLosesItsRowsAndOthersKeepTheirs() throws {
         var tree = try IndexedTree(rules: #"{"rules": {"a": {".indexOn": ["x", "y"]}}}"#)
         try tree.set("/a", ["k": ["x": 1, "y": 2], "l": ["x": 3]])
         #expect(tree.indexRows.count == 4)
@@ -211,8 +212,8 @@ import Testing
         #expect(tree.indexRows == tree.expectedIndexRows(tree.catalog.definitions))
     }
 
-    /// Of what is too large to keep, keys and fingerprints are kept, or less.
-    @Test func rowsOfReplacedNodesGoWhateverIsKeptOfThem() throws {
+    /// For nodes that are too large, keys and fingerprints are kept, or less.
+    @Test func rowsOfReplacedNodesAreDeletedWhateverIsKeptOfThem() throws {
         let seed = SeededRandom.seed()
         var random = RandomTree(random: SeededRandom(seed: seed))
         let rules = #"{"rules": {"a": {".indexOn": ["a", "b/a", ".value"]}, "$x": {"b": {".indexOn": "a"}}}}"#
@@ -240,7 +241,7 @@ import Testing
         }
     }
 
-    /// Ranges are for what is large as a whole: each slows reads near it.
+    /// Deleting by range is for large nodes: each range tombstone slows reads near it.
     @Test func manyLargeLeavesAreReplacedRowByRow() throws {
         var tree = try IndexedTree(rules: Self.chat)
         var values = JSONObject()
@@ -268,7 +269,7 @@ import Testing
         func deleteRange(_: Span<UInt8>, _: Span<UInt8>) { count += 1 }
     }
 
-    @Test func bytesOfIndexRowsSortAsPlacesDo() throws {
+    @Test func bytesOfIndexRowsSortLikePositions() throws {
         var data = RandomTree(random: SeededRandom(seed: 42))
         var places: [SortPlace] = []
         for _ in 0..<600 {

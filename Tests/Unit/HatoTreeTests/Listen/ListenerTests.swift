@@ -4,7 +4,7 @@ import Testing
 @testable import HatoTree
 
 @Suite struct ListenerTrieTests {
-    @Test func changeConcernsListenersAtAboveAndBelow() throws {
+    @Test func changeAffectsListenersAtAboveAndBelow() throws {
         var trie = ListenerTrie<Int>()
         let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/x", "/b"]
         for (index, path) in paths.enumerated() { trie.insert(index, at: try TreePath(path)) }
@@ -22,7 +22,7 @@ import Testing
         #expect(trie.count == 6)
     }
 
-    @Test func removedListenersAreForgotten() throws {
+    @Test func removedListenersAreNotMatched() throws {
         var trie = ListenerTrie<String>()
         let path = try TreePath("/a/b/c")
         trie.insert("one", at: path)
@@ -103,20 +103,20 @@ import Testing
         )
     }
 
-    @Test func whatIsTooLargeToKeepIsReadAnew() throws {
+    @Test func tooLargeNodeCausesAFreshValue() throws {
         let change = PathChange(path: try path("/a"), before: nil, after: nil, depths: (1, 1))
         #expect(ListenerUpdate(of: [change], at: try path("/a/b")) == .fresh)
         let cut = PathChange(path: try path("/a/b"), before: .empty, after: nil, depths: (1, 2))
         #expect(ListenerUpdate(of: [cut], at: try path("/a")) == .fresh)
     }
 
-    @Test func whatWasTooLargeToKeepIsToldAgain() throws {
+    @Test func tooLargeNodeIsSentAgain() throws {
         let change = PathChange(path: try path("/a"), before: nil, after: try TreeNode(json: ["b": 1]), depths: (1, 1))
         #expect(
             text(ListenerUpdate(of: [change], at: try path("/a/b"))) == #"{"type":"put","path":"/","data":1}"#)
     }
 
-    @Test func missedChangesAreOneEventOfWhatIsThereNow() throws {
+    @Test func missedChangesAreOneEventOfTheCurrentState() throws {
         var tree = IndexedTree()
         try tree.set("/a", ["x": 1, "y": 2, "z": ["p": 1, "q": 2]])
         var missed = MissedChanges(of: try path("/a"))
@@ -133,14 +133,14 @@ import Testing
         #expect(try missed.update(reading: tree.nodes) == .fresh)
     }
 
-    @Test func nodeThatCouldLoseItsPriorityInBetweenIsToldWhole() throws {
+    @Test func nodeThatCouldLoseItsPriorityInBetweenIsSentWhole() throws {
         var tree = IndexedTree()
         try tree.set(
             "/a", ["x": ["only": 1, ".priority": 5], "long": ["p": 1, "q": 2, "r": 3, ".priority": 6], "z": 0])
         var missed = MissedChanges(of: try path("/a"))
         missed.add(try tree.update("/a/x", ["only": nil, "other/deep": 2]))
         missed.add(try tree.update("/a/long", ["p": nil, "s": 4]))
-        // In the list others stay all the time: it need not be told again.
+        // The list has other children all the time: it need not be sent again.
         #expect(
             text(try missed.update(reading: tree.nodes))
                 == #"{"type":"patch","path":"/","data":{"long/p":null,"long/s":4,"x":{".priority":5,"other":{"deep":2}}}}"#
@@ -154,7 +154,7 @@ import Testing
                 == #"{"type":"patch","path":"/","data":{"new":{".priority":7,"child":true},"long/.priority":8}}"#)
     }
 
-    @Test func missingTooManyPlacesIsMissingTheWhole() throws {
+    @Test func tooManyMissedPathsAreTheWholeValue() throws {
         var tree = IndexedTree()
         var missed = MissedChanges(of: try path("/a"))
         for index in 0...MissedChanges.placesMax {

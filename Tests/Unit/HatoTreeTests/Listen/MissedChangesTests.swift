@@ -4,9 +4,9 @@ import Testing
 
 @testable import HatoTree
 
-/// What several commits changed, told as one event.
+/// The changes of several commits as one event.
 @Suite struct MissedChangesTests {
-    /// Whoever reads JSON may have the members of a patch in another order than they were written in.
+    /// A JSON reader may return the members of a patch in another order than they were written.
     @Test func mergedPatchLeadsToTheTreeInAnyOrder() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
@@ -46,7 +46,7 @@ import Testing
         #expect(patches > 300, "seed \(seed)")
     }
 
-    /// Few keys, so that writes meet; many priorities, and nodes that lose a child and get another.
+    /// Few keys, so that writes collide; many priorities, and nodes that lose a child and get another.
     private static func mutation(_ random: inout SeededRandom) throws -> Mutation {
         let values: [JSONValue] = [1, 2, ["a": 1], ["b": ["c": 2], ".priority": 3], [".value": 4, ".priority": 5]]
         switch random.pick([0, 0, 1, 2, 3, 3, 3]) {

@@ -12,7 +12,7 @@ import Testing
         return set
     }
 
-    @Test func messageDoesNotTouchWhoLookedForItsChat() throws {
+    @Test func messageDoesNotTouchAReadOfItsChatsExistence() throws {
         var trie = ReadTrie<Int>()
         for user in 0..<1_000 {
             trie.insert(user, try reads([("/chats/c", .existence), ("/chats/c/members/u\(user)", .existence)]))
@@ -25,9 +25,9 @@ import Testing
         #expect(try trie.touched(by: tree.set("/chats/c", .null)).count == 1_000)
     }
 
-    /// The one way and the other must agree, whatever was read and written.
+    /// Both implementations agree, whatever was read and written.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func trieFindsThoseWhoseReadSetsAreTouched(seed: UInt64) throws {
+    func trieFindsIdentifiersWithTouchedReadSets(seed: UInt64) throws {
         var history = RandomHistory(seed)
         let aspects: [RulesRead.Aspect] = [.value, .existence, .children, .priority]
         var sets: [Int: RulesReadSet] = [:]

@@ -3,20 +3,20 @@ import HatoRules
 
 @testable import HatoTree
 
-/// A database in memory with indexes, and beside it the same tree as a plain value: what every answer is compared with.
+/// A database in memory with indexes, and the same tree as a plain value, with which every result is compared.
 struct IndexedTree {
     let rows = MemoryRows()
     let codec = TreeKeyCodec(prefix: [1])
     let indexCodec = IndexKeyCodec(prefix: [2])
     var catalog = IndexCatalog()
     private(set) var model = TreeNode.empty
-    /// What is kept of replaced nodes.
+    /// The limit of replaced nodes that are kept.
     var beforeBytesMax = PlanDraft.beforeBytesMax
     var skeletons = SkeletonBudget()
 
     init() {}
 
-    /// With indexes that are built at once.
+    /// A tree with indexes that are built at once.
     init(rules: String) throws {
         try adopt(rules)
         try build()
@@ -37,7 +37,7 @@ struct IndexedTree {
         batch.apply(to: rows)
     }
 
-    /// One page of whatever is building; false when nothing is.
+    /// Builds one page of the first unfinished index; returns false when there is none.
     mutating func buildPage(childrenMax: Int = 2, placesMax: Int = 5) throws -> Bool {
         guard let (definition, cursor) = catalog.building else { return false }
         let builder = IndexBuilder(definition, reader: rows, codec: codec, indexCodec: indexCodec)
@@ -68,7 +68,7 @@ struct IndexedTree {
         switch mutation.operation {
         case .set(let value): try write(value, mutation.path)
         case .update(let values):
-            // An update is one step: a parent that it empties and fills again never vanished, and keeps its priority.
+            // An update is one step: a parent that it empties and fills again never vanishes, and keeps its priority.
             let empty = try values.members.map { try TreeNode(json: $0.value, at: .root).isEmpty }
             for isEmpty in [false, true] {
                 for (member, memberIsEmpty) in zip(values.members, empty) where memberIsEmpty == isEmpty {
@@ -98,7 +98,7 @@ struct IndexedTree {
     /// All rows of indexes.
     var indexRows: [[UInt8]] { rows.keys.filter { $0[0] == 2 } }
 
-    /// All rows that indexes must have, made from the tree as it is.
+    /// The expected index rows, made from the whole tree.
     func expectedIndexRows(_ definitions: [IndexDefinition]) -> [[UInt8]] {
         var expected: [[UInt8]] = []
         func visit(_ node: TreeNode, _ keys: [TreeKey]) {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HatoTree
 
-/// That what is remembered changes no answer, the random histories of `QueryHistoryTests` show.
+/// The random histories of `QueryHistoryTests` show that the cache changes no result.
 @Suite struct NewestRowsTests {
-    /// Rows in memory, and how many were read forwards and back.
+    /// Rows in memory, with counts of the forward and backward steps.
     private final class Steps: TreeReader {
         private let rows: MemoryRows
         private(set) var forwards = 0
@@ -43,7 +43,7 @@ import Testing
         return try runner.places(query, at: room, by: plan).map(\.key.text)
     }
 
-    @Test func readsForwardsWhatWasNewestAndWhatCameSince() throws {
+    @Test func readsForwardsTheNewestRowsAndLaterOnes() throws {
         var tree = try IndexedTree(rules: #"{"rules": {"room": {".indexOn": "date"}}}"#)
         try Self.post(0..<200, to: &tree)
         let (memory, steps) = (NewestRows(), Steps(tree.rows))
@@ -59,7 +59,7 @@ import Testing
         #expect(steps.back == 50)
     }
 
-    @Test func goesBackWhenTooFewAreLeftOrFarTooManyCame() throws {
+    @Test func readsBackwardsWhenTooFewAreLeftOrFarTooManyWereAdded() throws {
         var tree = try IndexedTree(rules: #"{"rules": {"room": {".indexOn": "date"}}}"#)
         try Self.post(0..<200, to: &tree)
         let (memory, steps) = (NewestRows(), Steps(tree.rows))
@@ -74,8 +74,8 @@ import Testing
         #expect(steps.back == 150)
     }
 
-    /// Texts that are cut off are settled by the tree, backwards; from where rows once began nothing is read then.
-    @Test func looksForwardsInVainButOnce() throws {
+    /// The order of truncated texts is settled by the tree, backwards; then nothing is read from a cached start.
+    @Test func readsForwardsInVainOnlyOnce() throws {
         var tree = try IndexedTree(rules: #"{"rules": {"room": {".indexOn": "date"}}}"#)
         try Self.post(0..<200, to: &tree)
         let (memory, steps) = (NewestRows(), Steps(tree.rows))

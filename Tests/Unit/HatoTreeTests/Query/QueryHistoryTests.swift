@@ -5,7 +5,7 @@ import Testing
 
 @testable import HatoTree
 
-/// Random histories: whatever is written, indexes, queries and listeners must say what the plain tree says.
+/// Random histories: after any write, indexes, queries and listeners agree with the plain tree.
 @Suite struct QueryHistoryTests {
     static let rules = """
         {"rules": {
@@ -61,9 +61,9 @@ import Testing
         }
     }
 
-    /// Of so many children windows keep but those at one end, and must look for more when those have left.
+    /// Of this many children windows keep only those at one end, and must read more when those have left.
     @Test(arguments: seeds)
-    func windowsThatRunOutAreFilledWithWhatComesNext(seed: UInt64) throws {
+    func windowsThatRunOutAreFilledWithTheNextChildren(seed: UInt64) throws {
         var history = RandomHistory(seed)
         try history.tree.adopt(Self.rules)
         try history.tree.build()
@@ -194,7 +194,7 @@ struct RandomHistory {
 struct WindowClient {
     var window: QueryWindow
     var client: ChildEventReducer
-    /// The children as the child events tell them, in order.
+    /// The children according to the child events, in order.
     var children: [TreeKey: TreeNode] = [:]
 
     init(_ query: TreeQuery, at path: TreePath, _ tree: IndexedTree) throws {
@@ -247,7 +247,7 @@ struct WindowClient {
     }
 }
 
-/// A client that listens to a node, and now and then falls behind.
+/// A client that listens to a node, and sometimes falls behind.
 struct NodeClient {
     let path: TreePath
     var client = ChildEventReducer()
@@ -289,7 +289,7 @@ struct NodeClient {
 }
 
 extension ListenerEvent {
-    /// As it arrives at a client.
+    /// The form in which it arrives at a client.
     var entry: Messages.Event.Entry {
         get throws {
             var writer = JSONWriter()
@@ -300,7 +300,7 @@ extension ListenerEvent {
 }
 
 extension TreeNode {
-    /// For messages: short, so that a difference can be seen.
+    /// For messages: shortened, so that a difference is visible.
     fileprivate var text: String {
         var writer = JSONWriter()
         writer.write(export)

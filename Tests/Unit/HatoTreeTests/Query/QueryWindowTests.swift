@@ -3,7 +3,7 @@ import Testing
 
 @testable import HatoTree
 
-/// What a query's listeners are told, by hand; `QueryHistoryTests` does it at random.
+/// The updates of a query's listeners, case by case; `QueryHistoryTests` checks random ones.
 @Suite struct QueryWindowTests {
     static let rules = #"{"rules": {"m": {".indexOn": "date"}}}"#
 
@@ -40,7 +40,7 @@ import Testing
         #expect(world.window.count == 2)
     }
 
-    @Test func leavingChildLetsTheNextOneIn() throws {
+    @Test func removedChildIsReplacedByTheNext() throws {
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         #expect(
             try world.hear(world.tree.set("/m/c", .null))
@@ -49,21 +49,21 @@ import Testing
         #expect(try world.hear(world.tree.set("/m/z", ["date": 0])) == #"{"type":"put","path":"/z","data":{"date":0}}"#)
     }
 
-    @Test func childThatMovesBeyondTheEdgeMakesRoom() throws {
+    @Test func childThatMovesBeyondTheEdgeIsReplaced() throws {
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         #expect(
             try world.hear(world.tree.set("/m/c/date", 0))
                 == #"{"type":"patch","path":"/","data":{"c":null,"a":{"date":1}}}"#)
     }
 
-    @Test func changeInsideAChildIsToldAlone() throws {
+    @Test func changeInsideAChildIsSentAlone() throws {
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         #expect(try world.hear(world.tree.set("/m/c/text", "鳩")) == #"{"type":"put","path":"/c/text","data":"鳩"}"#)
         #expect(try world.hear(world.tree.set("/m/a/text", "鳩")) == "nothing")
         #expect(try world.hear(world.tree.set("/elsewhere", 1)) == "nothing")
     }
 
-    @Test func commitsOfOneSyncAreToldAsOne() throws {
+    @Test func commitsOfOneSyncAreSentAsOneEvent() throws {
         var world = try World(Self.three, ["orderBy": "date", "limitToLast": 2])
         var changes = try world.tree.set("/m/d", ["date": 4])
         changes += try world.tree.set("/m/e", ["date": 5])
@@ -74,7 +74,7 @@ import Testing
                 == #"{"type":"patch","path":"/","data":{"b":null,"c/text":"x","e":{"date":5}}}"#)
     }
 
-    @Test func rangeKeepsNoSortValuesAndTellsWhoComesAndGoes() throws {
+    @Test func rangeKeepsNoSortValuesAndReportsAddedAndRemovedChildren() throws {
         var world = try World(Self.three, ["orderBy": "date", "startAt": 2])
         #expect(world.window.count == 2)
         #expect(try world.hear(world.tree.set("/m/a/date", 2)) == #"{"type":"put","path":"/a","data":{"date":2}}"#)
@@ -105,8 +105,8 @@ import Testing
         #expect(told.hasPrefix(#"{"type":"put","path":"/c","data":{"date":3,"f0":1,"#))
     }
 
-    /// The whole value is written as it is read, and refused when it is too big.
-    @Test func whatIsTooBigForAnEventIsAFreshValue() throws {
+    /// The whole value is written from its rows, and refused when it is too big.
+    @Test func tooBigEventIsAFreshValue() throws {
         let long = JSONValue.string(String(repeating: "x", count: 400))
         for query: JSONValue in [
             ["orderBy": "date", "limitToLast": 2], ["orderBy": "date", "startAt": 2], ["orderBy": "date"],
@@ -121,7 +121,7 @@ import Testing
                 #expect(world.window.count == fresh.count)
                 return if case .events = update { "events" } else { "\(update)" }
             }
-            // One child that comes in, several of one group, and one that is touched at many places.
+            // One child that becomes visible, several of one group, and one that is written at many paths.
             #expect(try hear(world.tree.set("/m/d", ["date": 4, "t": long, "u": long, "v": long])) == "fresh")
             #expect(try hear(world.tree.set("/m/d", ["date": 4])) == "events")
             var changes: [PathChange] = []
@@ -166,7 +166,7 @@ import Testing
         #expect(rows.read < 10)
     }
 
-    @Test func childrenThatLeaveAreFollowedWithoutReadingForAWhile() throws {
+    @Test func removedChildrenAreReplacedWithoutReadingForAWhile() throws {
         var children: JSONObject = [:]
         for index in 100..<300 { children["k\(index)"] = ["date": .number(Double(index))] }
         var world = try World(.object(children), ["orderBy": "date", "limitToLast": 50])
@@ -182,9 +182,9 @@ import Testing
         #expect(scans.count <= 2)
     }
 
-    /// Of a queue, whose front leaves all the time: who looked for the next ones from the beginning would step over the
-    /// traces of all that ever left.
-    @Test func whatComesNextIsLookedForBehindWhatIsKnown() throws {
+    /// A queue whose front is removed all the time: a read of the next children from the beginning would step over the
+    /// tombstones of everything removed.
+    @Test func nextChildrenAreReadAfterTheKnownOnes() throws {
         let rows = RowsWithTraces()
         let codec = TreeKeyCodec(prefix: [1])
         let planner = WritePlanner(codec: codec)
@@ -210,7 +210,7 @@ import Testing
         #expect(steps < 1_200)
     }
 
-    @Test func windowIsAsItWasWhenTheReaderFails() throws {
+    @Test func windowIsUnchangedWhenTheReaderFails() throws {
         for query: JSONValue in [
             ["orderBy": "date", "limitToLast": 2], ["orderBy": "date", "startAt": 2], ["orderBy": "date"],
         ] {

@@ -12,7 +12,7 @@ extension SeededRandom {
     }
 }
 
-/// Random data of the kind that breaks orders: equal values of all kinds, texts that begin alike, keys like numbers.
+/// Random data that is difficult for orders: equal values of all kinds, texts with equal beginnings, keys like numbers.
 struct RandomTree {
     var random: SeededRandom
 
@@ -43,7 +43,7 @@ struct RandomTree {
         random.pick([.null, 1, 2, -1.5, "p", "q", "", .string(Self.long + "a"), .string(Self.long + "b")])
     }
 
-    /// A child such as collections have: fields named a and b, now and then a leaf, nothing, or something deeper.
+    /// A typical child of a collection: fields named a and b, sometimes a leaf, null, or something deeper.
     mutating func value(depth: Int) -> JSONValue {
         if depth == 0 || random.chance(1, in: 5) {
             if random.chance(1, in: 8) { return .null }

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func whatIsRememberedIsWhatIsStored() throws {
+    @Test func cachedFactsEqualTheStoredTree() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         let tree = MemoryTree()
@@ -43,7 +43,7 @@ import Testing
                 let (known, stored) = (try Answers(remembering, at: path), try Answers(reading, at: path))
                 try #require(known == stored, "seed \(seed), step \(step), \(path)")
             }
-            // Made in its turn, or before it.
+            // Planned in its turn, or before it.
             let plan: WritePlan
             if Int.random(in: 0..<4, using: &random) == 0,
                 let resolved = try? planner.resolve(mutation, reading: tree.rows, at: Int64(step)),
@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// The walk to the second place leaves the way of the first where the third goes on with it.
-    @Test func placesBesideEachOtherAreToldApart() throws {
+    /// The walk to the second path leaves that of the first where the third continues it.
+    @Test func adjacentPathsAreDistinguished() throws {
         let tree = MemoryTree()
         try tree.set("/friends", ["alice": ["carol": true], "bob": ["dave": true]])
         let data = WritePlanner(codec: tree.codec, memory: ParentMemory()).storedData(reading: tree.rows)
@@ -70,7 +70,7 @@ import Testing
         #expect(try !data.exists(at: TreePath("/friends/alice/bob")))
     }
 
-    @Test func ofTheRootAloneTooItIsForgottenWhatAWriteChanges() throws {
+    @Test func writesInvalidateFactsAboutTheRoot() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
         #expect(try !planner.storedData(reading: tree.rows).exists(at: .root))
@@ -78,7 +78,7 @@ import Testing
         #expect(try planner.storedData(reading: tree.rows).exists(at: .root))
     }
 
-    @Test func nextMessageOfAChatLooksNothingUp() throws {
+    @Test func nextMessageOfAChatNeedsNoLookUp() throws {
         let tree = MemoryTree()
         try tree.set("/chats/c", ["members": ["masuo": true], "messages": ["-A": 1]])
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())

@@ -5,8 +5,8 @@ import Testing
 
 @testable import HatoTree
 
-/// An update of many places is allowed exactly if each place is, by rules that see the whole tree as all of them leave
-/// it: random rules, trees and updates against rules as one thinks of them, evaluated on whole nodes.
+/// An update of many paths is allowed exactly if each path is, by rules that see the whole tree after all of them:
+/// random rules, trees and updates against a reference implementation on whole nodes.
 @Suite struct UpdateJudgementTests {
     @Test func updateIsAllowedIfEachOfItsPlacesIs() throws {
         let seed = SeededRandom.seed()
@@ -32,19 +32,19 @@ import Testing
                 seed \(seed), round \(round): \(place.text) of \(before.export) with \
                 \(targets.map { "\($0.path): \($0.node.export)" })
                 """)
-            // Each alone, but seen with all others: the same rules, whole trees.
+            // Each alone, but evaluated with all others: the same rules, whole trees.
             let whole = RulesSituation(auth: .nobody, now: 0, before: before, after: after)
             let each = try targets.allSatisfy { try rules.judgeWrite([$0], whole).isAllowed }
             #expect(verdict.isAllowed == each, "seed \(seed), round \(round)")
             if verdict.isAllowed { allowed += 1 } else { denied += 1 }
             if targets.count > 1, verdict.isAllowed { several += 1 }
         }
-        // Neither says always the same.
+        // Both verdicts occur often.
         #expect(allowed > 300 && denied > 300 && several > 100)
     }
 }
 
-/// One node of rules as one thinks of it.
+/// One node of the reference implementation of rules.
 private final class RulesPlaceModel {
     var write: Condition?
     var validate: Condition?
@@ -53,7 +53,7 @@ private final class RulesPlaceModel {
 
     var text: String { text(at: 0) }
 
-    /// Wildcards have other names at each depth, as rules want it.
+    /// Wildcards have different names at each depth, as rules require.
     private func text(at depth: Int) -> String {
         var members: [String] = []
         if let write { members.append("\".write\": \"\(write.text)\"") }
@@ -101,7 +101,7 @@ private indirect enum Condition {
         }
     }
 
-    /// Nil: something goes wrong, so that the rule is false.
+    /// Nil: an evaluation error, so that the rule is false.
     func holds(at path: TreePath, _ before: TreeNode, _ after: TreeNode) -> Bool? {
         func node(_ place: Place) -> TreeNode { (place == .data ? before : after).node(at: path) }
         switch self {
@@ -129,7 +129,7 @@ private indirect enum Condition {
     }
 }
 
-/// Spec §9.2 in the simplest way, on the tree as it is and as it will be.
+/// Spec §9.2 in the simplest way, on the trees before and after.
 private struct NaiveJudge {
     let rules: RulesPlaceModel
     let before: TreeNode
@@ -149,7 +149,7 @@ private struct NaiveJudge {
         return false
     }
 
-    /// Everything on the way to the target and everything in it that will be there.
+    /// Every node on the way to the target and every node in it that exists after the write.
     func isValid(_ target: RulesTarget) -> Bool {
         var place: RulesPlaceModel? = rules
         for depth in 0..<target.path.depth {

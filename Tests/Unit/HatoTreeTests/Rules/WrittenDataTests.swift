@@ -5,7 +5,7 @@ import Testing
 
 @testable import HatoTree
 
-/// What rules see of a tree: stored, and with a write laid over it, against whole nodes.
+/// The data of rules, stored and with a write laid over it, compared with whole nodes.
 struct WrittenDataTests {
     private static let keys = ["a", "b", "c", "1", "01", "é"]
 
@@ -38,7 +38,7 @@ struct WrittenDataTests {
         #expect(try data.priority(at: path) == node.priority(at: path), "priority: \(message)")
     }
 
-    /// An answer of rules holds as long as no commit touches what they read for it.
+    /// A verdict of rules holds as long as no commit affects its reads.
     @Test func readsAreTouchedWhenTheirAnswerChanges() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
@@ -83,7 +83,7 @@ struct WrittenDataTests {
 
     private static func answer(_ node: TreeNode, _ path: TreePath, _ aspect: RulesRead.Aspect) -> String {
         switch aspect {
-        // What `val()` gives: it is another where children come or go.
+        // The result of `val()`: it changes when children come or go.
         case .value: "\(String(describing: node.leaf(at: path))), \(node.hasChildren(at: path))"
         case .existence: "\(node.exists(at: path))"
         case .children: "\(node.hasChildren(at: path))"

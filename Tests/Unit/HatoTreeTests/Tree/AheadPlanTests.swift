@@ -4,10 +4,10 @@ import Testing
 
 @testable import HatoTree
 
-/// Plans made on an older state, against those made in their turn.
+/// Plans made on an older state, compared with those made in their turn.
 @Suite struct AheadPlanTests {
-    /// As long as the basis says that nothing has changed, the rows and the changes are those of a plan made now.
-    @Test func whatIsNotTouchedIsPlannedTheSame() throws {
+    /// As long as the basis is not touched, the rows and the changes equal those of a plan made now.
+    @Test func untouchedPlanEqualsAPlanInTurn() throws {
         let seed = SeededRandom.seed()
         var random = RandomTree(random: SeededRandom(seed: seed))
         let rules = #"{"rules": {"a": {".indexOn": ["a", "b/a", ".value"]}, "$x": {"b": {".indexOn": "a"}}}}"#
@@ -52,14 +52,14 @@ import Testing
         }
     }
 
-    /// What a batch does, one text for each step.
+    /// The operations of a batch, one text for each.
     private static func operations(_ batch: RowBatch) -> [String] {
         let list = OperationList()
         batch.apply(to: list)
         return list.steps
     }
 
-    /// A tree that ends by a plan has a neighbour meanwhile; one that is there for a plan ends meanwhile.
+    /// A tree that a plan would end gets another node meanwhile; one that exists for a plan ends meanwhile.
     @Test func beginningAndEndOfTheTreeChangeABasis() throws {
         let tree = MemoryTree()
         func basis(_ mutation: Mutation) throws -> PlanBasis {
@@ -76,7 +76,7 @@ import Testing
         #expect(try first.isTouched(by: tree.set("/z/y", 1).changes))
     }
 
-    @Test func whatChangesABasisIsToldByItsPlace() throws {
+    @Test func basisIsTouchedDependingOnThePath() throws {
         let tree = MemoryTree()
         try tree.set("/a/b/c", ["x": 1])
         try tree.set("/a/d", 1)

@@ -8,7 +8,7 @@ struct ChangeRecordTests {
         ChangeRecord(version: 1 << 40, time: 1_700_000_000_000, uid: uid, database: "default", changes: changes)
     }
 
-    @Test func whatFewChangesHaveStaysApart() throws {
+    @Test func rareMembersAreStoredSeparately() throws {
         let plain = PathChange(path: try TreePath("/a"), before: nil, after: nil, depths: (1, 1))
         let (one, two) = (NodeSkeleton(tree: .leaf(.number(1))), NodeSkeleton(tree: .leaf(.number(2))))
         var change = plain
@@ -20,7 +20,7 @@ struct ChangeRecordTests {
         change.afterSkeleton = one
         #expect(copy.afterSkeleton == two && change != copy)
         change.afterSkeleton = two
-        // Made anew, and yet the same.
+        // Another object with equal contents.
         #expect(change == copy && change.hashValue == copy.hashValue)
         (change.beforeSkeleton, change.afterSkeleton, change.standing) = (nil, nil, nil)
         #expect(change == plain && change.hashValue == plain.hashValue)
@@ -47,7 +47,7 @@ struct ChangeRecordTests {
         }
     }
 
-    @Test func nodesBeyondTheLimitAreLeftOut() throws {
+    @Test func nodesBeyondTheLimitAreOmitted() throws {
         let big = TreeNode.leaf(.string(String(repeating: "x", count: 600_000)))
         let changes = try ["/a", "/b", "/c"].map {
             PathChange(path: try TreePath($0), before: .empty, after: big, depths: (0, 1))
@@ -58,7 +58,7 @@ struct ChangeRecordTests {
         #expect(read.changes.map(\.path) == changes.map(\.path))
     }
 
-    @Test func standingNodesCountAsOftenAsTheyAreTold() throws {
+    @Test func standingNodesCountAsOftenAsTheyAreStored() throws {
         let big = TreeNode.leaf(.string(String(repeating: "x", count: 400_000)))
         var changes = try ["/a/.priority", "/b/.priority", "/c/d"].map {
             PathChange(path: try TreePath($0), before: .empty, after: .leaf(.number(1)), depths: (1, 1))

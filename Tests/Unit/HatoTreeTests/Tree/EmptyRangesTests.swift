@@ -7,7 +7,7 @@ import Testing
 
 struct EmptyRangesTests {
     @Test(arguments: [true, false] as [Bool])
-    func nodesThatComeAndGoAreNotSteppedOverAgainAndAgain(remembers: Bool) throws {
+    func tombstonesAreNotSteppedOverRepeatedly(remembers: Bool) throws {
         let rows = RowsWithTraces()
         let codec = TreeKeyCodec(prefix: [7, 7])
         var planner = WritePlanner(codec: codec, memory: ParentMemory())
@@ -23,11 +23,11 @@ struct EmptyRangesTests {
                 try apply(.remove(at: place))
             }
         }
-        // Of 2,000 writes.
+        // For 2,000 writes.
         if remembers { #expect(rows.steps < 20_000) } else { #expect(rows.steps > 200_000) }
     }
 
-    @Test func onlySlowLooksAreRemembered() throws {
+    @Test func onlySlowReadsAreCached() throws {
         let time = Mutex(Duration.zero)
         for (cost, isRemembered) in [(Duration.microseconds(1), false), (.milliseconds(1), true)] {
             let ranges = EmptyRanges(uptime: {
@@ -40,7 +40,7 @@ struct EmptyRangesTests {
         }
     }
 
-    @Test func plansAheadMakeItForgetWhatTheyFill() throws {
+    @Test func plansAheadInvalidateRangesThatTheyFill() throws {
         let tree = MemoryTree()
         var planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
         planner.emptyRanges = EmptyRanges(slowLook: .zero, uptime: { .zero })
@@ -50,7 +50,7 @@ struct EmptyRangesTests {
             return plan
         }
         _ = try apply(.set(["a": 1, "z": 1], at: .root))
-        // It learns that nothing is between them.
+        // The planner caches that nothing is between them.
         _ = try apply(.remove(at: try TreePath("/m/n/o")))
         let resolved = try planner.resolve(.set(["p": 1], at: try TreePath("/m/n")), reading: tree.rows, at: 1)
         let ahead = try #require(try planner.planAhead(resolved, reading: tree.rows))
@@ -59,7 +59,7 @@ struct EmptyRangesTests {
         #expect(try apply(.remove(at: try TreePath("/m/n/p"))).changes.first?.existedDepth == 3)
     }
 
-    /// Scans with seeks, puts and removals in any order: what is read past is read as it is.
+    /// Scans with seeks, puts and removals in any order return the rows as stored.
     @Test func readsAsTheRowsThemselves() throws {
         var random = SeededRandom(seed: 20_261_122)
         for countMax in [1, 3, 1_024] {
@@ -88,10 +88,10 @@ struct EmptyRangesTests {
         }
     }
 
-    /// Plans in turn and ahead, applied or not, in any order: where nothing is said to stand, nothing stands, and
-    /// plans are those that are made without memories.
+    /// Plans in turn and ahead, applied or not, in any order: cached empty ranges contain no row, and plans equal those
+    /// made without caches.
     @Test(arguments: [1_024, 4])
-    func whatIsSaidToBeEmptyIsEmpty(countMax: Int) throws {
+    func cachedEmptyRangesAreEmpty(countMax: Int) throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         let tree = MemoryTree()
@@ -134,7 +134,7 @@ struct EmptyRangesTests {
         #expect(adopted > 50 && seen > 1_000, "seed \(seed): \(adopted), \(seen)")
     }
 
-    /// Whether no stretch has a row, and how many there are.
+    /// Whether no range contains a row, and the number of ranges.
     private static func compare(_ ranges: EmptyRanges, with rows: MemoryRows) throws -> (Bool, Int) {
         var (place, count): ([UInt8], Int) = ([], 0)
         while let stretch = ranges.first(endingBehind: place) {
@@ -150,8 +150,8 @@ struct EmptyRangesTests {
         return (true, count)
     }
 
-    /// A condition on a node whose children came and went steps over none of them again.
-    @Test func conditionReadsPastWhatIsEmpty() throws {
+    /// A condition on a node whose children were removed does not step over their tombstones again.
+    @Test func conditionSkipsEmptyRanges() throws {
         let rows = RowsWithTraces()
         let codec = TreeKeyCodec(prefix: [7, 7])
         var planner = WritePlanner(codec: codec, memory: ParentMemory())
@@ -177,7 +177,7 @@ struct EmptyRangesTests {
         (0..<Int.random(in: 1...3, using: &random)).map { _ in UInt8.random(in: 0...5, using: &random) }
     }
 
-    /// Seeks where a row is visited for which one is given, if it leads ahead.
+    /// Seeks from a visited row to the given key, if it is ahead.
     private static func visited(
         _ reader: any TreeReader, _ range: (lower: [UInt8], upper: [UInt8]?), _ reverse: Bool, _ seeks: [[UInt8]?]
     ) throws -> [[UInt8]] {

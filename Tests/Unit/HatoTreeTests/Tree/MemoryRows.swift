@@ -2,7 +2,7 @@ import HatoModel
 
 @testable import HatoTree
 
-/// Rows in memory, in order: what planners and readers are tried on.
+/// Sorted rows in memory, with which planners and readers are tested.
 final class MemoryRows: TreeReader, RowTarget {
     private(set) var keys: [[UInt8]] = []
     private var values: [[UInt8]: [UInt8]] = [:]
@@ -69,7 +69,7 @@ final class MemoryRows: TreeReader, RowTarget {
     }
 }
 
-/// A small database in memory: what a test says to a tree, and what the tree answers.
+/// A small database in memory: the operations of tests on a tree.
 struct MemoryTree {
     let rows = MemoryRows()
     let codec = TreeKeyCodec(prefix: [7, 7])

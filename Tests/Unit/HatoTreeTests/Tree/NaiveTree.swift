@@ -1,7 +1,7 @@
 import HatoModel
 
-/// The tree as one thinks of it before thinking of rows: nested dictionaries, every rule of spec realtime-database §2
-/// written in the simplest way. The planner and the readers are held against it.
+/// A reference implementation of the tree without rows: nested dictionaries, every rule of spec realtime-database §2 in
+/// its simplest form. The planner and the readers are compared with it.
 struct NaiveTree: Equatable {
     var value: JSONValue?
     var children: [String: NaiveTree] = [:]
@@ -9,7 +9,7 @@ struct NaiveTree: Equatable {
 
     var isEmpty: Bool { value == nil && children.isEmpty }
 
-    /// Reads JSON whose server values are `now` and, for increments, what `stored` says of the place.
+    /// Reads JSON whose server values are `now` and, for increments, the value of `stored` at the path.
     init(_ json: JSONValue, now: Double, stored: NaiveTree?) {
         switch json {
         case .null: break
@@ -71,7 +71,7 @@ struct NaiveTree: Equatable {
 
     var sortedKeys: [String] { children.keys.sorted(by: NaiveTree.precedes) }
 
-    /// Key order by the letter of the spec.
+    /// Key order as in the text of the spec.
     static func precedes(_ left: String, _ right: String) -> Bool {
         switch (integer(left), integer(right)) {
         case (let a?, let b?):

@@ -33,7 +33,7 @@ struct NodeReaderTests {
                 == #"{"1":5,"list":{"0":"a","1":{"x":{"0":"y","1":"z"}},"2":"c"},"tail":1}"#)
     }
 
-    @Test func arraysWithHolesKeepTheirPlaces() throws {
+    @Test func arraysWithHolesKeepTheirIndexes() throws {
         let tree = MemoryTree()
         try tree.set(
             "/",
@@ -105,7 +105,7 @@ struct NodeReaderTests {
         #expect(seen == ["9", "10", "a"])
     }
 
-    @Test func tooBigIsFoundOutEarly() throws {
+    @Test func tooBigIsDetectedEarly() throws {
         let tree = MemoryTree()
         for index in 0..<100 { try tree.set("/list/k\(index)", .string(String(repeating: "x", count: 100))) }
         #expect(throws: TreeError.self) { try tree.text("/", bytesMax: 5000) }

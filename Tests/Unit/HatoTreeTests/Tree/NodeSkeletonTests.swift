@@ -4,7 +4,7 @@ import Testing
 
 @testable import HatoTree
 
-/// What is known of nodes that are too large to keep.
+/// Skeletons of nodes that are too large to keep.
 struct NodeSkeletonTests {
     private let node: JSONValue = [
         "a": ["x": 1, "y": "text of more than eight bytes", ".priority": 2], "b": [".value": true, ".priority": "p"],
@@ -19,7 +19,7 @@ struct NodeSkeletonTests {
 
     private func text(_ length: Int) -> JSONValue { .string(String(repeating: "x", count: length)) }
 
-    @Test func skeletonHasAllKeysAndTellsNodesApart() throws {
+    @Test func skeletonHasAllKeysAndDistinguishesNodes() throws {
         let skeleton = try skeleton(node)
         #expect(keys(skeleton) == ["a", "b", "c"])
         #expect(keys(skeleton.child(key("a"))) == ["x", "y"])
@@ -57,11 +57,11 @@ struct NodeSkeletonTests {
         for leaf in leaves { seen.insert(NodeSkeleton.fingerprint(of: leaf)) }
         #expect(seen.count == leaves.count)
         #expect(seen.allSatisfy { $0 >= 0 && $0 < 9_007_199_254_740_992 && $0 == $0.rounded() })
-        // As records hold it.
+        // The form in records.
         #expect(NodeSkeleton.fingerprint(of: .string("hato")) == 3_025_663_264_705_571)
     }
 
-    @Test func ofTooLargeANodeTheUpperKeysAreKept() throws {
+    @Test func upperKeysOfATooLargeNodeAreKept() throws {
         let tree = MemoryTree()
         let members = (0..<50).map { JSONObject.Member("k\($0)", ["a": 1, "b": 2]) }
         try tree.set("/big", ["many": .object(JSONObject(uniqueMembers: members)), "few": ["x": ["y": 1]]])
@@ -99,7 +99,7 @@ struct NodeSkeletonTests {
         #expect(messages.isSurelySame(as: try skeleton(value)))
     }
 
-    @Test func skeletonsStandInTheRecord() throws {
+    @Test func skeletonsArePartOfTheRecord() throws {
         let big = try TreeNode(json: ["m1": ["text": text(600_000)], "m2": ["text": text(600_000)], "m3": 3])
         let whole = PathChange(path: try TreePath("/a"), before: .leaf(.number(1)), after: big, depths: (1, 1))
         let removal = PathChange(path: try TreePath("/b"), before: big, after: .empty, depths: (1, 0))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HatoTree
 
-/// Nodes that are kept in one row: when, how they come apart, and that nobody sees it.
+/// Packed nodes: when a node is packed, how it is unpacked, and that readers do not notice.
 @Suite struct PackedNodeTests {
     private static let message: JSONValue = ["date": 5, "senderId": "masuo", "text": "ただいま"]
 
@@ -62,7 +62,7 @@ import Testing
             ("/m/date/.priority", 1, #"{"date":5,"senderId":"masuo","text":"ただいま"}"#, 4),
             ("/m/.priority", "p", #"{"date":5,"senderId":"masuo","text":"ただいま"}"#, 4),
         ] as [(String, JSONValue, String, Int)])
-    func aWriteToAPartTakesItApart(path: String, value: JSONValue, text: String, rows: Int) throws {
+    func writeToAPartUnpacksIt(path: String, value: JSONValue, text: String, rows: Int) throws {
         let tree = try Self.tree()
         try tree.set(path, value)
         #expect(try tree.text("/m") == text)
@@ -72,14 +72,14 @@ import Testing
             try tree.nodes.node(at: TreePath("/m")).leafCount == (path.hasSuffix("priority") ? 3 : rows > 3 ? 3 : 2))
     }
 
-    @Test func severalWritesToItInOneUpdateTakeItApartOnce() throws {
+    @Test func severalWritesInOneUpdateUnpackItOnce() throws {
         let tree = try Self.tree()
         try tree.update("/m", ["date": 6, "text": .null, "x/y": 1, "senderId/.priority": 2])
         #expect(try tree.export("/m") == ["date": 6, "senderId": [".value": "masuo", ".priority": 2], "x": ["y": 1]])
         #expect(tree.rows.count == 4)
     }
 
-    @Test func whatIsPushedIntoOneTakesItApart() throws {
+    @Test func pushIntoAPackedNodeUnpacksIt() throws {
         let tree = try Self.tree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
         for milliseconds: Int64 in [1_700_000_000_000, 1_700_000_000_001] {
@@ -91,8 +91,8 @@ import Testing
         #expect(try tree.nodes.node(at: TreePath("/m")).leafCount == 3 + 4)
     }
 
-    /// A plan made ahead holds the rows of the leaves as they were then.
-    @Test func aWriteBesideTouchesAPlanThatTakesTheNodeApart() throws {
+    /// A plan made ahead contains the rows of the leaves at that time.
+    @Test func writeBesideTouchesAPlanThatUnpacksTheNode() throws {
         let tree = try Self.tree()
         let resolved = try tree.planner.resolve(.set(6, at: TreePath("/m/date")), reading: tree.rows, at: 1)
         let ahead = try #require(try tree.planner.planAhead(resolved, reading: tree.rows))
@@ -101,8 +101,8 @@ import Testing
         #expect(!again.basis.isTouched(by: try tree.set("/m/text", "やあ").changes))
     }
 
-    /// What is too large to be kept is deleted without being known.
-    @Test func whatIsReplacedUnreadLeavesTheSame() throws {
+    /// A node that is too large to keep is deleted without being read.
+    @Test func unreadReplacedNodesLeaveTheSameRows() throws {
         let seed = SeededRandom.seed()
         var random = RandomTree(random: SeededRandom(seed: seed))
         let (tree, other) = (MemoryTree(), MemoryTree())
@@ -138,7 +138,7 @@ import Testing
         return found
     }
 
-    @Test func aCheckFindsWhatIsWrongWithOne() throws {
+    @Test func checkFindsDamageInAPackedNode() throws {
         func findings(_ damage: (MemoryTree, [UInt8]) -> Void) throws -> [String] {
             let tree = try Self.tree()
             damage(tree, tree.codec.key(of: try TreePath("/m")))
@@ -157,7 +157,7 @@ import Testing
     }
 }
 
-/// Scans over packed nodes, against the same over a row for each leaf.
+/// Scans over packed nodes, compared with scans over a row for each leaf.
 @Suite struct TreeRowsTests {
     @Test func scansSeeTheRowsOfTheLeaves() throws {
         let seed = SeededRandom.seed()
@@ -191,7 +191,7 @@ import Testing
         #expect(packedCount > 400, "seed \(seed)")
     }
 
-    /// Bounds, a direction, and where to seek from which row.
+    /// Bounds, a direction, and the seeks from visited rows.
     private struct RandomScan {
         private var lower: [UInt8]
         private var upper: [UInt8]?
@@ -239,7 +239,7 @@ import Testing
 }
 
 extension MemoryTree {
-    /// Writes some of the children below a place as a whole, and some of theirs one by one.
+    /// Writes some of the children of a node as a whole, and some of their children one by one.
     fileprivate func set(_ path: String, _ value: JSONValue, at random: inout RandomTree) throws {
         let path = try TreePath(path)
         if random.random.chance(1, in: 2) {

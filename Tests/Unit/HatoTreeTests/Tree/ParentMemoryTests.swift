@@ -15,7 +15,7 @@ struct ParentMemoryTests {
             let counting = CountingReader(tree.rows)
             let plan = try planner.plan(.push(["text": "x"], at: room, key: key(time)), reading: counting, at: time)
             plan.rows.apply(to: tree.rows)
-            // The first finds no room, the second finds its child, the third knows.
+            // The first finds no parent, the second reads its child, the third uses the cache.
             if time == 3 { #expect(counting.scans + counting.gets == 0) }
             #expect(plan.changes[0].existedDepth == (time == 1 ? 0 : 2))
         }
@@ -38,7 +38,7 @@ struct ParentMemoryTests {
         #expect(try tree.nodes.node(at: room).leafCount == 6)
     }
 
-    @Test func pushThatOthersOvertookReadsNothing() throws {
+    @Test func overtakenPushReadsNothing() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
         let room = try TreePath("/rooms/r1")
@@ -55,7 +55,7 @@ struct ParentMemoryTests {
         #expect(counting.scans + counting.gets > 0)
     }
 
-    @Test func aTreeThatWasEmptiedChildByChildBeginsAnew() throws {
+    @Test func aTreeThatWasEmptiedChildByChildIsCreatedAgain() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
         let mutations: [Mutation] = [
@@ -72,7 +72,7 @@ struct ParentMemoryTests {
         #expect(beginsAndEnds == [true, false, false, false, false, true, true])
     }
 
-    @Test func whatIsInUseStaysKnownWhenTooManyChildrenAre() throws {
+    @Test func childrenInUseStayCachedWhenTooManyAre() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory(allChildrenMax: 10))
         for time: Int64 in 1...60 {
@@ -83,7 +83,7 @@ struct ParentMemoryTests {
                 if time > 2 { #expect(counting.scans + counting.gets == 0, "\(time), \(room)") }
             }
         }
-        // The newest are still known one by one, the oldest are not.
+        // The newest are still held individually, the oldest are not.
         for (time, isKnown) in [(599, true), (1, false)] as [(Int64, Bool)] {
             let counting = CountingReader(tree.rows)
             _ = try planner.plan(
@@ -92,7 +92,7 @@ struct ParentMemoryTests {
         }
     }
 
-    @Test func parentInUseStaysKnownWhenTooManyCome() throws {
+    @Test func parentInUseStaysCachedWhenTooManyAreAdded() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 8))
         func reads(pushing time: Int64, into room: String) throws -> Int {
@@ -111,7 +111,7 @@ struct ParentMemoryTests {
         #expect(try reads(pushing: 1_000, into: "r3") > 0)
     }
 
-    @Test func parentThatBecameYoungAgainIsForgottenWithItsLastChild() throws {
+    @Test func parentThatBecameYoungAgainIsEvictedWithItsLastChild() throws {
         let tree = MemoryTree()
         let planner = WritePlanner(codec: tree.codec, memory: ParentMemory(parentsMax: 8))
         func push(_ time: Int64, into room: String) throws -> Int? {
@@ -120,7 +120,7 @@ struct ParentMemoryTests {
             plan.rows.apply(to: tree.rows)
             return plan.changes.first?.existedDepth
         }
-        // Four are a generation: with the fifth, the others grow old.
+        // Four are a generation: with the fifth, the others become old.
         for room in ["a", "b", "c", "d", "e"] { for time: Int64 in 1...2 { _ = try push(time, into: room) } }
         #expect(try push(3, into: "a") == 2)
         for time: Int64 in 1...3 {
@@ -130,12 +130,12 @@ struct ParentMemoryTests {
         #expect(try push(5, into: "a") == 1)
     }
 
-    /// How many parents, children of each and children of all: generations turn over and floors rise all the time, but
-    /// for the one memory that is never full.
+    /// How many parents, children of each and children of all: generations change and floors rise all the time, except
+    /// in the one cache that is never full.
     private static let limits = [(5, 4, 1_000), (2, 1, 1), (4, 256, 6), (6, 3, 5), (100, 256, 1_000), (0, 0, 0)]
 
     @Test(arguments: limits)
-    func plansAreTheSameWithAMemoryAndWithout(parentsMax: Int, childrenMax: Int, allChildrenMax: Int) throws {
+    func plansAreTheSameWithAndWithoutACache(parentsMax: Int, childrenMax: Int, allChildrenMax: Int) throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)
         let tree = MemoryTree()
@@ -179,7 +179,7 @@ struct ParentMemoryTests {
         return [.update(JSONObject(uniqueMembers: children.map { .init($0.key.text, .null) }), at: room)]
     }
 
-    /// Whether what a memory says of a place is so.
+    /// Whether the facts of a cache about a path are true.
     private static func isTrue(
         isFree: Bool, _ memory: ParentMemory, _ path: TreePath, in tree: MemoryTree
     ) throws -> Bool {
@@ -193,7 +193,7 @@ struct ParentMemoryTests {
         return try tree.nodes.leaf(at: parent) == nil
     }
 
-    /// Places that the history writes to now or wrote to lately, some a long time ago.
+    /// Paths that the history writes to now or has written to, some a long time ago.
     private static func places(_ time: Int64, _ random: inout SeededRandom) throws -> [TreePath] {
         let room = random.pick(try rooms.map { try TreePath($0) })
         let offset = random.pick([-1000, -100, -10, -5, -4, -3, -2, -1, 0, 1, 2, 3] as [Int64])
@@ -205,7 +205,7 @@ struct ParentMemoryTests {
         ]
     }
 
-    /// Two that begin alike, and like a key that is pushed.
+    /// Two with equal beginnings, also equal to that of a pushed key.
     private static func longKey(_ pushed: PushKey, _ random: inout SeededRandom) throws -> TreeKey {
         try TreeKey("\(pushed)-long-\(random.pick([1, 2]))")
     }

@@ -17,7 +17,7 @@ struct RandomModelTests {
                 return
             }
         }
-        // About half of them change something; how many exactly is the seed's doing.
+        // About half of them change something; the exact number depends on the seed.
         #expect(run.written > 8_000, "seed \(seed)")
     }
 }
@@ -48,7 +48,7 @@ private struct RandomRun {
         try compareChanges(plan, before)
     }
 
-    /// Whether the rows are such as a check of the store accepts.
+    /// Checks that the rows pass a check of the store.
     mutating func checkRows() throws {
         var findings: [String] = []
         // No index of priorities is kept here.
@@ -59,7 +59,7 @@ private struct RandomRun {
         problems += findings
     }
 
-    /// Makes a write and does it to the naive tree.
+    /// Makes a write and applies it to the naive tree.
     private mutating func mutate() throws -> Mutation {
         let keys = path(0...4)
         let place = try TreePath(keys.joined(separator: "/"))
@@ -74,7 +74,7 @@ private struct RandomRun {
         case 10..<13:
             let key = generator.next(now: now, using: &random)
             let value = value(depth: 2)
-            // Pushes make it grow; what they add is removed again now and then.
+            // Pushes make the tree grow; sometimes their children are removed again.
             if keys.count > 2 { fallthrough }
             naive.set(NaiveTree(value, now: Double(now), stored: nil), at: keys + [key.text])
             return .push(value, at: place, key: key)
@@ -111,7 +111,7 @@ private struct RandomRun {
                     (keys + path, NaiveTree(value, now: Double(now), stored: stored.node(at: keys + path))))
             }
         }
-        // An update is one step: a parent that it empties and fills again never vanished, and keeps its priority.
+        // An update is one step: a parent that it empties and fills again never vanishes, and keeps its priority.
         for (path, node) in nodes where !node.isEmpty { naive.set(node, at: path) }
         for (path, node) in nodes where node.isEmpty { naive.set(node, at: path) }
         for (path, value) in priorities { naive.setPriority(resolved(value, at: path, in: stored), at: path) }
@@ -186,7 +186,7 @@ private struct RandomRun {
         return try JSONParser.parse(writer.bytes.span)
     }
 
-    /// What a plan says it changed must lead from one state to the other, and be true of both.
+    /// The changes of a plan must lead from one state to the other, and match both.
     private mutating func compareChanges(_ plan: WritePlan, _ before: NaiveTree) throws {
         var node = try TreeNode(json: before.export)
         for change in plan.changes {
@@ -195,12 +195,12 @@ private struct RandomRun {
             expect(change.before?.export ?? "missing", oldJSON, "before of \(change.path)")
             let new = naive.node(at: change.path.keys.map(\.text)) ?? NaiveTree()
             let newJSON = change.path.isPriority ? new.priority ?? .null : new.export
-            // A priority set beside children of the same update may find its node gone.
+            // A priority set beside children of the same update may have no node any more.
             expect(change.after?.export ?? "missing", newJSON, "after of \(change.path)")
             if change.existedDepth != depth(of: change.path, in: before) { problems.append("existed of \(change)") }
             if change.existsDepth != depth(of: change.path, in: naive) { problems.append("exists of \(change)") }
         }
-        // All at once: nothing is empty in between, and priorities are of nodes that are there.
+        // All at once: no node is empty in between, and priorities belong to existing nodes.
         let priorities = plan.changes.filter(\.path.isPriority), nodes = plan.changes.filter { !$0.path.isPriority }
         let removals = nodes.filter { $0.after == .empty }, values = nodes.filter { $0.after != .empty }
         for change in values + removals + priorities { node = node.setting(change.after ?? .empty, at: change.path) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HatoTree
 
-/// The keys of rows: in the order of what they stand for, read back whole, and damaged ones never trap.
+/// The keys of rows: in the order of their paths, decoded completely, and damaged ones never trap.
 @Suite struct RowKeyFuzzTests {
     @Test func rowsOfPathsAreReadBackInOrder() {
         let codec = TreeKeyCodec(prefix: [7, 1])
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func rowsThatOnceTrappedAreReadOrRefused() {
-        // The lead byte of a surrogate at the very end, and an integer with fewer characters than none.
+        // The lead byte of a surrogate at the very end, and an integer with a negative length.
         for row: [UInt8] in [
             [0x61, 0xED], [0xED, 0xED], [2, 0x80, 0, 0, 0, 0x80, 0, 0], [2, 0x80, 0, 0, 0, 0x80, 0],
         ] {
@@ -78,7 +78,7 @@ import Testing
         let ranks = [left, right].map { path in path.isPriority ? 1 : 0 }
         if left.depth == right.depth { return (ranks[0] - ranks[1]).signum() }
         let shorterIsLeft = left.depth < right.depth
-        // What is above comes first, with its priority.
+        // Ancestors come first, with their priority.
         return shorterIsLeft ? -1 : 1
     }
 }

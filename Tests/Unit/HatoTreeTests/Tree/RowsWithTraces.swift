@@ -1,6 +1,6 @@
 @testable import HatoTree
 
-/// Rows in memory that count how many removed keys are stepped over, as a store does until it has compacted its files.
+/// Rows in memory that count the steps over removed keys, as a store needs until it has compacted its files.
 final class RowsWithTraces: TreeReader, RowTarget {
     private let rows = MemoryRows()
     private let traces = MemoryRows()

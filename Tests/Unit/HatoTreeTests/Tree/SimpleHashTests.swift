@@ -4,7 +4,7 @@ import Testing
 @testable import HatoTree
 
 struct SimpleHashTests {
-    @Test func nothingHasAnEtagOfItsOwn() {
+    @Test func missingNodeHasItsOwnEtag() {
         #expect(SimpleHash.etag(.empty) == "null_etag")
         #expect(SimpleHash.hash(.empty) == "")
     }
@@ -18,7 +18,7 @@ struct SimpleHashTests {
         #expect(Set(hashes).count == values.count)
     }
 
-    /// None, numbers, strings; equal ones by key, integers first. Hashed by hand, as the specification spells it.
+    /// None, numbers, strings; equal ones by key, integers first. Hashed manually as in the specification.
     @Test func childrenAreHashedByPriorityThenKey() throws {
         func leaf(_ priority: JSONValue) -> JSONValue { [".value": 1, ".priority": priority] }
         var value: JSONObject = [

@@ -41,7 +41,7 @@ struct TreeKeyCodecTests {
         }
     }
 
-    @Test func whatLiesBelowAPathBeginsWithItAndNothingElseDoes() throws {
+    @Test func rowsBelowAPathAndNoOthersBeginWithItsKey() throws {
         let codec = TreeKeyCodec(prefix: [1])
         let chat = codec.key(of: try TreePath("/chats/c1"))
         for below in ["/chats/c1", "/chats/c1/.priority", "/chats/c1/messages", "/chats/c1/1/2"] {

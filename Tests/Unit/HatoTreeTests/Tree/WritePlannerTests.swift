@@ -43,7 +43,7 @@ struct WritePlannerTests {
         #expect(try tree.text("/r/\(key)") == #"{"text":"hi"}"#)
     }
 
-    @Test func aPushWithoutTheRightToReadIsComparedWithWhatItsWriterPushed() throws {
+    @Test func pushWithoutReadAccessIsComparedWithItsWritersEarlierPush() throws {
         struct Pushed: ChangeHistory {
             var node: TreeNode?
             func wasWritten(_: TreePath, after _: UInt64) throws -> Bool { true }
@@ -54,7 +54,7 @@ struct WritePlannerTests {
         var push = Mutation.push(value, at: try TreePath("/r"), key: key, isClientKey: true)
         push.hidesStored = true
         try tree.apply(push, history: Pushed())
-        // The right guess and a wrong one have the same answer.
+        // The right guess and a wrong one have the same response.
         for guess: JSONValue in [value, "wrong"] {
             push.operation = .push(guess, key: key, isClientKey: true)
             let error = #expect(throws: TreeError.self) { try tree.apply(push, history: Pushed()) }
@@ -67,7 +67,7 @@ struct WritePlannerTests {
         #expect(throws: TreeError.self) { try tree.apply(push, history: history) }
     }
 
-    @Test func oneReadTellsAPushIntoARoomEverything() throws {
+    @Test func pushIntoARoomTakesOneRead() throws {
         let tree = MemoryTree()
         try tree.apply(.push(["text": "x"], at: TreePath("/rooms/r1"), key: key))
         try tree.apply(.push(["text": "x"], at: TreePath("/rooms/r2"), key: key))
@@ -75,7 +75,7 @@ struct WritePlannerTests {
         let later = PushKey(milliseconds: 1_800_000_000_000, random: (1, 2))
         let plan = try tree.planner.plan(.push("hi", at: TreePath("/rooms/r1"), key: later), reading: counting, at: 1)
         #expect(plan.changes[0].existedDepth == 2)
-        // Whether the room itself is one row.
+        // Whether the parent itself is one row.
         #expect(counting.gets == 1)
         #expect(counting.scans == 1)
         #expect(counting.rowsSeen == 1)
@@ -86,7 +86,7 @@ struct WritePlannerTests {
         let children = (0..<1500).map { JSONObject.Member("k\($0)", .number(Double($0))) }
         try tree.set("/big", .object(JSONObject(uniqueMembers: children)))
         let plan = try tree.set("/big", ["k7": 7, "other": 1])
-        // One range and the new node; the 1,499 leaves that go would be too many tombstones.
+        // One range and the new node; deleting the 1,499 leaves one by one would leave too many tombstones.
         #expect(plan.rows.count == 2)
         #expect(try tree.text("/") == #"{"big":{"k7":7,"other":1}}"#)
         #expect(plan.changes[0].before?.children?.count == 1500)
@@ -96,19 +96,19 @@ struct WritePlannerTests {
         let tree = MemoryTree()
         try tree.set("/n", ["a": 1, "b": 2, "c": ["d": 3, "e": 4]])
         let plan = try tree.set("/n", ["a": 1, "b": 5, "c": ["d": 3], "f": 6])
-        // The row of "c" goes, and what is left of it comes with "b" and "f".
+        // The row of "c" is deleted, and the rest of it is put with "b" and "f".
         #expect(plan.rows.count == 4)
         #expect(try tree.text("/n") == #"{"a":1,"b":5,"c":{"d":3},"f":6}"#)
     }
 
-    @Test func whatWasThereIsKeptUpToALimit() throws {
+    @Test func replacedNodesAreKeptUpToALimit() throws {
         let tree = MemoryTree()
         let half = JSONValue.string(String(repeating: "x", count: 600_000))
         try tree.set("/", ["a": half, "b": half, "c": [half, half], "d": 1])
         let plan = try tree.update("/", ["a": 1, "b": 2, "c": 3])
         #expect(plan.changes.map { $0.before == nil } == [false, true, true])
         #expect(try tree.text() == #"{"a":1,"b":2,"c":3,"d":1}"#)
-        // A big text is one row, which takes the new value; the two of "c" go one by one.
+        // A big text is one row, which gets the new value; the two of "c" are deleted one by one.
         #expect(plan.rows.count == 3 + 2)
     }
 
@@ -157,7 +157,7 @@ struct WritePlannerTests {
         #expect(try tree.text("/", .export) == #"{"a":{".priority":3,"y":{"z":2}}}"#)
     }
 
-    @Test func changesTellWhenTheTreeBeginsAndEnds() throws {
+    @Test func changesShowWhenTheTreeIsCreatedAndRemoved() throws {
         let tree = MemoryTree()
         #expect(try tree.set("/a/b", 1).changes.map(\.rootCameOrWent) == [true])
         #expect(try tree.update("/", ["c": 1, "d": 1]).changes.map(\.rootCameOrWent) == [false, false])
@@ -183,19 +183,19 @@ struct WritePlannerTests {
         #expect(try tree.text("/a/b/c") == "{\"\(key)\":1}")
     }
 
-    /// One that is large is told as a change of its priority alone.
-    @Test func nodesWhosePrioritiesChangeAreToldAsFarAsTheyFit() throws {
+    /// A large node is recorded as a change of its priority only.
+    @Test func nodesWhosePrioritiesChangeAreRecordedIfTheyFit() throws {
         let tree = MemoryTree()
         let large = JSONValue.string(String(repeating: "x", count: PlanDraft.standingBytesMax))
         try tree.set("/", ["a": ["x": 1], "b": large, "c": 2, "d": ["e": ["f": 1]]])
         let plan = try tree.update("/", ["a/.priority": 1, "b/.priority": 1, "c/.priority": 1])
         #expect(plan.changes.map(\.standing) == [try TreeNode(json: ["x": 1]), nil, try TreeNode(json: 2)])
-        // What else is written is told by its own changes.
+        // Other written data is in its own changes.
         let both = try tree.update("/", ["d/.priority": 1, "d/e/.priority": 1, "c": 3])
         #expect(both.changes.map(\.standing) == [nil, try TreeNode(json: ["f": 1]), nil])
     }
 
-    @Test func nothingBelowALeafIsNothing() throws {
+    @Test func writingNothingBelowALeafChangesNothing() throws {
         let tree = MemoryTree()
         try tree.set("/a", 5)
         #expect(try tree.set("/a/b", .null).isEmpty)
@@ -311,7 +311,7 @@ struct WritePlannerTests {
         #expect(tree.rows.count == 0)
     }
 
-    @Test func incrementsAddToWhatWasThereBefore() throws {
+    @Test func incrementsAddToTheStoredNumber() throws {
         let tree = MemoryTree()
         try tree.set("/", ["n": 5, "s": "x", "o": ["k": 1]])
         let more: JSONValue = [".sv": ["increment": 2]]
@@ -324,7 +324,7 @@ struct WritePlannerTests {
         #expect(throws: TreeError.self) { try tree.set("/n", [".sv": ["increment": 1e308]]) }
     }
 
-    @Test func writingManyPlacesOfANewNodeLooksOnce() throws {
+    @Test func writingManyPathsOfANewNodeReadsOnce() throws {
         let tree = MemoryTree()
         try tree.set("/a", [".value": 5, ".priority": 1])
         var values = JSONObject()
@@ -340,7 +340,7 @@ struct WritePlannerTests {
         #expect(try tree.nodes.priority(at: TreePath("/a")) == .number(1))
     }
 
-    @Test func removingManySiblingsLooksOnce() throws {
+    @Test func removingManySiblingsReadsOnce() throws {
         let tree = MemoryTree()
         try tree.set("/list", .object(JSONObject(uniqueMembers: (0..<300).map { .init("k\($0)", ["a": 1]) })))
         var values = JSONObject()
@@ -354,7 +354,7 @@ struct WritePlannerTests {
     }
 }
 
-/// Counts what is asked of another reader.
+/// Counts the reads of another reader.
 final class CountingReader: TreeReader {
     private let rows: any TreeReader
     private(set) var gets = 0
