@@ -42,7 +42,7 @@ struct RulesCompiler {
             throw RulesFault(offset: document.offset, message: "Expected '{'.")
         }
         for member in members where member.name != "rules" {
-            fault(member.offset, "Only 'rules' may stand at the top of the document, not '\(member.name)'.")
+            fault(member.offset, "Only 'rules' is allowed at the top of the document, not '\(member.name)'.")
         }
         guard let rules = members.first(where: { $0.name == "rules" }) else {
             throw faults.first ?? RulesFault(offset: document.offset, message: "Expected 'rules' property.")
@@ -81,7 +81,7 @@ struct RulesCompiler {
                 if place.wildcards[name] != nil, !isStored {
                     fault(
                         member.offset,
-                        "The wildcard '\(Self.quoted(name))' stands above already; a path has each name once.")
+                        "The wildcard '\(Self.quoted(name))' is declared above already; a path has each name once.")
                 }
                 let child = self.child(member, place.below(.wildcard(name, except: literalNames)))
                 if let wildcard {

@@ -160,7 +160,7 @@ public struct ServiceProcess: Sendable {
         let wanted = settings.integer("connections-max")
         if wanted > plan.connectionsMax {
             logger.notice(
-                "connections-max is lowered to what open files leave room for",
+                "connections-max is lowered to what the limit of open files allows",
                 metadata: ["wanted": "\(wanted)", "connections": "\(plan.connectionsMax)"])
         } else {
             logger.info("connections", metadata: ["max": "\(wanted)"])

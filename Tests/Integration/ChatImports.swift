@@ -107,7 +107,7 @@ struct ChatImports {
                 ("key", #""a.b":1}"#, #"no tree. At "/": The key "a.b" contains ".""#),
                 ("cut", #""a":1"#, "not valid JSON: the text ends in the middle of a value"),
                 ("mix", #""a":{".value":1,"b":2}}"#, #"At "/a""#),
-                ("twice", #""k7":{"x":1}}"#, #"no tree. At "/": the key "k7" stands twice in one object"#),
+                ("twice", #""k7":{"x":1}}"#, #"no tree. At "/": the key "k7" occurs twice in one object"#),
             ] {
                 let file = try folder.write("\(name).json", "{\(rest),\(end)")
                 let refused = try await command(["import", file], on: stack)
@@ -121,8 +121,8 @@ struct ChatImports {
             let between = (0..<3_000).map { "[\"/k\($0)\",1]\n" }.joined()
             for (name, first, last, words) in [
                 ("again", "/a", "/a", #"has "/a" a second time"#),
-                ("below", "/a", "/a/b/c", #"has "/a/b/c", which lies below the value of "/a""#),
-                ("above", "/a/b/c", "a", #"has a value for "/a"; earlier rows lie below it"#),
+                ("below", "/a", "/a/b/c", #"has "/a/b/c", which is below the value of "/a""#),
+                ("above", "/a/b/c", "a", #"has a value for "/a"; earlier rows are below it"#),
             ] {
                 let file = try folder.write(name, "[\"\(first)\",1]\n\(between)[\"\(last)\",2]\n")
                 let refused = try await command(["import", file], on: stack)

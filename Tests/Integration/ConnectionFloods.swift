@@ -20,7 +20,7 @@ struct ConnectionFloods {
         let auth = try await ServingProgram("hato-auth", ["--data", "\(folder.path)/data"], in: folder, openFiles: 256)
         let log = try folder.text("hato-auth.log")
         #expect(log.contains("open files"), "\(log)")
-        #expect(log.contains("connections-max is lowered to what open files leave room for"), "\(log)")
+        #expect(log.contains("connections-max is lowered to what the limit of open files allows"), "\(log)")
         var silent: [SilentPeer] = []
         let client = try auth.client()
         for number in 0..<400 {

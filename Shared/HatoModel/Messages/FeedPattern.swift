@@ -80,7 +80,7 @@ extension FeedPattern {
                         "\"\(part)\" is no name in braces: letters, digits and _, not beginning with a digit")
                 }
                 guard names.insert(String(name)).inserted else {
-                    throw Self.error("The name {\(name)} stands twice")
+                    throw Self.error("The name {\(name)} occurs twice")
                 }
                 segments.append(.any(String(name)))
             } else {

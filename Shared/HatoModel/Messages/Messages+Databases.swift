@@ -215,7 +215,7 @@ extension Messages {
     /// Statistics of the store and of what it serves.
     public struct Stats: RPCRequest {
         public static let method = "messages.stats"
-        public static let summary = "Tells sizes, versions and counts of the store and of what it serves"
+        public static let summary = "Returns sizes, versions and counts of the store and of what it serves"
         public static let access = Access.administrator
         public static let effect = Effect.read
 

@@ -138,7 +138,9 @@ extension Messages {
                 .required("type", \.type, "Whether the node was created, updated or deleted"),
                 .optionalJSON("before", \.before, "The value before, in export form; `null`: there was nothing"),
                 .optionalJSON("after", \.after, "The value after, in export form; `null`: there is nothing"),
-                .optional("uid", \.uid, "The user that wrote it; absent for an administrator and for nobody"),
+                .optional(
+                    "uid", \.uid,
+                    "The user that wrote it; absent for an administrator and for a caller without credential"),
                 .optional("partial", \.partial, "`before` and `after` hold only the children that changed"),
                 .optional("truncated", \.truncated, "`before` and `after` are cut: the commit was above 1 MiB"),
                 .optional("many", \.many, "More than 1,000 nodes below `path` match; they are not listed"))

@@ -3,7 +3,7 @@ extension Messages.Rules {
     /// results.
     public struct Check: RPCRequest {
         public static let method = "messages.rules.check"
-        public static let summary = "Tells what the rules would say to an operation, and why; writes nothing"
+        public static let summary = "Returns the verdict of the rules on an operation, and why; writes nothing"
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -30,7 +30,7 @@ extension Messages.Rules {
                 example: MessagesExamples.query),
             .optional(
                 "as", \.`as`,
-                "The user that asks; null or absent: nobody who is signed in",
+                "The calling user; null or absent: no signed-in user",
                 example: Speaker(uid: "masuo")))
 
         public init(

@@ -103,8 +103,9 @@ extension Messages {
         public static let method = "messages.push"
         public static let summary =
             "Appends a child with a time-ordered key; with a `key` of the caller's it can be repeated: the same value "
-            + "again is not written twice, another one is already_exists. Who may not read the place is recognised by "
-            + "what he pushed himself, among the newest 1,024 commits; beyond them it is already_exists too, for every value"
+            + "again is not written twice, another one is already_exists. Without read access the comparison is with "
+            + "the caller's own pushes among the newest 1,024 commits; beyond them it is already_exists too, for every "
+            + "value"
         public static let access = Access.rules
         public static let effect = Effect.write
 

@@ -22,14 +22,14 @@ package struct RowPlaces: Sendable {
         if path.isPriority { return nil }
         let place = path.isRoot ? [] : Array(path.text.utf8)
         if values.contains(place) { return "has \"\(path.text)\" a second time" }
-        if parents.contains(place) { return "has a value for \"\(path.text)\"; earlier rows lie below it" }
+        if parents.contains(place) { return "has a value for \"\(path.text)\"; earlier rows are below it" }
         var end = place.count
         while let slash = place[..<end].lastIndex(of: UInt8(ascii: "/")) {
             end = slash
             let above = Array(place[..<end])
             if values.contains(above) {
                 let name = above.isEmpty ? "/" : String(decoding: above, as: UTF8.self)
-                return "has \"\(path.text)\", which lies below the value of \"\(name)\""
+                return "has \"\(path.text)\", which is below the value of \"\(name)\""
             }
             // Its ancestors are parents too, without a value.
             if parents.contains(above) { break }

@@ -86,7 +86,7 @@ public struct TreeRowReader: Sendable {
         switch name {
         case ".priority": frames[frame].member = .priority
         case ".value": frames[frame].member = .value
-        case ".sv": throw failure("invalid_server_value", "server values may only stand in what is written")
+        case ".sv": throw failure("invalid_server_value", "server values are only allowed in written values")
         default:
             throw failure(
                 "invalid_key",
@@ -97,7 +97,7 @@ public struct TreeRowReader: Sendable {
     private mutating func remember(_ name: String, in frame: Int) throws {
         guard frames[frame].namesBytes < namesBytesMax else { return }
         guard frames[frame].names.insert(name) else {
-            throw failure("duplicate_key", "the key \(TreeKey.quoted(name)) stands twice in one object")
+            throw failure("duplicate_key", "the key \(TreeKey.quoted(name)) occurs twice in one object")
         }
         frames[frame].namesBytes += name.utf8.count + Self.nameBytes
     }

@@ -128,7 +128,7 @@ extension Notifier.Devices {
     /// Lists the caller's devices; administrators see those of all users or of `uid`.
     public struct List: RPCRequest {
         public static let method = "notifier.devices.list"
-        public static let summary = "Lists devices of the caller, or for administrators of everybody or one user"
+        public static let summary = "Lists devices of the caller, or for administrators of all users or one user"
         public static let access = Access.signedIn
         public static let effect = Effect.read
 
@@ -221,7 +221,7 @@ extension Notifier.Devices {
     public struct Unregister: RPCRequest {
         public typealias Result = Empty
         public static let method = "notifier.devices.unregister"
-        public static let summary = "Forgets a device; what still waits for it is dropped"
+        public static let summary = "Removes a device; deliveries that wait for it are dropped"
         public static let access = Access.signedIn
         public static let effect = Effect.write
 

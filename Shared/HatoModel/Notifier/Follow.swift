@@ -2,7 +2,7 @@ extension Notifier {
     /// Follows the events of notifications. Positions grow; a follower resumes with its last position and the epoch.
     public struct Follow: RPCRequest {
         public static let method = "notifier.follow"
-        public static let summary = "Follows what becomes of notifications, from now or from a position"
+        public static let summary = "Follows the events of notifications, from now or from a position"
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let hasSideEffect = true
@@ -299,7 +299,7 @@ extension Notifier.Dead {
 
     public struct Drop: RPCRequest {
         public static let method = "notifier.dead.drop"
-        public static let summary = "Forgets dead deliveries: those named, or all"
+        public static let summary = "Removes dead deliveries: those named, or all"
         public static let access = Access.administrator
         public static let effect = Effect.write
 

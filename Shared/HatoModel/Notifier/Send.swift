@@ -151,7 +151,7 @@ extension Notifier {
 
     public struct Status: RPCRequest {
         public static let method = "notifier.status"
-        public static let summary = "Tells where each delivery of a notification stands"
+        public static let summary = "Returns the state of each delivery of a notification"
         public static let access = Access.administrator
         public static let effect = Effect.read
 
@@ -237,7 +237,7 @@ extension Notifier {
         public static let method = "notifier.stats"
         public static let summary =
             "Counts what waits in the outbox now and what was delivered and dropped since the service started, "
-            + "and tells how far the feeds were read"
+            + "and returns how far the feeds were read"
         public static let access = Access.administrator
         public static let effect = Effect.read
 

@@ -24,7 +24,7 @@ public enum OpenRPC {
         "schema": ["type": "string"],
     ]
     private static let speaksAs: JSONValue = [
-        "name": "as", "summary": "For administrators: be judged by the rules as this user, or as nobody (null)",
+        "name": "as", "summary": "For administrators: the user for whom the rules are evaluated; null: no user",
         "required": false,
         "schema": [
             "type": ["object", "null"],

@@ -19,7 +19,7 @@ public enum Session {
             .required("auth", \.auth, "An ID token, or the administrator key"),
             .optionalJSON(
                 "as", \.`as`,
-                "For administrators: the user `{\"uid\", \"token\"?}` the rules see, `null` for nobody"))
+                "For administrators: the user `{\"uid\", \"token\"?}` the rules see, `null` for no user"))
 
         public struct Result: FieldObject, Hashable {
             public var uid: String?
@@ -28,7 +28,7 @@ public enum Session {
 
             public static let fields = Fields<Self>(
                 blank: Self(uid: nil, admin: false, expiresAt: nil),
-                .nullable("uid", \.uid, "Null for nobody and for administrators"),
+                .nullable("uid", \.uid, "Null without a credential and for administrators"),
                 .required("admin", \.admin, "Whether the connection now speaks for an administrator"),
                 .nullable(
                     "expiresAt", \.expiresAt,

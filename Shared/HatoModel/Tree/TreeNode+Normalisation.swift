@@ -35,7 +35,7 @@ public protocol ServerValueSource {
 /// Refuses server values, where only plain data is allowed.
 private struct NoServerValues: ServerValueSource {
     func number(for _: ServerValue, at _: ServerValuePlace) throws -> Double {
-        throw ArgumentError(reason: "invalid_server_value", "Server values may only stand in what is written")
+        throw ArgumentError(reason: "invalid_server_value", "Server values are only allowed in written values")
     }
 }
 

@@ -75,7 +75,7 @@ public struct TreePath: Sendable, Hashable {
     private static func misplacedPriority(_ text: String) -> ArgumentError {
         ArgumentError(
             reason: "invalid_path",
-            "\".priority\" may only stand at the end of a path, e.g. \"/a/.priority\"; the path is \(TreeKey.quoted(text))"
+            "\".priority\" is only allowed at the end of a path, e.g. \"/a/.priority\"; the path is \(TreeKey.quoted(text))"
         )
     }
 }

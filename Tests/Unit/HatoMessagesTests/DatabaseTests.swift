@@ -161,7 +161,7 @@ import Testing
         try await RunningMessages.with { running in
             let refused = await refusal { try await running.administrator.call(Messages.Rules.Set(rules: rules)) }
             #expect(refused?.reason == "invalid_rules")
-            #expect(refused?.message.contains("1:19: The wildcard '$a' stands above already") == true)
+            #expect(refused?.message.contains("1:19: The wildcard '$a' is declared above already") == true)
         }
         let record = DatabaseRecord(id: DatabaseID(rawValue: 1), createdAt: 0, firstVersion: 1, rules: rules)
         let (store, limits) = (try MemoryStore(), MessagesLimits())

@@ -33,7 +33,7 @@ import Testing
         ("[]", "1:1: Expected '{'."),
         ("{}", "1:1: Expected 'rules' property."),
         ("{\"rules\": {}} x", "1:15: Parse error."),
-        ("{\"rules\": {}, \"more\": 1}", "1:15: Only 'rules' may stand at the top of the document, not 'more'."),
+        ("{\"rules\": {}, \"more\": 1}", "1:15: Only 'rules' is allowed at the top of the document, not 'more'."),
         ("{\"rules\": {}, \"rules\": {}}", "1:15: Duplicate key 'rules'."),
         ("{\"rules\": 5}", "1:11: Expected '{'."),
         ("{\"rules\": {\"a\": 5}}", "1:17: Expected '{'."),
@@ -42,11 +42,11 @@ import Testing
         ("{\"rules\": {\"a\": {},,}}", "1:20: Expected '\"'."),
         (
             "{\"rules\": {\"$a\": {\"b\": {\n  \"$a\": {}}}}}",
-            "2:3: The wildcard '$a' stands above already; a path has each name once."
+            "2:3: The wildcard '$a' is declared above already; a path has each name once."
         ),
         (
             "{\"rules\": {\"$a\": {\"$a\": {\".read\": \"$a == 'x'\"}}}}",
-            "1:19: The wildcard '$a' stands above already; a path has each name once."
+            "1:19: The wildcard '$a' is declared above already; a path has each name once."
         ),
         ("{\"rules\": {\".indexOn\": [,]}}", "1:25: Unexpected ','."),
         ("{\n  \"rules\": {\n    \".read\": \"tr\",\n  }\n}", "3:15: Unknown variable 'tr'."),

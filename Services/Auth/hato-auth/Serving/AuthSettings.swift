@@ -48,7 +48,7 @@ enum AuthSettings {
 
     private static let flags: [Member<Bool>] = [
         flag("refuse-common-passwords", \.refusesCommonPasswords, "refuse passwords that are tried first"),
-        flag("hide-who-exists", \.hidesWhoExists, "answer the same for a wrong name and a wrong password"),
+        flag("hide-who-exists", \.hidesWhoExists, "return the same error for a wrong name and a wrong password"),
         flag("limit-loopback", \.limitsLoopback, "count attempts from this machine too"),
     ]
 

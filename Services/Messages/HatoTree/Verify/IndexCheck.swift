@@ -95,7 +95,7 @@ public struct IndexCheck {
                 isComplete = false
                 report(
                     RowFinding(
-                        "the row of this child is missing, or says something else",
+                        "the row of this child is missing or has another value",
                         path: child(of: row, index.definition.id), index: index.definition))
             }
             cursor = page.cursor

@@ -14,9 +14,9 @@ import Testing
         }
         for (path, words) in [
             ("/a/b/c", #"has "/a/b/c" a second time"#),
-            ("/a/b", #"has a value for "/a/b"; earlier rows lie below it"#),
-            ("/", "earlier rows lie below it"),
-            ("/e/f/g", #"has "/e/f/g", which lies below the value of "/e""#),
+            ("/a/b", #"has a value for "/a/b"; earlier rows are below it"#),
+            ("/", "earlier rows are below it"),
+            ("/e/f/g", #"has "/e/f/g", which is below the value of "/e""#),
         ] {
             let found = try problem(path, in: &places)
             #expect(found?.contains(words) == true, "\(path): \(found ?? "nothing")")
