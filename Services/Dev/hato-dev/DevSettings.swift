@@ -47,15 +47,19 @@ enum DevSettings {
     private static let onDisconnect = Setting(
         "on-disconnect-service-bytes-max", .integer(1...(1 << 40)),
         help: "bytes that connections leave to be written when they end"
-    ).following(MemoryDerivation(.held, dividedBy: 2))
+    ).following(MemoryDerivation(.onDisconnect, dividedBy: 2))
 
     /// Takes over what was said about slow operations, and what follows from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {
         configuration.limits.onDisconnectServiceBytesMax = settings.integer(onDisconnect.name)
+        // The other half of what is held is for passwords that are being hashed (`hashingThreads`).
+        let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
+        configuration.limits.onDisconnectClientBytesMax = max(1, configuration.limits.onDisconnectServiceBytesMax / 4)
+        configuration.limits.listenersServiceBytesMax = MemoryDerivation(.listeners, dividedBy: 2).value(in: plan)
+        configuration.limits.listenersClientBytesMax = MemoryDerivation(.listeners, dividedBy: 8).value(in: plan)
         // As `hato-messages serve` has it: two writes are made ready at a time, with some 250 bytes a value.
         let values = MemoryDerivation(.requests, dividedBy: 512, atMost: configuration.limits.writeValuesMax)
-        configuration.limits.writeValuesMax = values.value(
-            in: MemoryPlan(bytes: settings.integer(ServeSettings.memory.name)))
+        configuration.limits.writeValuesMax = values.value(in: plan)
         for (limit, setting) in slowLog {
             configuration.limits[keyPath: limit.field] = settings.integer(setting.name)
         }

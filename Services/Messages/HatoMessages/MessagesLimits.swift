@@ -12,6 +12,11 @@ public struct MessagesLimits: Sendable, Hashable {
     public var listenersPerClientMax = 100_000
     /// Listeners of the service.
     public var listenersMax = 1_000_000
+    /// Bytes of the listeners of one user, or of one address where nobody is signed in, each with its path, its query,
+    /// the claims of its token and what the rules have looked at; administrators' are not counted.
+    public var listenersClientBytesMax = 48 << 20
+    /// The same of all listeners, administrators' too; what several share counts once.
+    public var listenersServiceBytesMax = 192 << 20
     /// Followers of one connection.
     public var followersPerConnectionMax = 16
     /// Followers of the service.
@@ -71,9 +76,9 @@ public struct MessagesLimits: Sendable, Hashable {
     public var onDisconnectBytesMax = 1 << 20
     /// The same of all connections of one user, or of one address where nobody is signed in; administrators' are not
     /// counted.
-    public var onDisconnectClientBytesMax = 64 << 20
+    public var onDisconnectClientBytesMax = 16 << 20
     /// The same of all connections together.
-    public var onDisconnectServiceBytesMax = 256 << 20
+    public var onDisconnectServiceBytesMax = 64 << 20
     /// Rows of one page of an export.
     public var exportRowsMax = 10_000
     /// Exports that may hold a snapshot at one time.
@@ -121,6 +126,12 @@ public struct MessagesLimits: Sendable, Hashable {
             name: "listeners-per-client-max", field: \.listenersPerClientMax,
             help: "listeners of one user (or address, when nobody is signed in)"),
         Named(name: "listeners-max", field: \.listenersMax, help: "listeners of the service"),
+        Named(
+            name: "listeners-client-bytes-max", field: \.listenersClientBytesMax, range: 1...(1 << 40),
+            help: "bytes of the listeners of one user (or address, when nobody is signed in)"),
+        Named(
+            name: "listeners-service-bytes-max", field: \.listenersServiceBytesMax, range: 1...(1 << 40),
+            help: "bytes of all listeners"),
         Named(
             name: "followers-per-connection-max", field: \.followersPerConnectionMax,
             help: "followers of one connection"),

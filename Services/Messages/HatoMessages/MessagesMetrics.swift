@@ -52,6 +52,7 @@ final class MessagesMetrics: Sendable {
     // MARK: Listeners
 
     private let listeners = Gauge(label: "hato_messages_listeners")
+    private let listenerBytes = Gauge(label: "hato_messages_listener_bytes")
     private let listenersBehind = Gauge(label: "hato_messages_listeners_behind")
     private let windows = Gauge(label: "hato_messages_windows")
     private let events = Counter(label: "hato_messages_events_total")
@@ -81,8 +82,11 @@ final class MessagesMetrics: Sendable {
     /// The rules were asked whether a listener may begin or go on.
     func judgedRight() { judgedRights.increment() }
 
-    /// - Parameter windows: results of queries that are kept.
-    func listening(behind: Int, windows: Int) {
+    /// - Parameters:
+    ///   - windows: results of queries that are kept.
+    ///   - bytes: what all listeners take in memory.
+    func listening(behind: Int, windows: Int, bytes: Int) {
+        listenerBytes.record(bytes)
         listenersBehind.record(behind)
         self.windows.record(windows)
     }

@@ -17,6 +17,7 @@ enum MessagesError: Error, Sendable {
     /// An index that the rules declare is still being built.
     case indexBuilding(on: String, path: TreePath)
     case tooManyListeners(max: Int, of: ListenerScope)
+    case listenersTooBig(bytesMax: Int, of: ListenerScope)
     case tooManyFollowers(max: Int)
     case tooManyPatterns(max: Int)
     case subscriptionNotFound(String)
@@ -66,8 +67,8 @@ extension MessagesError: RPCErrorConvertible {
                 .failedPrecondition, reason: "index_building",
                 "The index on \"\(on)\" for path \"\(path)\" is still being built; see messages.indexes.list",
                 retryable: true, data: ["path": .string(path.text), "indexOn": .string(on)])
-        case .tooManyListeners, .tooManyFollowers, .tooManyPatterns, .subscriptionNotFound, .unknownVersion,
-            .compacted:
+        case .tooManyListeners, .listenersTooBig, .tooManyFollowers, .tooManyPatterns, .subscriptionNotFound,
+            .unknownVersion, .compacted:
             listeningError
         case .tooManyOnDisconnect, .onDisconnectTooBig, .onDisconnectFull: disconnectError
         case .tooManyExports, .exportNotFound, .otherExport, .wrongRow, .verifying, .stopping: movingError
@@ -127,6 +128,11 @@ extension MessagesError: RPCErrorConvertible {
         case .tooManyListeners(let max, let scope):
             .resourceExhausted(
                 reason: "too_many_listeners", "\(scope.rawValue) has \(max) listeners, which is the limit")
+        case .listenersTooBig(let bytesMax, let scope):
+            .resourceExhausted(
+                reason: "too_many_listeners",
+                "\(scope.rawValue) would have listeners of more than \(bytesMax) bytes, which is the limit; end some, "
+                    + "or listen to shorter paths")
         case .tooManyFollowers(let max):
             .resourceExhausted(reason: "too_many_followers", "There are \(max) followers, which is the limit")
         case .tooManyPatterns(let max):

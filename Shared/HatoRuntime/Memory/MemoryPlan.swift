@@ -16,13 +16,17 @@ public struct MemoryShare: Sendable, Hashable {
     public static let memtables = MemoryShare(name: "memtables", parts: 2)
     /// Memtables that are being flushed while the next ones fill.
     public static let flushes = MemoryShare(name: "flushes", parts: 2)
-    /// Memory of a service besides requests: the writes that connections leave for their end (messages), passwords that
-    /// are being hashed (auth).
+    /// Memory of a service besides requests: listeners and the writes that connections leave for their end (messages),
+    /// passwords that are being hashed (auth).
     public static let held = MemoryShare(name: "held", parts: 4)
-    /// Everything else: code, connections, listeners, caches of planning, memory that the allocator has not returned.
+    /// Of what is held: listeners.
+    public static let listeners = MemoryShare(name: "listeners", parts: 3)
+    /// Of what is held: writes that connections leave for their end.
+    public static let onDisconnect = MemoryShare(name: "onDisconnect", parts: 1)
+    /// Everything else: code, connections, caches of planning, memory that the allocator has not returned.
     public static let process = MemoryShare(name: "process", parts: 4)
 
-    /// All parts.
+    /// All parts that are in no other.
     public static let all = [requests, blockCache, memtables, flushes, held, process]
 }
 

@@ -237,8 +237,8 @@ import Testing
     @Test func placesAndBytesOfAConnectionAreLimited() async throws {
         try await RunningMessages.with(change: {
             $0.limits.onDisconnectEntriesMax = 3
-            $0.limits.onDisconnectBytesMax = 2_000
-            $0.limits.onDisconnectServiceBytesMax = 3_000
+            $0.limits.onDisconnectBytesMax = 4_500
+            $0.limits.onDisconnectServiceBytesMax = 5_000
         }) { running in
             func reason(_ line: RawLines, _ method: String, _ params: String) async throws -> JSONValue? {
                 try await line.answer(method, params)["error"]?["data"]?["reason"]

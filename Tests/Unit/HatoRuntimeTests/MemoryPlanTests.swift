@@ -25,6 +25,10 @@ import Testing
         #expect(Set(MemoryShare.all.map(\.name)).count == MemoryShare.all.count)
     }
 
+    @Test func partsOfWhatIsHeldAreTheWholeOfIt() {
+        #expect(MemoryShare.listeners.parts + MemoryShare.onDisconnect.parts == MemoryShare.held.parts)
+    }
+
     @Test(arguments: [0, 1, 7, 32 << 20, (32 << 20) + 1])
     func leastMemoryWithAShareIsEnoughForIt(wanted: Int) {
         for share in MemoryShare.all {

@@ -7,11 +7,17 @@ final class Listener {
     typealias Answer = @Sendable (Result<Messages.Listen.Result, any Error>) -> Void
 
     let id: UInt64
-    let opening: Opening
+    private(set) var opening: Opening
     let topic: Topic
-    var caller: Caller
+    /// The bytes that are counted for its client (`ListenerTotals`).
+    var charge = 0
     /// Nil for an administrator, who needs none.
-    var right: ReadRight?
+    var right: ReadRight? {
+        didSet {
+            // Equal, and kept once for all of them.
+            if let right { caller = right.key.caller }
+        }
+    }
     var machine: ListenerStateMachine
     /// Its place in `Topic.live`.
     var liveIndex: Int?
@@ -21,12 +27,16 @@ final class Listener {
     var watch: OperationWatch?
 
     var connection: any ListenerPeer { opening.connection }
+    /// Who listens now.
+    var caller: Caller {
+        get { opening.caller }
+        set { opening.caller = newValue }
+    }
 
     init(id: UInt64, _ opening: Opening, topic: Topic, etag: String?) {
         self.id = id
         self.opening = opening
         self.topic = topic
-        caller = opening.caller
         machine = ListenerStateMachine(of: topic.key, gathers: opening.coalesceMs > 0, etag: etag)
     }
 
@@ -66,7 +76,7 @@ final class Listener {
             let reason =
                 switch error {
                 case MessagesError.denied: "permission_denied"
-                case TreeError.tooBig: "too_big"
+                case TreeError.tooBig, MessagesError.listenersTooBig: "too_big"
                 default: "unavailable"
                 }
             return Cancellation(reason: reason, error: error)

@@ -104,6 +104,18 @@ extension ListenerRegistry {
         carryOut(listener.machine.cancelled(), for: listener, end: end)
     }
 
+    /// Counts what the window of a topic takes now, and ends listeners for which that is too much.
+    func windowChanged(of topic: Topic) {
+        let change = topic.noteWindow()
+        guard change != 0 else { return }
+        totals.windowChanged(of: topic, by: change)
+        guard change > 0 else { return }
+        if let error = totals.excess(rightBytes: rights.byteCount) { return cancelAll(of: topic, for: error) }
+        for listener in topic.listeners {
+            if let error = totals.excess(of: listener.opening.client) { cancel(listener, .lost(error)) }
+        }
+    }
+
     func cancelAll(of topic: Topic, for error: any Error) {
         logger.warning("listeners cancelled", metadata: ["path": "\(topic.key.path)", "error": "\(error)"])
         for listener in topic.listeners { cancel(listener, .lost(error)) }

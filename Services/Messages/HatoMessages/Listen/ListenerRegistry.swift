@@ -28,8 +28,7 @@ final class ListenerRegistry {
     private var topicIDs: [TopicKey: UInt64] = [:]
     private var tries: [DatabaseID: ListenerTrie<UInt64>] = [:]
     private(set) var listeners: [UInt64: Listener] = [:]
-    /// How many there are of each client (`Listener.Opening.client`).
-    private var clients: [String: Int] = [:]
+    var totals: ListenerTotals
     /// Listeners and followers by connection and subscription.
     private(set) var names: [UInt64: [String: UInt64]] = [:]
     /// By connection, the listeners that may hold answers to its writes: those that gather or are in doubt.
@@ -41,10 +40,13 @@ final class ListenerRegistry {
         self.parts = parts
         self.logger = logger
         self.line = line
+        totals = ListenerTotals(parts.limits)
     }
 
     var listenerCount: Int { listeners.count }
     var followerCount: Int { follows.count }
+    /// What all listeners take in memory.
+    var listenerBytes: Int { totals.bytes + rights.byteCount }
 
     func nextID() -> UInt64 {
         lastID += 1
@@ -69,7 +71,8 @@ final class ListenerRegistry {
         let behind = topics.values.reduce(0) { count, topic in
             count + topic.others.values.count { !$0.machine.gathers }
         }
-        parts.metrics.listening(behind: behind, windows: topics.values.count { $0.key.query != nil })
+        parts.metrics.listening(
+            behind: behind, windows: topics.values.count { $0.key.query != nil }, bytes: listenerBytes)
         follows.showFigures(newest: current?.version ?? 0)
     }
 
@@ -142,11 +145,15 @@ final class ListenerRegistry {
         _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Listener.Answer
     ) {
         do {
-            try checkCounts(opening)
+            try totals.check(opening, siblings: names[opening.connection.id]?.count ?? 0)
             begin(at: view.snapshot)
             let database = try view.database(request.database)
             let query = request.query.flatMap { $0.isDefault ? nil : $0 }
-            let key = TopicKey(database: database.id, path: request.path, query: query)
+            let wanted = TopicKey(database: database.id, path: request.path, query: query)
+            let known = topic(of: wanted)
+            try totals.check(opening, to: wanted, known, rightBytes: rights.byteCount)
+            // As the topic has it: a path that many listen to is kept once.
+            let key = known?.key ?? wanted
             // By the data of the snapshot it begins with; what comes later finds the listener.
             let right = try rights.right(to: key, in: database, for: opening.caller, explains: opening.explains)
             let topic = topic(key, database, at: view.snapshot.version)
@@ -155,8 +162,8 @@ final class ListenerRegistry {
             listener.watch = view.watch
             topic.add(listener)
             listeners[listener.id] = listener
-            if let client = opening.client { clients[client, default: 0] += 1 }
             rights.give(right, to: listener)
+            totals.add(listener)
             if listener.machine.gathers { holders[opening.connection.id, default: []].insert(listener.id) }
             remember(opening.connection, opening.subscription, listener.id)
             parts.metrics.listening(listeners.count)
@@ -165,19 +172,6 @@ final class ListenerRegistry {
             opening.endWatch()
             endIfIdle()
             answer(.failure(error))
-        }
-    }
-
-    private func checkCounts(_ opening: Listener.Opening) throws(MessagesError) {
-        let limits = parts.limits
-        guard listeners.count < limits.listenersMax else {
-            throw .tooManyListeners(max: limits.listenersMax, of: .service)
-        }
-        guard names[opening.connection.id]?.count ?? 0 < limits.listenersPerConnectionMax else {
-            throw .tooManyListeners(max: limits.listenersPerConnectionMax, of: .connection)
-        }
-        if let client = opening.client, clients[client, default: 0] >= limits.listenersPerClientMax {
-            throw .tooManyListeners(max: limits.listenersPerClientMax, of: .client)
         }
     }
 
@@ -220,6 +214,7 @@ final class ListenerRegistry {
         if let topic = topic(of: key) { return topic }
         let topic = Topic(id: nextID(), key: key, database: database, version: version)
         topics[topic.id] = topic
+        totals.add(topic)
         topicIDs[key] = topic.id
         tries[key.database, default: ListenerTrie()].insert(topic.id, at: key.path)
         return topic
@@ -266,6 +261,9 @@ final class ListenerRegistry {
         case .extended(let caller), .replaced(let caller):
             listener.caller = caller
             rights.judge(listener)
+            // It may have been cancelled.
+            guard listeners[id] != nil else { return }
+            totals.recount(listener)
         }
     }
 
@@ -300,9 +298,7 @@ final class ListenerRegistry {
         rights.take(from: listener)
         listener.opening.endWatch()
         listeners[listener.id] = nil
-        if let client = listener.opening.client, let count = clients[client] {
-            clients[client] = count > 1 ? count - 1 : nil
-        }
+        totals.remove(listener)
         forget(listener.connection, listener.opening.subscription)
         report(false, to: listener)
         release(listener.connection.id, by: listener.id)
@@ -315,6 +311,7 @@ final class ListenerRegistry {
         guard topic.isUnused else { return }
         notifier.releaseAll(topic)
         topics[topic.id] = nil
+        totals.remove(topic)
         topicIDs[topic.key] = nil
         tries[topic.key.database]?.remove(topic.id, at: topic.key.path)
         if tries[topic.key.database]?.count == 0 { tries[topic.key.database] = nil }

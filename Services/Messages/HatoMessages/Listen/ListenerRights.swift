@@ -37,6 +37,9 @@ final class ListenerRights {
         rights.touched(by: changes, in: database)
     }
 
+    /// What all rights take in memory.
+    var byteCount: Int { rights.byteCount }
+
     func all(of database: DatabaseID) -> [UInt64] { rights.all(of: database) }
 
     /// The right of a caller to listen to a topic; nil for an administrator, who needs none.
@@ -44,7 +47,7 @@ final class ListenerRights {
     /// - Throws: `MessagesError.denied`.
     func right(to key: TopicKey, in database: Database, for caller: Caller, explains: Bool) throws -> ReadRight? {
         guard !caller.isAdministrator, let current = registry.current else { return nil }
-        let rightKey = ReadRight.Key(topic: key, caller: caller)
+        let rightKey = ReadRight.Key(topic: key, caller: rights.shared(caller))
         let known = rights[rightKey]
         if let known, !known.isTimed, !known.isInDoubt { return known }
         parts.metrics.judgedRight()

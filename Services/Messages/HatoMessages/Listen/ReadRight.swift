@@ -14,6 +14,8 @@ final class ReadRight {
     let id: UInt64
     let key: Key
     fileprivate(set) var reads = RulesReadSet()
+    /// What it takes in memory, without the claims of its caller.
+    fileprivate(set) var byteCount = ListenerCost.right
     /// Who lives by it.
     var listeners: [UInt64: Listener] = [:]
     /// In doubt: the newest version that may have ended it, until it is judged; nil: it stood when it was judged
@@ -40,13 +42,23 @@ struct ReadRights {
     private var ids: [ReadRight.Key: UInt64] = [:]
     private var tries: [DatabaseID: ReadTrie<UInt64>] = [:]
     private var timed: Set<UInt64> = []
+    /// How many rights each caller has.
+    private var callers: [Caller: Int] = [:]
+    /// What all of them take in memory, with the claims of their callers.
+    private(set) var byteCount = 0
 
     subscript(id: UInt64) -> ReadRight? { rights[id] }
 
     subscript(key: ReadRight.Key) -> ReadRight? { ids[key].flatMap { rights[$0] } }
 
+    /// The caller as other rights of it have it, so that its claims are kept once.
+    func shared(_ caller: Caller) -> Caller { callers.index(forKey: caller).map { callers[$0].key } ?? caller }
+
     mutating func add(_ right: ReadRight) {
-        rights[right.id] = right
+        guard rights.updateValue(right, forKey: right.id) == nil else { return }
+        byteCount += right.byteCount
+        if callers[right.key.caller] == nil { byteCount += ListenerCost.bytes(of: right.key.caller) }
+        callers[right.key.caller, default: 0] += 1
         ids[right.key] = right.id
     }
 
@@ -58,12 +70,19 @@ struct ReadRights {
         trie.insert(right.id, reads)
         tries[database] = trie
         right.reads = reads
+        byteCount -= right.byteCount
+        right.byteCount = ListenerCost.right + ListenerCost.bytes(of: reads)
+        byteCount += right.byteCount
         if right.isTimed { timed.insert(right.id) } else { timed.remove(right.id) }
     }
 
     mutating func remove(_ right: ReadRight) {
-        let database = right.key.topic.database
-        rights[right.id] = nil
+        guard rights.removeValue(forKey: right.id) != nil else { return }
+        let (database, caller) = (right.key.topic.database, right.key.caller)
+        byteCount -= right.byteCount
+        let others = callers[caller, default: 1] - 1
+        callers[caller] = others > 0 ? others : nil
+        if others == 0 { byteCount -= ListenerCost.bytes(of: caller) }
         ids[right.key] = nil
         timed.remove(right.id)
         tries[database]?.remove(right.id, right.reads)

@@ -37,6 +37,9 @@ final class Topic {
 
     let id: UInt64
     let key: TopicKey
+    /// What it takes in memory, without its listeners: its key, and its window, as last noted.
+    private(set) var byteCount: Int
+    private var windowBytes = 0
     /// As of the newest group.
     var database: Database
     private(set) var live: [Listener] = []
@@ -62,9 +65,12 @@ final class Topic {
     /// Changes that may wait; beyond, everything is read anew.
     private static let pendingMax = 10_000
     private static let pendingBytesMax = 16 << 20
+    /// Smaller changes of what its window takes are not noted, so that not every event is for the tables.
+    private static let windowChangeBytesMin = 4 << 10
 
     init(id: UInt64, key: TopicKey, database: Database, version: UInt64) {
         self.id = id
+        byteCount = ListenerCost.bytes(of: key)
         self.key = key
         self.database = database
         telling = key.query == nil ? .ready(nil) : .unread
@@ -81,6 +87,18 @@ final class Topic {
 
     /// The version up to which the live ones were sent everything.
     var toldVersion: UInt64 { if case .working(let told) = telling { told } else { recent.lastTold } }
+
+    /// Notes what its window takes, when that is more or less than before by a good part.
+    ///
+    /// - Returns: by how much.
+    func noteWindow() -> Int {
+        guard case .ready(let window) = telling else { return 0 }
+        let change = (window?.byteCount ?? 0) - windowBytes
+        guard abs(change) > max(Self.windowChangeBytesMin, windowBytes / 8) else { return 0 }
+        windowBytes += change
+        byteCount += change
+        return change
+    }
 
     // MARK: Commits
 

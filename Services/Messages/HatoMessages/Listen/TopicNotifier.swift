@@ -49,6 +49,7 @@ final class TopicNotifier {
                 ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
             )?.shared(from: parts.limits.sharedEventBytesMin)
             topic.telling = .ready(update.window)
+            registry.windowChanged(of: topic)
             deliver(members, update, to: topic, after: told)
         } catch is ReadingMeter.Exhausted {
             work(topic, update, after: told)
@@ -93,7 +94,10 @@ final class TopicNotifier {
         topic.telling = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
         switch result {
         case .failure(let error): return registry.cancelAll(of: topic, for: error)
-        case .success(let members): deliver(members, update, to: topic, after: told)
+        case .success(let members):
+            registry.windowChanged(of: topic)
+            guard !topic.isUnused else { return }
+            deliver(members, update, to: topic, after: told)
         }
         if let notes = topic.takePending() {
             if !notes.isEmpty { tell(topic, notes, after: update.version) }

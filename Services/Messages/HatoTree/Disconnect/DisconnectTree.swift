@@ -261,8 +261,12 @@ extension DisconnectTree {
 
         var isEmpty: Bool { entry == nil && priority == nil && children.isEmpty }
 
+        /// What one takes in memory beside its entries and its key: a deep path of short keys is mostly that.
+        private static var bytes: Int { 2 * MemoryLayout<Place>.stride }
+
         var total: Total {
             var total = below
+            if !isEmpty { total.bytes += Self.bytes }
             if let entry { total += entry.total }
             if let priority { total += priority.total }
             return total

@@ -14,11 +14,26 @@ public struct QueryWindow: Sendable {
     /// To be set when indexes are added or dropped, before the next `apply`.
     public var plan: QueryPlan
     private var content: Content
+    /// Of `Content.keys`.
+    private var keyBytes = 0
 
     private enum Content: Sendable {
         case everything
         case keys(Set<TreeKey>)
         case places(WindowPlaces)
+    }
+
+    /// About what it takes in memory.
+    public var byteCount: Int {
+        switch content {
+        case .everything: 0
+        case .keys: keyBytes
+        case .places(let places): places.byteCount
+        }
+    }
+
+    private static func byteCount(of keys: some Sequence<TreeKey>) -> Int {
+        keys.reduce(0) { $0 + 96 + $1.text.utf8.count }
     }
 
     /// Reads the window.
@@ -30,10 +45,12 @@ public struct QueryWindow: Sendable {
         content = try read(runner)
     }
 
-    private func read(_ runner: QueryRunner) throws -> Content {
+    private mutating func read(_ runner: QueryRunner) throws -> Content {
         if query.selectsEverything { return .everything }
         guard let limit = query.limit else {
-            return .keys(Set(try runner.places(query, at: path, by: plan).map(\.key)))
+            let keys = Set(try runner.places(query, at: path, by: plan).map(\.key))
+            keyBytes = Self.byteCount(of: keys)
+            return .keys(keys)
         }
         var wider = query
         wider.limit = WindowPlaces.room(for: limit)
@@ -92,6 +109,7 @@ public struct QueryWindow: Sendable {
             content = .everything  // so that the set is changed in place
             keys.subtract(moves.left)
             keys.formUnion(moves.come)
+            keyBytes += Self.byteCount(of: moves.come) - Self.byteCount(of: moves.left)
             content = .keys(keys)
             return moves.changed
         case .places(let places): return try move(places, touched, runner, &reading)

@@ -17,6 +17,8 @@ struct WindowPlaces: Sendable {
     private var byKey: [TreeKey: SortPlace]
     /// Whether all selected children are kept.
     private var isWhole: Bool
+    /// About what they take in memory.
+    private(set) var byteCount: Int
 
     /// - Parameter places: selected children in order, at most `room(for: limit)`; if fewer, all of them.
     init(_ places: [SortPlace], limit: TreeQuery.Limit) {
@@ -24,6 +26,7 @@ struct WindowPlaces: Sendable {
         self.places = places
         // A damaged index may contain a child twice; `verify` reports that.
         byKey = Dictionary(places.map { ($0.key, $0) }) { first, _ in first }
+        byteCount = byKey.values.reduce(0) { $0 + $1.byteCount }
         isWhole = places.count < Self.room(for: limit).count
     }
 
@@ -123,8 +126,15 @@ struct WindowPlaces: Sendable {
             }
             for place in new { places.insert(place, at: index(of: place)) }
         }
-        for key in moved.keys { byKey[key] = nil }
-        for place in new { byKey[place.key] = place }
+        for key in moved.keys { forget(key) }
+        for place in new {
+            byteCount += place.byteCount
+            byKey[place.key] = place
+        }
+    }
+
+    private mutating func forget(_ key: TreeKey) {
+        if let place = byKey.removeValue(forKey: key) { byteCount -= place.byteCount }
     }
 
     /// More than this many are sorted together.
@@ -162,8 +172,16 @@ struct WindowPlaces: Sendable {
         let room = Self.room(for: limit).count
         guard places.count > room, places.count - room > Self.margin(of: limit) else { return }
         let surplus = isFirst ? places[room...] : places[..<(places.count - room)]
-        for place in surplus { byKey[place.key] = nil }
+        for place in surplus { forget(place.key) }
         if isFirst { places.removeSubrange(room...) } else { places.removeFirst(places.count - room) }
         isWhole = false
+    }
+}
+
+extension SortPlace {
+    /// About what it takes in the tables of a window.
+    fileprivate var byteCount: Int {
+        guard case .leaf(.string(let text)) = value else { return 256 + key.text.utf8.count }
+        return 256 + key.text.utf8.count + text.utf8.count
     }
 }

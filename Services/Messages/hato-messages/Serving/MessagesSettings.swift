@@ -27,8 +27,10 @@ enum MessagesSettings {
 
     /// What follows from `memory-bytes`.
     private static let memory = [
-        "on-disconnect-client-bytes-max": MemoryDerivation(.held, dividedBy: 4),
-        "on-disconnect-service-bytes-max": MemoryDerivation(.held),
+        "listeners-client-bytes-max": MemoryDerivation(.listeners, dividedBy: 4),
+        "listeners-service-bytes-max": MemoryDerivation(.listeners),
+        "on-disconnect-client-bytes-max": MemoryDerivation(.onDisconnect, dividedBy: 4),
+        "on-disconnect-service-bytes-max": MemoryDerivation(.onDisconnect),
         // Two writes are made ready at a time, with some 250 bytes a value.
         "write-values-max": MemoryDerivation(.requests, dividedBy: 512, atMost: MessagesLimits().writeValuesMax),
     ]

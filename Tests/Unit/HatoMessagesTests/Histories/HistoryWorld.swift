@@ -115,8 +115,11 @@ final class HistoryWorld {
         for _ in 0..<steps {
             try step()
             try lookAtInboxes()
+            try registry.checkBytes(of: ["masuo", "sazae"])
         }
         try finish()
+        for peer in peers { registry.connectionClosed(peer.id) }
+        try registry.checkBytes(of: ["masuo", "sazae"])
     }
 
     private func tell(_ what: @autoclosure () -> String) {
@@ -232,7 +235,7 @@ final class HistoryWorld {
         let has = "since \(request.since ?? 0), etag \(request.etag ?? "none")"
         tell("\(subscription) on \(peer.id): \(listener.name), \(has)")
         let opening = Listener.Opening(
-            connection: peer, subscription: subscription, caller: listener.caller,
+            connection: peer, subscription: subscription, caller: listener.caller, client: listener.caller.uid,
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
         let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
         registry.open(opening, request, at: view) { result in

@@ -163,6 +163,16 @@ import Testing
         }
     }
 
+    /// A deep path of short keys takes more than its text.
+    @Test func depthCounts() throws {
+        let path = try TreePath(String(repeating: "/a", count: TreeLimits.depthMax))
+        var tree = DisconnectTree<String>()
+        for write in try DeferredWrite.all(of: .set(1, at: path)) { tree.set(write, by: "a") }
+        #expect(tree.byteCount > 200 * TreeLimits.depthMax)
+        tree.cancel(at: path)
+        #expect(tree.byteCount == 0)
+    }
+
     @Test func smallCallsIntoALargeEntryReturnAmendments() throws {
         var object: JSONObject = [:]
         for number in 0..<1_000 { object["k\(number)"] = .number(Double(number)) }

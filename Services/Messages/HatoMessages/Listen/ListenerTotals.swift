@@ -1,0 +1,111 @@
+import HatoModel
+import HatoTree
+
+/// How many listeners there are and what they take in memory (`ListenerCost`), in all and by client, and whether there
+/// may be more. Pure.
+///
+/// What listeners share, a topic with the window of its query or a right, counts once in all, and in full for the
+/// client of each of them.
+struct ListenerTotals {
+    private struct Held {
+        var count = 0
+        var bytes = 0
+    }
+
+    private let limits: MessagesLimits
+    private(set) var count = 0
+    private var topicBytes = 0
+    /// By `Listener.Opening.client`.
+    private var clients: [String: Held] = [:]
+
+    init(_ limits: MessagesLimits) { self.limits = limits }
+
+    /// What all take; without the rights, whose bytes `ReadRights` counts.
+    var bytes: Int { count * ListenerCost.listener + topicBytes }
+
+    /// What the listeners of a client take.
+    func bytes(of client: String) -> Int { clients[client]?.bytes ?? 0 }
+
+    // MARK: Before a listener begins
+
+    /// - Parameter siblings: the subscriptions that the connection has.
+    /// - Throws: `tooManyListeners`.
+    func check(_ opening: Listener.Opening, siblings: Int) throws(MessagesError) {
+        guard count < limits.listenersMax else { throw .tooManyListeners(max: limits.listenersMax, of: .service) }
+        guard siblings < limits.listenersPerConnectionMax else {
+            throw .tooManyListeners(max: limits.listenersPerConnectionMax, of: .connection)
+        }
+        if let client = opening.client, clients[client]?.count ?? 0 >= limits.listenersPerClientMax {
+            throw .tooManyListeners(max: limits.listenersPerClientMax, of: .client)
+        }
+    }
+
+    /// The rules were not asked yet: what they look at is counted when they were.
+    ///
+    /// - Parameters:
+    ///   - topic: nil when there is none of that key yet.
+    ///   - rightBytes: of all rights.
+    /// - Throws: `listenersTooBig`.
+    func check(
+        _ opening: Listener.Opening, to key: TopicKey, _ topic: Topic?, rightBytes: Int
+    ) throws(MessagesError) {
+        let keyBytes = topic?.byteCount ?? ListenerCost.bytes(of: key)
+        let own = ListenerCost.listener + (opening.caller.isAdministrator ? 0 : ListenerCost.right)
+        guard bytes + rightBytes + own + (topic == nil ? keyBytes : 0) <= limits.listenersServiceBytesMax else {
+            throw .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
+        }
+        guard let client = opening.client else { return }
+        let wanted = own + keyBytes + ListenerCost.bytes(of: opening.caller)
+        guard bytes(of: client) + wanted <= limits.listenersClientBytesMax else {
+            throw .listenersTooBig(bytesMax: limits.listenersClientBytesMax, of: .client)
+        }
+    }
+
+    // MARK: What happens
+
+    mutating func add(_ topic: Topic) { topicBytes += topic.byteCount }
+
+    mutating func remove(_ topic: Topic) { topicBytes -= topic.byteCount }
+
+    /// The window of a topic takes more, or less.
+    mutating func windowChanged(of topic: Topic, by change: Int) {
+        topicBytes += change
+        for listener in topic.listeners { recount(listener) }
+    }
+
+    /// What is wrong when all take more than they may.
+    func excess(rightBytes: Int) -> MessagesError? {
+        guard bytes + rightBytes > limits.listenersServiceBytesMax else { return nil }
+        return .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
+    }
+
+    /// What is wrong when those of a client do.
+    func excess(of client: String?) -> MessagesError? {
+        guard let client, bytes(of: client) > limits.listenersClientBytesMax else { return nil }
+        return .listenersTooBig(bytesMax: limits.listenersClientBytesMax, of: .client)
+    }
+
+    mutating func add(_ listener: Listener) {
+        count += 1
+        guard let client = listener.opening.client else { return }
+        clients[client, default: Held()].count += 1
+        recount(listener)
+    }
+
+    /// It has another right, or its topic takes more or less.
+    mutating func recount(_ listener: Listener) {
+        guard let client = listener.opening.client else { return }
+        let right = listener.right.map { $0.byteCount + ListenerCost.bytes(of: $0.key.caller) } ?? 0
+        let charge = ListenerCost.listener + listener.topic.byteCount + right
+        clients[client]?.bytes += charge - listener.charge
+        listener.charge = charge
+    }
+
+    mutating func remove(_ listener: Listener) {
+        count -= 1
+        guard let client = listener.opening.client, var held = clients[client] else { return }
+        held.count -= 1
+        held.bytes -= listener.charge
+        clients[client] = held.count > 0 ? held : nil
+    }
+}
