@@ -54,7 +54,11 @@ public struct DeliveryPolicy: Sendable, Hashable {
     /// How long an attempt may take before somebody else may make it: above the time limit of every channel.
     public var lease: Duration = .seconds(60)
     /// Attempts at the same time, over all devices.
-    public var attemptsInFlightMax = 64
+    public var attemptsInFlightMax = 256
+    /// Attempts at the same time at devices of one user.
+    public var attemptsPerUserMax = 8
+    /// Attempts at the same time at devices of one host.
+    public var attemptsPerHostMax = 32
     /// How long an idempotency key is remembered.
     public var idempotency: Duration = .seconds(24 * 3_600)
     /// Delivered and dropped ones are remembered this long after they could have expired.

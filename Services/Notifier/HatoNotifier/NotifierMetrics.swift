@@ -44,6 +44,7 @@ final class NotifierMetrics: Sendable {
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
     private let skipped = Counter(label: "hato_notifier_changes_skipped_total")
     private let incomplete = Counter(label: "hato_notifier_changes_incomplete_total")
+    private let unreadable = Gauge(label: "hato_notifier_records_unreadable")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let deliveredSinceStart = Atomic<Int>(0)
     private let droppedSinceStart = Atomic<Int>(0)
@@ -100,6 +101,7 @@ final class NotifierMetrics: Sendable {
     }
 
     func pendingIs(_ count: Int) { pending.record(count) }
+    func unreadableIs(_ count: Int) { unreadable.record(count) }
     func changesCame(_ count: Int) { changes.increment(by: count) }
     /// A change that no trigger can use: too many matches in one commit to be told one by one.
     func changeSkipped() { skipped.increment() }

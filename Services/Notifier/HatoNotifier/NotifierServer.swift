@@ -23,9 +23,11 @@ public final class NotifierServer: Sendable {
     public static func start(
         _ configuration: NotifierConfiguration, store: any Store, logger: Logger
     ) async throws -> NotifierServer {
+        var limits = configuration.webhooks
+        // An attempt that has begun never waits for a connection of another.
+        limits.connectionsPerHostMax = max(limits.connectionsPerHostMax, configuration.delivery.attemptsPerHostMax)
         let webhooks = WebhookChannel(
-            AddressGuard(configuration.addresses), limits: configuration.webhooks,
-            version: configuration.server.version,
+            AddressGuard(configuration.addresses), limits: limits, version: configuration.server.version,
             now: configuration.time.now)
         return try await start(configuration, store: store, channels: [webhooks], logger: logger)
     }
@@ -34,7 +36,7 @@ public final class NotifierServer: Sendable {
     public static func start(
         _ configuration: NotifierConfiguration, store: any Store, channels: [any Channel], logger: Logger
     ) async throws -> NotifierServer {
-        let outbox = try await Outbox.open(store, configuration, metrics: NotifierMetrics())
+        let outbox = try await Outbox.open(store, configuration, metrics: NotifierMetrics(), logger: logger)
         let service = NotifierService(configuration, outbox, channels: channels, logger: logger)
         let auth = RPCClient(configuration.auth)
         let authenticator = ServiceAuthenticator(

@@ -66,6 +66,7 @@ final class NotifierService: Sendable {
     func health(_ authenticator: ServiceAuthenticator) async -> RPCHealth {
         if let end = storeEnd.withLock({ $0 }) { return RPCHealth(.stopping, checks: ["store": .string(end)]) }
         var checks: JSONObject = ["pending": .number(Double(outbox.pending))]
+        if outbox.unreadableCount > 0 { checks["unreadable"] = .number(Double(outbox.unreadableCount)) }
         var isReady = true
         switch authenticator.health {
         case .ready: checks["auth"] = "ready"

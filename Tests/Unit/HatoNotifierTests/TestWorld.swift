@@ -3,6 +3,7 @@ import HatoModel
 import HatoPush
 import HatoRPC
 import HatoStorage
+import Logging
 import Synchronization
 import Testing
 
@@ -71,10 +72,14 @@ final class ScriptedChannel: Channel {
     let platform = Notifier.Platform.webhook
     private let state = Mutex(State())
     private let gate: Gate?
+    private let hangs: @Sendable (Delivery) -> Bool
 
-    /// With a gate, attempts wait until it is opened.
-    init(script: [DeliveryOutcome] = [], gate: Gate? = nil) {
+    /// With a gate, attempts that hang wait until it is opened.
+    init(
+        script: [DeliveryOutcome] = [], gate: Gate? = nil, hangs: @escaping @Sendable (Delivery) -> Bool = { _ in true }
+    ) {
         self.gate = gate
+        self.hangs = hangs
         state.withLock { $0.script = script }
     }
 
@@ -88,7 +93,7 @@ final class ScriptedChannel: Channel {
             state.inFlightMax[device] = max(state.inFlightMax[device] ?? 0, state.inFlight[device] ?? 0)
             return state.script.isEmpty ? .delivered(DeliveryAnswer(status: 200)) : state.script.removeFirst()
         }
-        await gate?.pass()
+        if hangs(delivery) { await gate?.pass() }
         state.withLock { $0.inFlight[device, default: 0] -= 1 }
         return outcome
     }
@@ -151,17 +156,19 @@ extension Outbox {
     ) async throws -> Outbox {
         var configuration = try NotifierConfiguration.test(clock)
         change(&configuration)
-        return try await Outbox.open(store, configuration, metrics: NotifierMetrics())
+        return try await Outbox.open(
+            store, configuration, metrics: NotifierMetrics(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     /// A device as registering leaves it.
     @discardableResult
-    func addDevice(_ name: String, of uid: String) async throws -> DeviceRecord {
+    func addDevice(_ name: String, of uid: String, at host: String = "example.com") async throws -> DeviceRecord {
         let device = DeviceRecord(
-            device: name, uid: uid, platform: .webhook, url: "https://example.com/\(name)",
+            device: name, uid: uid, platform: .webhook, url: "https://\(host)/\(name)",
             secret: WebhookSecret { 1 }.text, state: .active, createdAt: 0)
         return try await change { draft in
-            try draft.writes.put(device.key, device)
+            draft.writes.put(device.key, device)
             draft.writes.put(device.userKey)
             return device
         }

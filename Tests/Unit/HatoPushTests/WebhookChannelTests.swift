@@ -49,6 +49,27 @@ private struct LoopbackResolver: HostResolver {
         await channel.shutdown()
     }
 
+    /// An attempt that has begun waits for its receiver, never for the connections of others to the same one.
+    @Test func attemptsAtOneReceiverGoSideBySide() async throws {
+        let count = WebhookChannel.Limits().connectionsPerHostMax
+        let (all, came) = AsyncStream.makeStream(of: Void.self)
+        let everyone = Task { for await _ in all {} }
+        let channel = channel()
+        let answer = { @Sendable (received: Int) async -> HTTPResponse in
+            if received == count { came.finish() }
+            await everyone.value
+            return HTTPResponse(status: 204)
+        }
+        try await with(channel, answer: answer) { receiver in
+            let delivery = delivery(to: "http://receiver.test:\(receiver.port)/hook")
+            let outcomes = await withTaskGroup(of: DeliveryOutcome.self) { group in
+                for _ in 0..<count { group.addTask { await channel.deliver(delivery) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(outcomes == Array(repeating: .delivered(DeliveryAnswer(status: 204)), count: count))
+        }
+    }
+
     @Test func whatIsReceivedIsSignedAsItStands() async throws {
         let channel = channel()
         try await with(channel, answer: { _ in HTTPResponse(status: 204) }) { receiver in

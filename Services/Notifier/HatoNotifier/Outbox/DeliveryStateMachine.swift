@@ -8,6 +8,7 @@ import HatoModel
 ///    ▲                 │ ├──failed──▶ pending (later) or dead
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
 /// pending ──collapsed, expired, device gone──▶ dropped        dead ──replay──▶ pending
+/// pending, leased ──what it needs cannot be read──▶ dead
 /// ```
 struct DeliveryStateMachine: FieldObject, Hashable {
     private(set) var state: Notifier.DeliveryState
@@ -49,6 +50,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let expired = "expired"
         static let collapsed = "collapsed"
         static let attemptsExhausted = "attempts_exhausted"
+        static let unreadable = "unreadable"
         static let administrator = "administrator"
     }
 
@@ -97,6 +99,12 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         guard !isFinished else { return .ignore }
         if let report { lastAttempt = report }
         return end(.dropped, Reason.deviceGone, at: now)
+    }
+
+    /// Its notification or its device cannot be read.
+    mutating func recordWasUnreadable(at now: Int64) -> Action {
+        guard !isFinished else { return .ignore }
+        return end(.dead, Reason.unreadable, at: now)
     }
 
     /// A newer notification with the same collapse key came. One that is being attempted goes on.

@@ -12,12 +12,13 @@ actor Dispatcher {
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
     // State of this actor.
-    private var inFlight = 0
+    private var slots: AttemptSlots
     private var timer: Task<Void, Never>?
     private var isStopping = false
 
     init(_ outbox: Outbox, channels: [any Channel], logger: Logger) {
         self.outbox = outbox
+        slots = AttemptSlots(outbox.policy)
         self.channels = Dictionary(channels.map { ($0.platform, $0) }, uniquingKeysWith: { first, _ in first })
         self.logger = logger
         (ticks, tick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -47,12 +48,13 @@ actor Dispatcher {
     private func leaseWhatIsDue(_ group: inout DiscardingTaskGroup) async {
         timer?.cancel()
         timer = nil
-        let free = outbox.policy.attemptsInFlightMax - inFlight
-        guard free > 0 else { return }
+        guard slots.free > 0 else { return }
         do {
-            let round = try await outbox.lease(limit: free)
-            inFlight += round.leases.count
-            outbox.metrics.attempting(inFlight)
+            let round = try await outbox.lease(limit: slots.free, beside: slots)
+            // Attempts may have ended meanwhile: only what began is taken over.
+            slots.turn = round.slots.turn
+            for lease in round.leases { slots.began(lease.group) }
+            outbox.metrics.attempting(slots.count)
             for lease in round.leases {
                 group.addTask { await self.attempt(lease) }
             }
@@ -94,12 +96,12 @@ actor Dispatcher {
                 "the result of an attempt cannot be recorded",
                 metadata: ["delivery": "\(lease.delivery.id)", "error": "\(error)"])
         }
-        await attemptEnded()
+        await attemptEnded(at: lease.group)
     }
 
-    private func attemptEnded() {
-        inFlight -= 1
-        outbox.metrics.attempting(inFlight)
+    private func attemptEnded(at group: ParkedGroup) {
+        slots.ended(group)
+        outbox.metrics.attempting(slots.count)
         wake()
     }
 }

@@ -2,48 +2,7 @@ import HatoModel
 import HatoPush
 import HatoStorage
 
-/// The right to make one attempt, until the lease ends.
-struct Lease: Sendable {
-    var key: RecordKey
-    /// Which attempt it is, from 1; a result of an earlier one comes too late.
-    var attempt: Int
-    var platform: Notifier.Platform
-    var delivery: Delivery
-}
-
-/// What leasing found.
-struct LeaseRound: Sendable {
-    var leases: [Lease] = []
-    /// Whether there may be more that is due now.
-    var isFull = false
-    /// When the next lane is due; nil when none waits.
-    var nextDueAt: Int64?
-}
-
 extension Outbox {
-    /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
-    /// ends.
-    func lease(limit: Int) async throws -> LeaseRound {
-        let (policy, now) = (policy, time.now())
-        return try await change { draft in
-            var round = LeaseRound()
-            let due = try draft.transaction.rows(
-                RecordKey(.due), before: RecordKey(.due).with(time: now + 1), limit: limit)
-            for row in due {
-                guard let lease = try draft.lease(row, until: now + policy.lease.milliseconds, policy) else { continue }
-                round.leases.append(lease)
-            }
-            round.isFull = due.count == limit
-            round.nextDueAt = try draft.transaction.rows(
-                RecordKey(.due), after: RecordKey(.due).with(time: now + 1), limit: 1
-            ).first.flatMap { row in
-                var reader = RecordKeyReader(row.key.bytes)
-                return reader.number().map { Int64($0) }
-            }
-            return round
-        }
-    }
-
     /// Writes down what became of an attempt. Without effect when the lease has lapsed and another attempt was begun.
     func record(_ outcome: DeliveryOutcome, of lease: Lease) async throws {
         let (policy, random) = (policy, randomFraction())
@@ -58,7 +17,7 @@ extension Outbox {
             if !isKnown, case .waitUntil = action { action = delivery.machine.deviceWentAway(nil, at: draft.now) }
             switch action {
             case .finish: try draft.finishHead(delivery, dueKey: dueKey)
-            case .waitUntil: try draft.moveHead(delivery, dueKey: dueKey)
+            case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
             case .ignore, .send: break
             }
         }
@@ -79,10 +38,11 @@ extension Outbox {
             for row in try draft.transaction.rows(RecordKey(.leased)) {
                 let key = RecordKey(.delivery).with(row.key.tail)
                 draft.writes.delete(row.key)
-                guard var delivery = try draft.transaction.record(DeliveryRecord.self, key) else { continue }
+                // One that cannot be read is set aside when its lease ends.
+                guard var delivery = try draft.transaction.readable(DeliveryRecord.self, key) else { continue }
                 let dueKey = delivery.dueKey
                 guard case .waitUntil = delivery.machine.leaseReclaimed(at: draft.now) else { continue }
-                try draft.moveHead(delivery, dueKey: dueKey)
+                draft.moveHead(delivery, dueKey: dueKey)
             }
         }
     }
@@ -109,48 +69,12 @@ extension DeliveryAnswer {
 }
 
 extension OutboxDraft {
-    /// Nil when the head of this lane is not to be attempted now.
-    fileprivate mutating func lease(
-        _ row: (key: RecordKey, value: [UInt8]), until: Int64, _ policy: DeliveryPolicy
-    ) throws -> Lease? {
-        guard var delivery = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value)) else {
-            writes.delete(row.key)
-            return nil
-        }
-        let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
-        guard let device, device.state == .active else {
-            _ = delivery.machine.deviceWentAway(nil, at: now)
-            try finishHead(delivery, dueKey: row.key)
-            return nil
-        }
-        switch delivery.machine.leaseRequested(at: now, until: until, policy) {
-        case .finish:
-            try finishHead(delivery, dueKey: row.key)
-            return nil
-        case .ignore, .waitUntil:
-            return nil
-        case .send:
-            let key = NotificationRecord.key(delivery.notification)
-            guard let notification = try transaction.record(NotificationRecord.self, key) else {
-                throw UnreadableRecord(key: key.bytes)
-            }
-            try moveHead(delivery, dueKey: row.key)
-            let address: DeviceAddress
-            do { address = try device.address(at: now) } catch { throw UnreadableRecord(key: device.key.bytes) }
-            return Lease(
-                key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform,
-                delivery: Delivery(
-                    id: delivery.id, address: address, content: notification.content(for: delivery),
-                    createdAt: notification.createdAt))
-        }
-    }
-
     /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled. False when there
-    /// is no such device any more.
+    /// is no such device any more, or none that can be read.
     fileprivate mutating func learn(
         _ outcome: DeliveryOutcome, about name: String, _ policy: DeliveryPolicy
     ) throws -> Bool {
-        guard var device = try transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else { return false }
+        guard var device = try transaction.readable(DeviceRecord.self, DeviceRecord.key(name)) else { return false }
         switch outcome {
         case .delivered:
             guard device.failingSince != nil else { return true }
@@ -169,16 +93,5 @@ extension OutboxDraft {
         }
         writes.put(device.key, device)
         return true
-    }
-}
-
-extension NotificationRecord {
-    fileprivate func content(for delivery: DeliveryRecord) -> DeliveryContent {
-        var content = DeliveryContent(notification: id, device: delivery.device, uid: delivery.uid, text: text)
-        content.data = data
-        content.trigger = trigger
-        content.path = path
-        content.collapseKey = collapseKey
-        return content
     }
 }

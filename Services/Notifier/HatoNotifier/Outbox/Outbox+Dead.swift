@@ -9,9 +9,9 @@ extension Outbox {
             let rows = try snapshot.rows(RecordKey(.dead), after: start, limit: limit)
             let dead = try rows.compactMap { row -> Notifier.Dead.Letter? in
                 let key = RecordKey(bytes: row.value)
-                guard let delivery = try snapshot.record(DeliveryRecord.self, key) else { return nil }
+                guard let delivery = try snapshot.readable(DeliveryRecord.self, key) else { return nil }
                 return try delivery.letter(
-                    snapshot.record(NotificationRecord.self, NotificationRecord.key(delivery.notification)))
+                    snapshot.readable(NotificationRecord.self, NotificationRecord.key(delivery.notification)))
             }
             let isLast = rows.count < limit
             return Notifier.Dead.List.Result(dead: dead, after: isLast ? nil : dead.last.map { DeadPage($0).text })
@@ -95,7 +95,7 @@ extension Outbox {
             var count = 0
             var seen: Set<RecordKey> = []
             for key in try keys(draft.transaction) where seen.insert(key).inserted {
-                guard var delivery = try draft.transaction.record(DeliveryRecord.self, key),
+                guard var delivery = try draft.transaction.readable(DeliveryRecord.self, key),
                     delivery.machine.state == .dead
                 else { continue }
                 try body(&draft, &delivery)

@@ -86,17 +86,28 @@ extension StoreReading {
         var next: Int64?
         try scan(KeyRange(prefix: RecordKey(.due).bytes), reverse: false) { key, value in
             if attempted.contains(value.copied) { return .next }
-            var reader = RecordKeyReader(key.copied)
-            next = reader.number().map { Int64($0) }
+            next = LaneRow(RecordKey(bytes: key.copied))?.time
             return .stop
         }
+        // A parked lane is due already.
+        let parked = try rows(RecordKey(.parked), limit: 1).first.flatMap { LaneRow($0.key)?.time }
+        if let parked { next = min(next ?? .max, parked) }
         for key in leased {
-            guard let head = try record(DeliveryRecord.self, key), let waiting = try delivery(behind: head) else {
+            guard let head = try readable(DeliveryRecord.self, key), let waiting = try delivery(behind: head) else {
                 continue
             }
             next = min(next ?? .max, waiting.machine.time)
         }
         return next
+    }
+}
+
+extension StoreReading {
+    /// What stands next in the lane of a delivery, if it can be read.
+    private func delivery(behind head: DeliveryRecord) throws -> DeliveryRecord? {
+        try rows(head.lane.prefix, after: head.laneKey, limit: 1).first.flatMap { row in
+            try readable(DeliveryRecord.self, RecordKey(bytes: row.value))
+        }
     }
 }
 
@@ -121,9 +132,7 @@ extension OutboxDraft {
         var reader = RecordKeyReader(key.bytes)
         guard reader.number() != nil, let id = reader.text() else { throw UnreadableRecord(key: key.bytes) }
         writes.delete(key)
-        let deliveries = try transaction.rows(DeliveryRecord.prefix(id)).map { row in
-            try RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes)
-        }
+        let (deliveries, damaged) = try deliveries(of: id)
         let waits = deliveries.contains { !$0.machine.isFinished }
         let deadUntil = deliveries.filter { $0.machine.state == .dead }.map { $0.machine.time }.max()
             .map { $0 + policy.keepDead.milliseconds }
@@ -133,17 +142,33 @@ extension OutboxDraft {
             writes.put(NotificationRecord.purgeKey(id, at: again))
             return
         }
-        if let notification = try transaction.record(NotificationRecord.self, NotificationRecord.key(id)) {
-            if let bytes = notification.idempotencyKey {
-                // A later notification may have taken the key since it expired.
-                let key = RecordKey(bytes: bytes)
-                if try transaction.record(IdempotencyRecord.self, key)?.notification == id { writes.delete(key) }
-            }
-            writes.delete(NotificationRecord.key(id))
+        if let notification = try transaction.readable(NotificationRecord.self, NotificationRecord.key(id)),
+            let bytes = notification.idempotencyKey
+        {
+            // A later notification may have taken the key since it expired.
+            let key = RecordKey(bytes: bytes)
+            if try transaction.readable(IdempotencyRecord.self, key)?.notification == id { writes.delete(key) }
         }
         for delivery in deliveries {
             if delivery.machine.state == .dead { leaveDead(delivery) }
             writes.delete(delivery.key)
         }
+        for key in damaged + [NotificationRecord.key(id)] {
+            try forgetSetAside(key)
+            writes.delete(key)
+        }
+    }
+
+    /// Those that can be read, and the keys of the others.
+    private func deliveries(of notification: String) throws -> ([DeliveryRecord], damaged: [RecordKey]) {
+        var (deliveries, damaged): ([DeliveryRecord], [RecordKey]) = ([], [])
+        for row in try transaction.rows(DeliveryRecord.prefix(notification)) {
+            if let delivery = try? RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes) {
+                deliveries.append(delivery)
+            } else {
+                damaged.append(row.key)
+            }
+        }
+        return (deliveries, damaged)
     }
 }

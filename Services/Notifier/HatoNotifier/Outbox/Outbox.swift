@@ -1,6 +1,7 @@
 import HatoModel
 import HatoPush
 import HatoStorage
+import Logging
 import Synchronization
 
 /// Writes every step of a delivery durably. Each method is one transaction, or a row of them; what it answers is on
@@ -20,23 +21,36 @@ final class Outbox: Sendable {
     private let unfinished: Atomic<Int>
     /// Deliveries that were given up: anybody may ask for the figures, and there may be a million of these.
     private let givenUp: Atomic<Int>
+    /// Rows that could not be read and were set aside.
+    private let unreadable: Atomic<Int>
+    private let logger: Logger
     /// Told when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
 
     /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
     /// holder is gone.
     static func open(
-        _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics
+        _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, logger: Logger
     ) async throws -> Outbox {
-        let (unfinished, givenUp) = try await store.read { (try $0.count(.lane), try $0.count(.dead)) }
-        let outbox = Outbox(store, configuration, metrics: metrics, unfinished: unfinished, givenUp: givenUp)
+        let counts = try await store.read { snapshot in
+            RowCounts(
+                unfinished: try snapshot.count(.lane), givenUp: try snapshot.count(.dead),
+                unreadable: try snapshot.count(.unreadable))
+        }
+        let outbox = Outbox(store, configuration, metrics: metrics, logger: logger, counts)
         try await outbox.reclaimLeases()
         return outbox
     }
 
+    private struct RowCounts: Sendable {
+        var unfinished: Int
+        var givenUp: Int
+        var unreadable: Int
+    }
+
     private init(
-        _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, unfinished: Int,
-        givenUp: Int
+        _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, logger: Logger,
+        _ counts: RowCounts
     ) {
         self.store = store
         policy = configuration.delivery
@@ -44,12 +58,16 @@ final class Outbox: Sendable {
         time = configuration.time
         random = configuration.random
         self.metrics = metrics
-        self.unfinished = Atomic(unfinished)
-        self.givenUp = Atomic(givenUp)
+        self.logger = logger
+        unfinished = Atomic(counts.unfinished)
+        givenUp = Atomic(counts.givenUp)
+        unreadable = Atomic(counts.unreadable)
+        metrics.unreadableIs(counts.unreadable)
     }
 
     var pending: Int { unfinished.load(ordering: .relaxed) }
     var deadCount: Int { givenUp.load(ordering: .relaxed) }
+    var unreadableCount: Int { unreadable.load(ordering: .relaxed) }
 
     func onDue(_ wake: @escaping @Sendable () -> Void) { self.wake.withLock { $0 = wake } }
 
@@ -73,15 +91,25 @@ final class Outbox: Sendable {
             draft.validity = policy.idempotency.milliseconds
             let outcome = try body(&draft)
             try draft.writes.apply(to: transaction)
-            return (outcome, draft.pendingChange, draft.deadChange, draft.writes.events, draft.hasEnqueued)
+            return (outcome, draft.effects)
         }
-        let (outcome, pendingChange, deadChange, events, hasEnqueued) = committed.outcome
-        unfinished.add(pendingChange, ordering: .relaxed)
-        givenUp.add(deadChange, ordering: .relaxed)
-        for event in events { metrics.count(event) }
+        let (outcome, effects) = committed.outcome
+        unfinished.add(effects.pendingChange, ordering: .relaxed)
+        givenUp.add(effects.deadChange, ordering: .relaxed)
+        for event in effects.events { metrics.count(event) }
         metrics.pendingIs(pending)
-        if hasEnqueued { wake.withLock { $0 }() }
+        tellUnreadable(effects)
+        if effects.hasEnqueued { wake.withLock { $0 }() }
         return outcome
+    }
+
+    private func tellUnreadable(_ effects: OutboxDraft.Effects) {
+        let change = effects.unreadable.count - effects.forgottenUnreadable
+        guard change != 0 || !effects.unreadable.isEmpty else { return }
+        metrics.unreadableIs(unreadable.add(change, ordering: .relaxed).newValue)
+        for key in effects.unreadable {
+            logger.error("a row cannot be read; it is set aside", metadata: ["key": "\(key)"])
+        }
     }
 
     // MARK: Accepting

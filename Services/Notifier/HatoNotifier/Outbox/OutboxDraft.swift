@@ -9,11 +9,15 @@ struct OutboxDraft {
     let limits: NotifierLimits
     var writes = RecordWrites()
     /// By how much the number of unfinished deliveries changes.
-    private(set) var pendingChange = 0
+    var pendingChange = 0
     /// By how much the number of dead ones changes.
-    private(set) var deadChange = 0
+    private var deadChange = 0
     /// Whether something may be due that was not before.
-    private(set) var hasEnqueued = false
+    private var hasEnqueued = false
+    /// Rows that could not be read, and were not known before.
+    var unreadable: [RecordKey] = []
+    /// Of those known, how many are forgotten.
+    var forgottenUnreadable = 0
     private var lanes: [Lane: [DeliveryRecord]] = [:]
     private var repetitions: [RecordKey: AcceptedNotification] = [:]
     private var sequenceIndex: UInt32 = 0
@@ -24,6 +28,22 @@ struct OutboxDraft {
         self.transaction = transaction
         self.now = now
         self.limits = limits
+    }
+
+    /// What a draft comes to besides its rows.
+    struct Effects: Sendable {
+        var pendingChange: Int
+        var deadChange: Int
+        var events: [OutboxEvent]
+        var hasEnqueued: Bool
+        var unreadable: [RecordKey]
+        var forgottenUnreadable: Int
+    }
+
+    var effects: Effects {
+        Effects(
+            pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
+            unreadable: unreadable, forgottenUnreadable: forgottenUnreadable)
     }
 
     // MARK: Accepting
@@ -101,7 +121,7 @@ struct OutboxDraft {
 
     private mutating func activeDevices(of uid: String) throws -> [DeviceRecord] {
         if let known = devicesOfUsers[uid] { return known }
-        let devices = try transaction.devices(of: uid).filter { $0.state == .active }
+        let devices = try self.devices(of: uid).filter { $0.state == .active }
         devicesOfUsers[uid] = devices
         return devices
     }
@@ -132,7 +152,8 @@ struct OutboxDraft {
             waiting.removeAll { $0.machine.state == .pending }
         }
         if waiting.isEmpty { writes.put(delivery.dueKey, bytes: delivery.key.bytes) }
-        waiting.append(delivery)
+        // Of a lane without a collapse key it only matters whether something is there.
+        if delivery.collapseKey != nil || waiting.isEmpty { waiting.append(delivery) }
         lanes[delivery.lane] = waiting
         writes.put(delivery.key, delivery)
         writes.put(delivery.laneKey, bytes: delivery.key.bytes)
@@ -142,11 +163,10 @@ struct OutboxDraft {
 
     /// What waits in a lane, as far as it matters: under a collapse key all of it, which is little; else whether there
     /// is something.
-    private func lane(_ lane: Lane) throws -> [DeliveryRecord] {
+    private mutating func lane(_ lane: Lane) throws -> [DeliveryRecord] {
         if let known = lanes[lane] { return known }
-        return try transaction.rows(lane.prefix, limit: lane.collapseKey == nil ? 1 : .max).compactMap { row in
-            try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value))
-        }
+        guard lane.collapseKey == nil else { return try readableRows(of: lane) }
+        return try transaction.rows(lane.prefix, limit: 1).isEmpty ? [] : [DeliveryRecord.fields.blank]
     }
 
     /// The head of a lane has ended: the next one becomes due. `dueKey` is where the lane stood.
@@ -154,8 +174,8 @@ struct OutboxDraft {
         writes.delete(dueKey)
         writes.delete(delivery.leasedKey)
         try leaveLane(delivery)
-        guard let next = try transaction.delivery(behind: delivery) else { return }
-        writes.put(next.dueKey, bytes: next.key.bytes)
+        let next = try transaction.rows(delivery.lane.prefix, after: delivery.laneKey, limit: 1).first
+        if let next { try becomeHead(RecordKey(bytes: next.value), of: delivery.lane.prefix) }
     }
 
     /// Drops what waits in the lanes of a device, the last rows first, so that a lane never stands without its head; at
@@ -169,7 +189,8 @@ struct OutboxDraft {
             return rows.count < limit ? .next : .stop
         }
         for row in rows {
-            guard var delivery = try transaction.record(DeliveryRecord.self, row.delivery),
+            // One that cannot be read is set aside when it is due.
+            guard var delivery = try transaction.readable(DeliveryRecord.self, row.delivery),
                 delivery.machine.state == .pending
             else { continue }
             if try transaction.value(delivery.dueKey) == row.delivery.bytes { writes.delete(delivery.dueKey) }
@@ -180,6 +201,8 @@ struct OutboxDraft {
     }
 
     private mutating func leaveLane(_ delivery: DeliveryRecord) throws {
+        var delivery = delivery
+        delivery.parkedAt = nil
         writes.put(delivery.key, delivery)
         writes.delete(delivery.laneKey)
         if delivery.machine.state == .dead {
@@ -197,7 +220,9 @@ struct OutboxDraft {
     }
 
     /// The head of a lane goes on: leased, or due at another time. `dueKey` is where the lane stood.
-    mutating func moveHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws {
+    mutating func moveHead(_ delivery: DeliveryRecord, dueKey: RecordKey) {
+        var delivery = delivery
+        delivery.parkedAt = nil
         writes.delete(dueKey)
         writes.put(delivery.key, delivery)
         writes.put(delivery.dueKey, bytes: delivery.key.bytes)
@@ -210,19 +235,16 @@ struct OutboxDraft {
 }
 
 extension StoreReading {
-    /// What stands next in the lane of a delivery.
-    func delivery(behind head: DeliveryRecord) throws -> DeliveryRecord? {
-        try rows(head.lane.prefix, after: head.laneKey, limit: 1).first.flatMap { row in
-            try record(DeliveryRecord.self, RecordKey(bytes: row.value))
-        }
+    func devices(of uid: String) throws -> [DeviceRecord] {
+        try deviceKeys(of: uid).compactMap { try record(DeviceRecord.self, $0) }
     }
 
-    func devices(of uid: String) throws -> [DeviceRecord] {
+    func deviceKeys(of uid: String) throws -> [RecordKey] {
         let prefix = RecordKey(.deviceOfUser).with(uid)
-        return try rows(prefix).compactMap { row in
+        return try rows(prefix).map { row in
             var reader = RecordKeyReader(row.key.bytes)
             guard reader.text() != nil, let device = reader.text() else { throw UnreadableRecord(key: row.key.bytes) }
-            return try record(DeviceRecord.self, DeviceRecord.key(device))
+            return DeviceRecord.key(device)
         }
     }
 }

@@ -4,7 +4,7 @@ import HatoStorage
 /// A row that cannot be read: the store is damaged or was written by something else.
 struct UnreadableRecord: Error, CustomStringConvertible {
     var key: [UInt8]
-    var description: String { "the row \(String(decoding: key, as: UTF8.self)) cannot be read" }
+    var description: String { "the row \(RecordKey(bytes: key)) cannot be read" }
 }
 
 /// Rows are JSON: few enough that their size does not matter, and readable with any tool.
@@ -28,6 +28,11 @@ extension StoreReading {
     func record<Record: FieldValue>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
         guard let bytes = try value(key) else { return nil }
         return try RecordCoding.decode(type, bytes, key: key.bytes)
+    }
+
+    /// Nil when it is not there or cannot be read.
+    func readable<Record: FieldValue>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
+        do { return try record(type, key) } catch is UnreadableRecord { return nil }
     }
 
     func contains(_ key: RecordKey) throws -> Bool { try value(key) != nil }

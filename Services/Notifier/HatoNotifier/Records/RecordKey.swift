@@ -1,3 +1,5 @@
+import HatoStorage
+
 /// The key of a row: a table's letter, then its parts, so that rows of one thing lie side by side in the order of the
 /// parts.
 ///
@@ -23,8 +25,12 @@ struct RecordKey: Hashable, Sendable {
         case delivery = 0x76  // v
         /// device, collapse key, sequence → key of the delivery; the unfinished ones of a lane, in order
         case lane = 0x6C  // l
-        /// time, lane → key of the delivery; one row for each lane: when its head is due, or when the head's lease ends
+        /// time, lane → key of the delivery; one row for each lane, here or in `parked`: when its head is due, or when
+        /// the head's lease ends
         case due = 0x71  // q
+        /// host, uid, time, lane → key of the delivery; lanes that are due while their user or host has as many
+        /// attempts as it may
+        case parked = 0x70  // p
         /// key of the delivery → nothing; those that are being attempted
         case leased = 0x73  // s
         /// time of death, notification, index → key of the delivery
@@ -33,6 +39,8 @@ struct RecordKey: Hashable, Sendable {
         case idempotency = 0x69  // i
         /// time, notification → nothing; when to forget it
         case purge = 0x78  // x
+        /// key of a row that could not be read and was set aside → nothing
+        case unreadable = 0x7A  // z
     }
 
     init(_ table: Table) { bytes = [table.rawValue] }
@@ -82,8 +90,21 @@ struct RecordKey: Hashable, Sendable {
         return key
     }
 
+    /// The first key behind all that begin with this one.
+    var end: [UInt8]? { KeyRange(prefix: bytes).upper }
+
     /// What stands after the table's letter.
     var tail: ArraySlice<UInt8> { bytes.dropFirst() }
+}
+
+extension RecordKey: CustomStringConvertible {
+    /// Readable characters as they are, other bytes as `\00`.
+    var description: String {
+        bytes.map { byte in
+            if (0x21...0x7E).contains(byte), byte != UInt8(ascii: "\\") { return String(UnicodeScalar(byte)) }
+            return (byte < 16 ? "\\0" : "\\") + String(byte, radix: 16)
+        }.joined()
+    }
 }
 
 /// Reads the parts of a key again.

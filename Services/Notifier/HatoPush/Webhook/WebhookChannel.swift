@@ -17,6 +17,8 @@ public struct WebhookChannel: Channel {
         public var connectTimeout: Duration = .seconds(5)
         /// Of an answer's body; a longer one costs its connection.
         public var answerBytesMax = 16 << 10
+        /// Connections to one receiver, over HTTP/1.1: as many as there may be attempts at one host.
+        public var connectionsPerHostMax = 32
         /// Receivers whose connections are kept.
         public var clientsMax = 256
 
@@ -50,6 +52,7 @@ public struct WebhookChannel: Channel {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .init(limits.connectTimeout)
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = limits.connectionsPerHostMax
         configuration.decompression = .disabled
         var tls = configuration.tlsConfiguration ?? .makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12

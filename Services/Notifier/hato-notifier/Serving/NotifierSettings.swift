@@ -71,6 +71,10 @@ enum NotifierSettings {
             delivery("attempts-max", \.attemptsMax, 1...100, "attempts before a delivery is dead"),
             delivery(
                 "attempts-in-flight-max", \.attemptsInFlightMax, 1...4_096, "attempts at a time, over all devices"),
+            delivery(
+                "attempts-per-user-max", \.attemptsPerUserMax, 1...4_096, "attempts at a time at devices of one user"),
+            delivery(
+                "attempts-per-host-max", \.attemptsPerHostMax, 1...4_096, "attempts at a time at devices of one host"),
             seconds(
                 "backoff-first-seconds", \.backoff.first, "longest wait after the first failure; doubles with each"),
             seconds("backoff-longest-seconds", \.backoff.longest, "longest wait after any failure"),

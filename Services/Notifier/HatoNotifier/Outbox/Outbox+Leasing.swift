@@ -1,0 +1,185 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+
+/// The right to make one attempt, until the lease ends.
+struct Lease: Sendable {
+    var key: RecordKey
+    /// Which attempt it is, from 1; a result of an earlier one comes too late.
+    var attempt: Int
+    var platform: Notifier.Platform
+    /// Whose attempt it is, and where it goes.
+    var group: ParkedGroup
+    var delivery: Delivery
+}
+
+/// What leasing found.
+struct LeaseRound: Sendable {
+    var leases: [Lease] = []
+    /// What is under way with these leases.
+    var slots: AttemptSlots
+    /// Whether there may be more that is due now.
+    var isFull = false
+    /// When the next lane is due; nil when none waits.
+    var nextDueAt: Int64?
+}
+
+extension Outbox {
+    /// Rows that are looked at in one transaction.
+    private static let rowsMax = 512
+
+    /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
+    /// ends. Lanes whose user or host has as many attempts as it may are parked; groups of parked lanes take turns.
+    func lease(limit: Int, beside slots: AttemptSlots? = nil) async throws -> LeaseRound {
+        let (policy, now, rowsMax) = (policy, time.now(), Self.rowsMax)
+        let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
+        return try await change { draft in
+            var leasing = Leasing(began, until: now + policy.lease.milliseconds, policy)
+            let hasParked = try !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
+            // What comes now leaves half of what is free to those that wait.
+            if hasParked { try leasing.takeTurns(&draft, upTo: (limit + 1) / 2, rowsMax: rowsMax) }
+            let due = try draft.transaction.rows(
+                RecordKey(.due), before: RecordKey(.due).with(time: now + 1), limit: rowsMax)
+            for row in due where leasing.round.leases.count < limit { try leasing.visit(row, &draft) }
+            if hasParked { try leasing.takeTurns(&draft, upTo: limit, rowsMax: rowsMax) }
+            var round = leasing.round
+            round.isFull = round.isFull || due.count == rowsMax || round.leases.count == limit
+            round.nextDueAt = try draft.transaction.rows(
+                RecordKey(.due), after: RecordKey(.due).with(time: now + 1), limit: 1
+            ).first.flatMap { LaneRow($0.key)?.time }
+            return round
+        }
+    }
+}
+
+/// One transaction that leases.
+private struct Leasing {
+    var round: LeaseRound
+    private let end: Int64
+    private let policy: DeliveryPolicy
+    /// Where each group of parked lanes goes on: a transaction does not see its own writes.
+    private var visited: [ParkedGroup: RecordKey] = [:]
+
+    init(_ round: LeaseRound, until end: Int64, _ policy: DeliveryPolicy) {
+        self.round = round
+        self.end = end
+        self.policy = policy
+    }
+
+    /// Visits one parked lane of each group, then another, until `limit` deliveries are leased or no group has one that
+    /// may be attempted.
+    mutating func takeTurns(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
+        var position = round.slots.turn.flatMap { $0.key.end } ?? RecordKey(.parked).bytes
+        // The first pass begins in the middle: a whole one must find nothing.
+        var (visits, visitsOfPass, emptyPasses) = (0, 0, 0)
+        while round.leases.count < limit, emptyPasses < 2 {
+            guard visits < rowsMax else {
+                round.isFull = true
+                return
+            }
+            guard let row = try draft.transaction.firstRow(.parked, from: position),
+                let group = LaneRow(row.key)?.group
+            else {
+                emptyPasses = visitsOfPass == 0 ? emptyPasses + 1 : 0
+                (position, visitsOfPass) = (RecordKey(.parked).bytes, 0)
+                continue
+            }
+            guard round.slots.admitsHost(group.host) else {
+                position = ParkedGroup.hostKey(group.host).end ?? position
+                continue
+            }
+            position = group.key.end ?? position
+            guard round.slots.admitsUser(group.uid) else { continue }
+            let next = try visited[group].map { last in
+                try draft.transaction.rows(group.key, after: last, limit: 1).first
+            }
+            guard let lane = next ?? (visited[group] == nil ? row : nil) else { continue }
+            visited[group] = lane.key
+            visits += 1
+            visitsOfPass += 1
+            round.slots.turn = group
+            try visit(lane, &draft)
+        }
+    }
+
+    /// Leases or parks the head of the lane of a row, or ends it, or sets aside what cannot be read.
+    mutating func visit(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
+        do { try lease(row, &draft) } catch let error as UnreadableRecord {
+            try draft.setAside(head: row, because: error)
+        }
+    }
+
+    private mutating func lease(_ row: (key: RecordKey, value: [UInt8]), _ draft: inout OutboxDraft) throws {
+        let transaction = draft.transaction
+        guard var delivery = try transaction.record(DeliveryRecord.self, RecordKey(bytes: row.value)) else {
+            throw UnreadableRecord(key: row.value)
+        }
+        // The lane stands elsewhere.
+        guard row.key == delivery.dueKey, !delivery.machine.isFinished else { return draft.writes.delete(row.key) }
+        let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
+        guard let device, device.state == .active else {
+            _ = delivery.machine.deviceWentAway(nil, at: draft.now)
+            return try draft.finishHead(delivery, dueKey: row.key)
+        }
+        let address: DeviceAddress
+        do { address = try device.address(at: draft.now) } catch { throw UnreadableRecord(key: device.key.bytes) }
+        let group = ParkedGroup(host: address.host, uid: delivery.uid)
+        guard round.slots.admits(group) else { return draft.park(delivery, group, from: row.key) }
+        let key = NotificationRecord.key(delivery.notification)
+        guard let notification = try transaction.record(NotificationRecord.self, key) else {
+            throw UnreadableRecord(key: key.bytes)
+        }
+        switch delivery.machine.leaseRequested(at: draft.now, until: end, policy) {
+        case .finish: try draft.finishHead(delivery, dueKey: row.key)
+        case .ignore, .waitUntil: break
+        case .send:
+            draft.moveHead(delivery, dueKey: row.key)
+            round.slots.began(group)
+            round.leases.append(
+                Lease(
+                    key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform, group: group,
+                    delivery: Delivery(
+                        id: delivery.id, address: address, content: notification.content(for: delivery),
+                        createdAt: notification.createdAt)))
+        }
+    }
+}
+
+extension OutboxDraft {
+    /// The lane waits until attempts of its group have ended. `dueKey` is where it stood.
+    fileprivate mutating func park(_ delivery: DeliveryRecord, _ group: ParkedGroup, from dueKey: RecordKey) {
+        var parked = delivery
+        parked.parkedAt = group.host
+        guard parked.dueKey != dueKey else { return }
+        writes.delete(dueKey)
+        writes.put(parked.dueKey, bytes: parked.key.bytes)
+        writes.put(parked.key, parked)
+    }
+}
+
+extension StoreReading {
+    /// The first row of a table at or after a key.
+    fileprivate func firstRow(_ table: RecordKey.Table, from lower: [UInt8]) throws -> (key: RecordKey, value: [UInt8])?
+    {
+        var range = KeyRange(prefix: RecordKey(table).bytes)
+        range.lower = lower
+        guard !range.isEmpty else { return nil }
+        var row: (key: RecordKey, value: [UInt8])?
+        try scan(range, reverse: false) { key, value in
+            row = (RecordKey(bytes: key.copied), value.copied)
+            return .stop
+        }
+        return row
+    }
+}
+
+extension NotificationRecord {
+    fileprivate func content(for delivery: DeliveryRecord) -> DeliveryContent {
+        var content = DeliveryContent(notification: id, device: delivery.device, uid: delivery.uid, text: text)
+        content.data = data
+        content.trigger = trigger
+        content.path = path
+        content.collapseKey = collapseKey
+        return content
+    }
+}

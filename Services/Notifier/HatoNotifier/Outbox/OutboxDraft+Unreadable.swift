@@ -1,0 +1,85 @@
+import HatoModel
+import HatoStorage
+
+/// A row that cannot be read is set aside: named once in the log, counted, and passed over from then on. It stays as it
+/// is, and so does whoever needs nothing of it.
+extension OutboxDraft {
+    /// Remembers the row; the first time, it is counted and logged.
+    mutating func setAside(_ key: RecordKey) throws {
+        let known = RecordKey(.unreadable).with(key.bytes[...])
+        guard try !transaction.contains(known), !unreadable.contains(key) else { return }
+        writes.put(known)
+        unreadable.append(key)
+    }
+
+    /// Forgets a row that was set aside, since it goes.
+    mutating func forgetSetAside(_ key: RecordKey) throws {
+        let known = RecordKey(.unreadable).with(key.bytes[...])
+        guard try transaction.contains(known) else { return }
+        writes.delete(known)
+        forgottenUnreadable += 1
+    }
+
+    /// The head of a lane cannot be attempted, since a row it needs cannot be read. A delivery that can be read itself is
+    /// dead, for an administrator to replay; else what stands behind it becomes the head.
+    mutating func setAside(
+        head row: (key: RecordKey, value: [UInt8]), because error: UnreadableRecord
+    ) throws {
+        try setAside(RecordKey(bytes: error.key))
+        let key = RecordKey(bytes: row.value)
+        if var delivery = try transaction.readable(DeliveryRecord.self, key) {
+            _ = delivery.machine.recordWasUnreadable(at: now)
+            return try finishHead(delivery, dueKey: row.key)
+        }
+        writes.delete(row.key)
+        writes.delete(RecordKey(.leased).with(key.tail))
+        guard let lane = LaneRow(row.key)?.lane else { return }
+        var waiting = try transaction.rows(lane, limit: 2)[...]
+        if let head = waiting.first, head.value == row.value {
+            leaveLane(unreadable: head.key)
+            waiting.removeFirst()
+        }
+        if let next = waiting.first { try becomeHead(RecordKey(bytes: next.value), of: lane) }
+    }
+
+    /// Makes a delivery due as the head of its lane.
+    mutating func becomeHead(_ delivery: RecordKey, of lane: RecordKey) throws {
+        let next = try transaction.readable(DeliveryRecord.self, delivery)
+        // One that cannot be read is set aside in its turn.
+        let dueKey = next?.dueKey ?? RecordKey(.due).with(time: now).with(lane.tail)
+        writes.put(dueKey, bytes: delivery.bytes)
+    }
+
+    /// All deliveries of a lane that can be read; the others leave it.
+    mutating func readableRows(of lane: Lane) throws -> [DeliveryRecord] {
+        var deliveries: [DeliveryRecord] = []
+        for row in try transaction.rows(lane.prefix) {
+            let key = RecordKey(bytes: row.value)
+            if let delivery = try transaction.readable(DeliveryRecord.self, key) {
+                deliveries.append(delivery)
+            } else {
+                try setAside(key)
+                leaveLane(unreadable: row.key)
+            }
+        }
+        return deliveries
+    }
+
+    /// A user's devices that can be read.
+    mutating func devices(of uid: String) throws -> [DeviceRecord] {
+        var devices: [DeviceRecord] = []
+        for key in try transaction.deviceKeys(of: uid) {
+            do {
+                if let device = try transaction.record(DeviceRecord.self, key) { devices.append(device) }
+            } catch is UnreadableRecord {
+                try setAside(key)
+            }
+        }
+        return devices
+    }
+
+    private mutating func leaveLane(unreadable laneKey: RecordKey) {
+        writes.delete(laneKey)
+        pendingChange -= 1
+    }
+}

@@ -1,0 +1,113 @@
+import HatoModel
+
+/// One notification on its way to one device.
+struct DeliveryRecord: FieldObject {
+    var notification: String
+    var index: UInt32
+    var device: String
+    var uid: String
+    var collapseKey: String?
+    /// Its place in its lane: the commit that accepted it, and its number there.
+    var sequenceVersion: UInt64
+    var sequenceIndex: UInt32
+    var createdAt: Int64
+    var machine: DeliveryStateMachine
+    /// The host of its device, while its lane is parked there; nil: the lane stands in `due`.
+    var parkedAt: String?
+
+    static let fields = Fields<Self>(
+        blank: Self(
+            notification: "", index: 0, device: "", uid: "", sequenceVersion: 0, sequenceIndex: 0, createdAt: 0,
+            machine: DeliveryStateMachine.fields.blank),
+        .required("notification", \.notification),
+        .required("index", \.index),
+        .required("device", \.device),
+        .required("uid", \.uid),
+        .optional("collapseKey", \.collapseKey),
+        .required("sequenceVersion", \.sequenceVersion),
+        .required("sequenceIndex", \.sequenceIndex),
+        .required("createdAt", \.createdAt),
+        .required("machine", \.machine),
+        .optional("parkedAt", \.parkedAt))
+
+    var id: String { "\(notification)-\(index)" }
+
+    /// The key of the delivery with this id; nil when it is no such id.
+    static func key(id: String) -> RecordKey? {
+        guard let dash = id.lastIndex(of: "-"), let index = UInt32(id[id.index(after: dash)...]) else { return nil }
+        return key(String(id[..<dash]), index)
+    }
+
+    static func key(_ notification: String, _ index: UInt32) -> RecordKey {
+        RecordKey(.delivery).with(notification).with(index)
+    }
+
+    static func prefix(_ notification: String) -> RecordKey { RecordKey(.delivery).with(notification) }
+
+    var key: RecordKey { DeliveryRecord.key(notification, index) }
+    var lane: Lane { Lane(device: device, collapseKey: collapseKey) }
+    var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
+    var leasedKey: RecordKey { RecordKey(.leased).with(key.tail) }
+
+    /// Where the lane's one row stands while this delivery is its head.
+    var dueKey: RecordKey {
+        guard let parkedAt else { return lane.dueKey(machine.time) }
+        return ParkedGroup(host: parkedAt, uid: uid).key.with(time: machine.time).with(lane.prefix.tail)
+    }
+
+    /// Among the dead, once it is.
+    var deadKey: RecordKey { RecordKey(.dead).with(time: machine.time).with(key.tail) }
+
+    var shown: Notifier.DeliveryStatus {
+        var shown = Notifier.DeliveryStatus(
+            delivery: id, device: device, uid: uid, state: machine.state, attempts: machine.attempts)
+        shown.reason = machine.reason
+        shown.lastAttempt = machine.lastAttempt
+        switch machine.state {
+        case .pending: shown.nextAttemptAt = Int(machine.time)
+        case .leased: break
+        case .delivered, .dropped, .dead: shown.finishedAt = Int(machine.time)
+        }
+        return shown
+    }
+}
+
+/// Deliveries that keep their order: one device and collapse key, one attempt at a time.
+struct Lane: Hashable, Sendable {
+    var device: String
+    var collapseKey: String?
+
+    var prefix: RecordKey { RecordKey(.lane).with(device).with(collapseKey) }
+
+    func dueKey(_ time: Int64) -> RecordKey { RecordKey(.due).with(time: time).with(prefix.tail) }
+}
+
+/// Lanes of one user at one host that are due and wait until attempts there have ended.
+struct ParkedGroup: Hashable, Sendable {
+    var host: String
+    var uid: String
+
+    var key: RecordKey { ParkedGroup.hostKey(host).with(uid) }
+    static func hostKey(_ host: String) -> RecordKey { RecordKey(.parked).with(host) }
+}
+
+/// A row of `due` or of `parked`: when and where a lane stands.
+struct LaneRow {
+    /// Nil in `due`.
+    var group: ParkedGroup?
+    var time: Int64
+    /// The lane's rows begin with it.
+    var lane: RecordKey
+
+    /// Nil when it is no such row.
+    init?(_ key: RecordKey) {
+        var reader = RecordKeyReader(key.bytes)
+        if key.bytes.first == RecordKey.Table.parked.rawValue {
+            guard let host = reader.text(), let uid = reader.text() else { return nil }
+            group = ParkedGroup(host: host, uid: uid)
+        }
+        guard let number = reader.number() else { return nil }
+        time = Int64(clamping: number)
+        lane = RecordKey(.lane).with(reader.tail)
+    }
+}

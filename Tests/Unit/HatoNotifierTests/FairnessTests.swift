@@ -1,0 +1,160 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+import HatoTesting
+import Logging
+import Testing
+
+@testable import HatoNotifier
+
+/// Receivers that hang hold up nobody but those who share their user or their host.
+@Suite(.timeLimit(.minutes(10))) struct FairnessTests {
+    private let clock = TestClock()
+    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+
+    private func outbox(_ store: any Store, _ change: (inout DeliveryPolicy) -> Void = { _ in }) async throws -> Outbox
+    {
+        try await Outbox.test(store, clock) { configuration in
+            configuration.delivery.attemptsInFlightMax = 8
+            configuration.delivery.attemptsPerUserMax = 3
+            configuration.delivery.attemptsPerHostMax = 5
+            change(&configuration.delivery)
+        }
+    }
+
+    private func running(
+        _ outbox: Outbox, _ channel: ScriptedChannel, _ gate: Gate, _ body: () async throws -> Void
+    ) async throws {
+        let dispatcher = Dispatcher(
+            outbox, channels: [channel], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let task = Task { await dispatcher.run() }
+        let result: Result<Void, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        gate.open()
+        await dispatcher.stop()
+        await task.value
+        try result.get()
+    }
+
+    private func uids(_ leases: [Lease]) -> [String] { leases.map(\.group.uid) }
+
+    @Test func devicesOfOneUserThatHangDelayNobodyElse() async throws {
+        let outbox = try await outbox(MemoryStore())
+        for index in 0..<150 { try await outbox.addDevice("slow\(index)", of: "slow", at: "h\(index).example.com") }
+        try await outbox.addDevice("good", of: "good")
+        let gate = Gate()
+        let channel = ScriptedChannel(gate: gate) { $0.content.uid == "slow" }
+        try await running(outbox, channel, gate) {
+            let slow = try await outbox.send("a", to: ["slow"])
+            try await eventually("the hanging attempts") { channel.deliveries.count == 3 }
+            for title in ["1", "2", "3"] {
+                let id = try await outbox.send(title, to: ["good"])
+                try await eventually("delivered beside them") { try await outbox.states(of: id) == [.delivered] }
+            }
+            #expect(channel.deliveries.count { $0.content.uid == "slow" } == 3)
+            gate.open()
+            try await eventually("all are delivered in the end") { outbox.pending == 0 }
+            #expect(try await Set(outbox.states(of: slow)) == [.delivered])
+        }
+    }
+
+    @Test func aHostThatHangsHoldsAPartOfTheAttempts() async throws {
+        let outbox = try await outbox(MemoryStore())
+        let users = (0..<40).map { "u\($0)" }
+        for user in users { try await outbox.addDevice(user, of: user, at: "slow.example.com") }
+        try await outbox.addDevice("good", of: "good", at: "good.example.com")
+        let gate = Gate()
+        let channel = ScriptedChannel(gate: gate) { $0.content.uid != "good" }
+        try await running(outbox, channel, gate) {
+            try await outbox.send("a", to: users)
+            try await eventually("the hanging attempts") { channel.deliveries.count == 5 }
+            let id = try await outbox.send("b", to: ["good"])
+            try await eventually("delivered beside them") { try await outbox.states(of: id) == [.delivered] }
+            #expect(channel.deliveries.count == 6)
+            gate.open()
+            try await eventually("all are delivered in the end") { outbox.pending == 0 }
+        }
+    }
+
+    /// Users of one host, and hosts, take turns however much each of them waits for.
+    @Test func groupsThatWaitTakeTurns() async throws {
+        let outbox = try await outbox(MemoryStore()) {
+            $0.attemptsPerUserMax = 1
+            $0.attemptsInFlightMax = 1
+        }
+        for (uid, host) in [("a", "x"), ("b", "x"), ("c", "y")] {
+            for index in 0..<4 { try await outbox.addDevice("\(uid)\(index)", of: uid, at: "\(host).example.com") }
+        }
+        for uid in ["a", "b", "c"] { try await outbox.send("1", to: [uid]) }
+        var slots = AttemptSlots(outbox.policy)
+        // As if each user had an attempt under way: all that is due is parked.
+        for uid in ["a", "b", "c"] { slots.began(ParkedGroup(host: "elsewhere", uid: uid)) }
+        #expect(try await outbox.lease(limit: 9, beside: slots).leases.isEmpty)
+        #expect(try await outbox.store.read { try $0.count(.due) } == 0)
+        slots = AttemptSlots(outbox.policy)
+        var order: [String] = []
+        for _ in 0..<12 {
+            let round = try await outbox.lease(limit: 1, beside: slots)
+            slots.turn = round.slots.turn
+            let lease = try #require(round.leases.first)
+            order.append(lease.group.uid)
+            try await outbox.record(delivered, of: lease)
+        }
+        #expect(order == (0..<4).flatMap { _ in ["a", "b", "c"] })
+        #expect(outbox.pending == 0)
+        #expect(try await outbox.store.read { try $0.count(.parked) } == 0)
+    }
+
+    /// What is new and what waits get slots side by side.
+    @Test func whatWaitsIsNotStarvedByWhatComes() async throws {
+        let outbox = try await outbox(MemoryStore())
+        for uid in ["waits", "comes", "more"] {
+            for index in 0..<4 { try await outbox.addDevice("\(uid)\(index)", of: uid, at: "\(uid).example.com") }
+        }
+        try await outbox.send("1", to: ["waits"])
+        var slots = AttemptSlots(outbox.policy)
+        for _ in 0..<3 { slots.began(ParkedGroup(host: "elsewhere", uid: "waits")) }
+        #expect(try await outbox.lease(limit: 8, beside: slots).leases.isEmpty)
+        try await outbox.send("2", to: ["comes"])
+        try await outbox.send("3", to: ["more"])
+        #expect(uids(try await outbox.lease(limit: 4).leases) == ["waits", "waits", "comes", "comes"])
+    }
+
+    @Test func parkedLanesAreTakenUpAfterARestartAndByADeviceThatIsGone() async throws {
+        let store = try MemoryStore()
+        var outbox = try await outbox(store)
+        for index in 0..<6 { try await outbox.addDevice("d\(index)", of: "u1", at: "h\(index).example.com") }
+        let id = try await outbox.send("a")
+        #expect(try await outbox.lease(limit: 8).leases.count == 3)
+        #expect(try await store.read { try $0.count(.parked) } == 3)
+        #expect(try await outbox.counts().nextDueAt == clock.now)
+        try await outbox.dropDeliveries(of: "d5")
+        #expect(try await store.read { try $0.count(.parked) } == 2)
+        outbox = try await self.outbox(store)
+        #expect(outbox.pending == 5)
+        for _ in 1...2 {
+            for lease in try await outbox.lease(limit: 8).leases { try await outbox.record(delivered, of: lease) }
+        }
+        #expect(try await outbox.states(of: id).sorted { $0.rawValue < $1.rawValue }.count { $0 == .delivered } == 5)
+        #expect(try await store.read { try $0.count(.parked) + $0.count(.due) } == 0)
+    }
+
+    @Test func aParkedLaneIsReplacedUnderItsCollapseKey() async throws {
+        let outbox = try await outbox(MemoryStore()) { $0.attemptsPerUserMax = 1 }
+        for name in ["d1", "d2"] { try await outbox.addDevice(name, of: "u1") }
+        try await outbox.send("1", collapseKey: "room")
+        let lease = try #require(try await outbox.lease(limit: 8).leases.first)
+        try await outbox.send("2", collapseKey: "room")
+        #expect(try await outbox.store.read { try $0.count(.parked) } == 0)
+        try await outbox.record(delivered, of: lease)
+        var titles: [String?] = []
+        for _ in 1...2 {
+            for lease in try await outbox.lease(limit: 8).leases {
+                titles.append(lease.delivery.content.text.title)
+                try await outbox.record(delivered, of: lease)
+            }
+        }
+        #expect(titles == ["2", "2"] && outbox.pending == 0)
+        #expect(try await outbox.lease(limit: 8).leases.isEmpty)
+    }
+}

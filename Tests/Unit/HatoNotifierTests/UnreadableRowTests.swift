@@ -1,0 +1,102 @@
+import HatoModel
+import HatoPush
+import HatoStorage
+import Testing
+
+@testable import HatoNotifier
+
+/// One damaged row costs what needs it, and nothing else.
+@Suite(.timeLimit(.minutes(10))) struct UnreadableRowTests {
+    private let clock = TestClock()
+    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+
+    private func damage(_ key: RecordKey, in store: any Store) async throws {
+        _ = try await store.write { transaction in
+            transaction.put(key.bytes.span, [0x7B, 0x22].span)
+        }
+    }
+
+    /// Delivers what is due until nothing is; returns the titles.
+    private func deliverAll(_ outbox: Outbox) async throws -> [String] {
+        var titles: [String] = []
+        while true {
+            let leases = try await outbox.lease(limit: 100).leases
+            guard !leases.isEmpty else { break }
+            for lease in leases { try await outbox.record(delivered, of: lease) }
+            titles += leases.compactMap(\.delivery.content.text.title)
+        }
+        return titles
+    }
+
+    enum Damage: CaseIterable { case delivery, notification, device }
+
+    @Test(arguments: Damage.allCases) func oneDamagedRowStopsNoOtherDelivery(_ damaged: Damage) async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        for name in ["d1", "d2"] { try await outbox.addDevice(name, of: name) }
+        let bad = try await outbox.send("bad", to: ["d1"])
+        clock.advance(by: .seconds(1))
+        try await outbox.send("behind", to: ["d1"])
+        try await outbox.send("other", to: ["d2"])
+        let key =
+            switch damaged {
+            case .delivery: DeliveryRecord.key(bad, 0)
+            case .notification: NotificationRecord.key(bad)
+            case .device: DeviceRecord.key("d1")
+            }
+        try await damage(key, in: store)
+        _ = try await outbox.lease(limit: 0)
+        let titles = try await deliverAll(outbox) + deliverAll(outbox)
+        #expect(titles.sorted() == (damaged == .device ? ["other"] : ["behind", "other"]))
+        #expect(outbox.pending == 0 && outbox.unreadableCount == 1)
+        #expect(try await store.read { try $0.count(.lane) + $0.count(.due) + $0.count(.leased) } == 0)
+        // What can be read itself is kept for whoever mends the row.
+        #expect(outbox.deadCount == (damaged == .delivery ? 0 : damaged == .device ? 2 : 1))
+        #expect(try await outbox.deadLetters(after: nil, limit: 9).dead.allSatisfy { $0.reason == "unreadable" })
+        #expect(try await Outbox.test(store, clock).unreadableCount == 1, "counted when it is opened")
+        #expect(try await store.read { try $0.value(key) } != nil, "it stays as it is")
+    }
+
+    @Test func aDamagedDeliveryThatWasLeasedOrStandsBehindStopsNothing() async throws {
+        let store = try MemoryStore()
+        var outbox = try await Outbox.test(store, clock)
+        try await outbox.addDevice("d1", of: "u1")
+        try await outbox.addDevice("d2", of: "u2")
+        for title in ["1", "2", "3"] { try await outbox.send(title, to: ["u1"]) }
+        let leased = try await outbox.send("leased", to: ["u2"])
+        let leases = try await outbox.lease(limit: 9).leases
+        #expect(leases.count == 2)
+        let second = try await store.read { snapshot in
+            try #require(try snapshot.rows(Lane(device: "d1").prefix).dropFirst().first)
+        }
+        try await damage(RecordKey(bytes: second.value), in: store)
+        try await damage(DeliveryRecord.key(leased, 0), in: store)
+        let first = try #require(leases.first { $0.group.uid == "u1" })
+        try await outbox.record(delivered, of: first)
+        // The process ends, and begins again.
+        outbox = try await Outbox.test(store, clock)
+        #expect(try await deliverAll(outbox).isEmpty)
+        clock.advance(by: .seconds(61))
+        #expect(try await deliverAll(outbox) + deliverAll(outbox) == ["3"])
+        #expect(outbox.pending == 0 && outbox.unreadableCount == 2)
+    }
+
+    @Test func acceptingAndForgettingPassOverDamagedRows() async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        for name in ["d1", "d2"] { try await outbox.addDevice(name, of: "u1") }
+        let first = try await outbox.send("1", collapseKey: "room")
+        try await damage(DeliveryRecord.key(first, 0), in: store)
+        try await outbox.send("2", collapseKey: "room")
+        #expect(try await deliverAll(outbox) + deliverAll(outbox) == ["2", "2"])
+        #expect(outbox.pending == 0 && outbox.unreadableCount == 1)
+        try await damage(DeviceRecord.key("d2"), in: store)
+        #expect(try await outbox.accept(outbox.notification("3")).recipients == 1)
+        #expect(outbox.unreadableCount == 2)
+        #expect(try await deliverAll(outbox) == ["3"])
+        clock.advance(by: .seconds(40 * 86_400))
+        #expect(try await outbox.purge() == nil)
+        #expect(outbox.unreadableCount == 1, "that of the device")
+        #expect(try await store.read { try $0.count(.delivery) + $0.count(.notification) } == 0)
+    }
+}
