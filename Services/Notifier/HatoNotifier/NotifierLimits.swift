@@ -27,16 +27,13 @@ public struct NotifierLimits: Sendable, Hashable {
     public var pageMax = 1_000
     /// Subscriptions of `notifier.follow`.
     public var followersMax = 64
-    /// Changes that are handled in one transaction.
+    /// Changes of one database that wait to be handled; above, its feed pauses.
     public var changesPerBatchMax = 1_024
-    /// Bytes of changes that wait to be handled; above, their feed pauses.
-    public var waitingChangeBytesMax = 8 << 20
-    /// Nodes that are read as a whole at a time, because changes tell only a part of them.
-    public var wholeNodesMax = 4
     /// Keys that are read of one node whose children are the recipients of a trigger.
     public var recipientKeysMax = 100_000
-    /// Recipients of what triggers made that are gathered for one transaction; one notification may have more.
-    public var recipientsPerBatchMax = 20_000
+    /// Bytes that all triggers hold together: changes that wait, recipients that were read, transactions under way. Above,
+    /// feeds pause; what a change asks for is written in as many transactions as it takes.
+    public var triggerBytesMax = 64 << 20
 
     public init() {}
 }

@@ -85,6 +85,10 @@ final class FakeMessages: Sendable {
                 throw RPCError.failedPrecondition(
                     reason: "compacted", "compacted", data: ["oldest": .number(Double(state.oldest))])
             }
+            let connection = context.connection.id
+            context.connection.onClose {
+                holder.state.withLock { $0.followers.removeAll { $0.connection.id == connection } }
+            }
             let follower = Follower(
                 connection: context.connection, subscription: context.openSubscription(),
                 patterns: (request.patterns ?? []).map(\.description))

@@ -125,8 +125,7 @@ import Testing
     /// cursor moved is not accepted again.
     @Test func aCommitThatNeedsMuchIsHandledInParts() async throws {
         let notifier = try await TestNotifier.start(channels: [channel]) {
-            $0.limits.wholeNodesMax = 1
-            $0.limits.recipientsPerBatchMax = 2
+            $0.limits.triggerBytesMax = 1
             $0.limits.recipientKeysMax = 2
         }
         notifier.messages.setNode("/chats/c1/members", ["u1": true, "u2": true, "u3": true])
@@ -152,25 +151,6 @@ import Testing
         #expect(bodies == (0..<20).map(String.init))
         try await eventually("the cursor moves") { try await notifier.stats.cursors.first?.version == 1 }
         await notifier.stop()
-    }
-
-    @Test func theFeedPausesWhileTooManyBytesWait() async throws {
-        var limits = NotifierLimits()
-        limits.waitingChangeBytesMax = 100
-        let buffer = CommitBuffer(limits)
-        let feed = Task {
-            for version in UInt64(1)...9 {
-                await buffer.append(FeedCommit(version: version, epoch: "", time: 0, changes: [], byteCount: 60))
-            }
-            buffer.end(.success(()))
-        }
-        var versions: [UInt64] = []
-        while let commits = try await buffer.takeAll() {
-            #expect(commits.count <= 2)
-            versions += commits.map(\.version)
-        }
-        #expect(versions == Array(1...9))
-        await feed.value
     }
 
     @Test func whatATooBigCommitDoesNotTellLosesNoMessage() async throws {

@@ -102,7 +102,7 @@ struct TriggerMethods: NotifierMethods {
         let settings = CompiledTrigger.Settings(
             limits: configuration.limits, timeToLive: configuration.delivery.timeToLive, now: now)
         let uids = compiled.uids(change, keys: keys)
-        let new = compiled.notification(for: change, in: commit, uids: uids, settings: settings)
+        let new = compiled.notification(for: change, in: commit, to: .uids(uids), settings: settings)
         var result = Notifier.Triggers.Test.Result(matches: true)
         result.params = change.parameters
         result.recipients = uids

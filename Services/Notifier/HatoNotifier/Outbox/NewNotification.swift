@@ -7,6 +7,8 @@ struct NewNotification: Sendable {
         case uids([String])
         /// Each must exist and be active.
         case devices([String])
+        /// Some of those that a trigger notifies; its notification is accepted part by part.
+        case part(RecipientPart)
     }
 
     struct Idempotency: Sendable, Hashable {

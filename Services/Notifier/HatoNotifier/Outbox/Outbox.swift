@@ -133,18 +133,15 @@ final class Outbox: Sendable {
         }.outcome
     }
 
-    /// Accepts what triggers made of changes and moves the cursor behind these changes: both or neither.
-    ///
-    /// - Parameter move: Nil when more of the same changes comes.
-    func accept(_ new: [NewNotification], moving move: CursorMove?) async throws -> [AcceptedNotification] {
+    /// Accepts what triggers made of changes and moves the cursor behind what is done: both or neither.
+    func accept(_ new: [NewNotification], moving move: CursorMove) async throws -> [AcceptedNotification] {
         let ids = new.map { _ in newID("ntf_") }
         return try await change { draft in
-            guard let move else { return try zip(new, ids).map { try draft.accept($0, id: $1, evenForNobody: false) } }
             let key = CursorRecord.key(move.database)
             guard try draft.transaction.record(CursorRecord.self, key) == move.from else {
                 throw OutboxRefusal.cursorMoved
             }
-            draft.writes.put(key, move.to)
+            if move.to != move.from { draft.writes.put(key, move.to) }
             return try zip(new, ids).map { try draft.accept($0, id: $1, evenForNobody: false) }
         }
     }

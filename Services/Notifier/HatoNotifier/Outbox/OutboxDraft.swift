@@ -20,6 +20,8 @@ struct OutboxDraft {
     var forgottenUnreadable = 0
     private var lanes: [Lane: [DeliveryRecord]] = [:]
     private var repetitions: [RecordKey: AcceptedNotification] = [:]
+    /// How far firings of triggers are that this draft has accepted parts of.
+    private var parts: [RecordKey: IdempotencyRecord] = [:]
     private var sequenceIndex: UInt32 = 0
     /// Devices of users that were asked for: the notifications of one batch go to few users, many times.
     private var devicesOfUsers: [String: [DeviceRecord]] = [:]
@@ -51,6 +53,7 @@ struct OutboxDraft {
     /// `id` names the notification if it is not a repetition. With `evenForNobody` it is kept though it has no
     /// recipients.
     mutating func accept(_ new: NewNotification, id: String, evenForNobody: Bool) throws -> AcceptedNotification {
+        if case .part(let part) = new.recipients { return try accept(new, part, id: id) }
         let idempotencyKey = new.idempotency.map { IdempotencyRecord.key(scope: $0.scope, $0.key) }
         if let idempotencyKey, let former = try repetition(of: new, idempotencyKey) { return former }
         let found = try devices(of: new.recipients)
@@ -65,8 +68,7 @@ struct OutboxDraft {
             collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: devices.count,
             idempotencyKey: idempotencyKey?.bytes)
         let accepted = AcceptedNotification(notification: id, recipients: devices.count, leftOut: leftOut)
-        writes.put(NotificationRecord.key(id), notification)
-        writes.put(notification.purgeKey)
+        begin(notification)
         if let idempotencyKey, let idempotency = new.idempotency {
             writes.put(
                 idempotencyKey,
@@ -75,15 +77,65 @@ struct OutboxDraft {
                     acceptedAt: now))
             repetitions[idempotencyKey] = accepted
         }
-        writes.tell(OutboxEvent(accepted: notification))
         for (index, device) in devices.enumerated() {
-            try enqueue(
-                DeliveryRecord(
-                    notification: id, index: UInt32(index), device: device.device, uid: device.uid,
-                    collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0, createdAt: new.createdAt,
-                    machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)))
+            try enqueue(new, of: id, index, to: Recipient(uid: device.uid, device: device.device))
         }
         return accepted
+    }
+
+    private mutating func begin(_ notification: NotificationRecord) {
+        writes.put(NotificationRecord.key(notification.id), notification)
+        writes.put(notification.purgeKey)
+        writes.tell(OutboxEvent(accepted: notification))
+    }
+
+    private mutating func enqueue(
+        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
+    ) throws {
+        try enqueue(
+            DeliveryRecord(
+                notification: notification, index: UInt32(clamping: index), device: recipient.device,
+                uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
+                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)))
+    }
+
+    /// Accepts a part of what a trigger's firing sends. The record of its idempotency key says through which user the
+    /// parts before were accepted: what comes again after a crash is passed over, though users came or went since.
+    private mutating func accept(
+        _ new: NewNotification, _ part: RecipientPart, id: String
+    ) throws -> AcceptedNotification {
+        guard let idempotency = new.idempotency else { return AcceptedNotification(notification: nil, recipients: 0) }
+        let key = IdempotencyRecord.key(scope: idempotency.scope, idempotency.key)
+        // A firing is known for as long as its notification is kept: its key never means another one.
+        let former = try parts[key] ?? transaction.readable(IdempotencyRecord.self, key)
+        if let former, former.through == nil {
+            return AcceptedNotification(
+                notification: former.notification, recipients: former.recipients, isRepetition: true)
+        }
+        let recipients = part.recipients.drop { recipient in former?.through.map { recipient.uid <= $0 } ?? false }
+        guard former != nil || !recipients.isEmpty else {
+            return AcceptedNotification(notification: nil, recipients: 0)
+        }
+        var record =
+            former
+            ?? IdempotencyRecord(
+                notification: id, recipients: 0, fingerprint: idempotency.fingerprint, acceptedAt: now)
+        if former == nil {
+            begin(
+                NotificationRecord(
+                    id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
+                    collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: part.total,
+                    idempotencyKey: key.bytes))
+        }
+        for (index, recipient) in recipients.enumerated() {
+            try enqueue(new, of: record.notification, record.recipients + index, to: recipient)
+        }
+        record.recipients += recipients.count
+        record.through = part.isLast ? nil : recipients.last?.uid ?? record.through
+        writes.put(key, record)
+        parts[key] = record
+        return AcceptedNotification(
+            notification: record.notification, recipients: recipients.count, leftOut: part.isLast ? part.leftOut : 0)
     }
 
     private func repetition(of new: NewNotification, _ key: RecordKey) throws -> AcceptedNotification? {
@@ -116,6 +168,7 @@ struct OutboxDraft {
                 guard device.state == .active else { throw OutboxRefusal.disabledDevice(name) }
                 return device
             }
+        case .part: return []
         }
     }
 

@@ -151,13 +151,17 @@ struct IdempotencyRecord: FieldObject {
     /// Of what was asked: the same key with something else is a mistake.
     var fingerprint: String
     var acceptedAt: Int64
+    /// Of a notification that is accepted part by part, while parts are still to come: the last user that has it.
+    /// `recipients` are those of the parts that came.
+    var through: String?
 
     static let fields = Fields<Self>(
         blank: Self(notification: "", recipients: 0, fingerprint: "", acceptedAt: 0),
         .required("notification", \.notification),
         .required("recipients", \.recipients),
         .required("fingerprint", \.fingerprint),
-        .required("acceptedAt", \.acceptedAt))
+        .required("acceptedAt", \.acceptedAt),
+        .optional("through", \.through))
 
     static func key(scope: String, _ key: String) -> RecordKey { RecordKey(.idempotency).with(scope).with(key) }
 }

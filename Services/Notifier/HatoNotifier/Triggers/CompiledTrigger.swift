@@ -19,11 +19,13 @@ struct CompiledTrigger: Sendable {
     private let data: [String: Template]
     private let collapseKey: Template?
     private let condition: RulesPredicate?
+    private let patternText: String
 
     /// Throws `RPCError` that names the parameter.
     init(_ trigger: Notifier.Trigger, limits: NotifierLimits) throws(RPCError) {
         self.trigger = trigger
         pattern = trigger.pattern
+        patternText = pattern.description
         let names = pattern.parameterNames
         guard !trigger.on.isEmpty else {
             throw .invalidArgument(
@@ -103,7 +105,7 @@ struct CompiledTrigger: Sendable {
     // MARK: Deciding
 
     func matches(_ change: FeedChange) -> Bool {
-        !change.isMany && change.pattern == pattern.description && trigger.on.contains(change.type)
+        !change.isMany && change.pattern == patternText && trigger.on.contains(change.type)
     }
 
     /// Whether the trigger's condition holds. One that depends on what the change lacks counts as true: rather a
@@ -167,6 +169,20 @@ struct CompiledTrigger: Sendable {
         return try? TreePath(template.filled(with: change, until: TreeLimits.pathBytesMax))
     }
 
+    /// Where the recipients are to be found; nil when nobody is named.
+    func source(_ change: FeedChange) -> RecipientLists.Source? {
+        switch recipients {
+        case .uids: .named(by: trigger.id)
+        case .keys: recipientsPath(change).map { .keys(of: $0) }
+        case .field(let field): field.text(in: change).map { .user($0) }
+        }
+    }
+
+    /// The uids that the trigger itself names.
+    var namedUIDs: [String] {
+        if case .uids(let uids) = recipients { uids } else { [] }
+    }
+
     /// Whom to notify: never the author. `keys` are those at `recipientsPath`.
     func uids(_ change: FeedChange, keys: [String]) -> [String] {
         let all: [String] =
@@ -180,7 +196,7 @@ struct CompiledTrigger: Sendable {
 
     /// The notification for a change of a commit; nil when its texts come out empty, unless the change lacks them.
     func notification(
-        for change: FeedChange, in commit: FeedCommit, uids: [String], settings: Settings
+        for change: FeedChange, in commit: FeedCommit, to recipients: NewNotification.Recipients, settings: Settings
     ) -> NewNotification? {
         let limits = settings.limits
         let text = Notifier.NotificationText(
@@ -190,7 +206,7 @@ struct CompiledTrigger: Sendable {
         guard !isEmpty || textFields.contains(where: { change.lacks($0) }) else { return nil }
         let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
         var new = NewNotification(
-            recipients: .uids(uids), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
+            recipients: recipients, text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
         var room = limits.dataBytesMax
         for (name, template) in data.sorted(by: { $0.key < $1.key }) {
             let value = template.filled(with: change, toBytes: max(3, room - name.utf8.count))

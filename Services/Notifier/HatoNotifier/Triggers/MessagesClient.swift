@@ -10,22 +10,29 @@ struct FeedPosition: Sendable, Hashable {
 
 /// What the notifier asks of messages, as administrator.
 ///
-/// Feeds and reads have a connection each: a feed that waits for its handler stops being read, and the handler waits
-/// for reads.
+/// Reads have a connection of their own, and so has each feed: one that waits for its handler stops being read, and the
+/// handler waits for reads.
 struct MessagesClient: Sendable {
-    private let feeds: RPCClient
+    private let configuration: RPCClientConfiguration
     private let reads: RPCClient
 
     init(_ configuration: RPCClientConfiguration) {
-        feeds = RPCClient(configuration)
+        self.configuration = configuration
         reads = RPCClient(configuration)
+    }
+
+    /// A connection for a feed, which keeps few bytes of what comes: they are not in the budget of triggers yet.
+    func feed() -> RPCClient {
+        var configuration = configuration
+        configuration.subscriptionBufferBytesMax = min(configuration.subscriptionBufferBytesMax, 64 << 10)
+        return RPCClient(configuration)
     }
 
     /// Where the history of a database is now.
     func position(of database: DatabaseName, _ pattern: FeedPattern) async throws -> FeedPosition {
         let subscription: RPCSubscription
         do {
-            subscription = try await feeds.subscribe(Messages.Follow(database: database, patterns: [pattern]))
+            subscription = try await reads.subscribe(Messages.Follow(database: database, patterns: [pattern]))
         } catch let error as RPCError where error.code == .unauthenticated || error.code == .permissionDenied {
             // It is not the caller's credential that was refused.
             throw RPCError.unavailable(
@@ -35,16 +42,6 @@ struct MessagesClient: Sendable {
         subscription.cancel()
         let result = try Messages.Follow.decodeResult(.object(subscription.result))
         return FeedPosition(version: result.version, epoch: result.epoch)
-    }
-
-    /// From the oldest kept commit when the position is 0.
-    func follow(
-        _ database: DatabaseName, after position: FeedPosition, patterns: [FeedPattern]
-    ) async throws -> RPCSubscription {
-        try await feeds.subscribe(
-            Messages.Follow(
-                database: database, after: position.version,
-                epoch: position.epoch.isEmpty ? nil : position.epoch, patterns: patterns))
     }
 
     /// The keys of the children of a node that can be uids; at most so many.
@@ -68,10 +65,7 @@ struct MessagesClient: Sendable {
         try await reads.call(Messages.Get(database: database, path: path, form: .export)).value
     }
 
-    func close() async {
-        await feeds.close()
-        await reads.close()
-    }
+    func close() async { await reads.close() }
 }
 
 extension FeedCommit {

@@ -8,6 +8,8 @@ import Logging
 actor TriggerFeeds {
     private struct Feed {
         var task: Task<Void, Never>
+        /// Its own: a feed that pauses stops the reading of no other.
+        var client: RPCClient
         var isFollowing = false
         var error: String?
     }
@@ -16,6 +18,7 @@ actor TriggerFeeds {
     private let outbox: Outbox
     private let logger: Logger
     private let notices: ThrottledNotices
+    private let budget: TriggerBudget
     // State of this actor.
     private var feeds: [String: Feed] = [:]
     /// Counts the restarts of each database, so that only the newest one starts a task.
@@ -39,6 +42,7 @@ actor TriggerFeeds {
         self.outbox = outbox
         self.logger = logger
         notices = ThrottledNotices(logger)
+        budget = TriggerBudget(outbox.limits)
     }
 
     func start() async throws {
@@ -51,6 +55,7 @@ actor TriggerFeeds {
         for feed in feeds.values { feed.task.cancel() }
         // Closed first: a task that waits for an answer of messages gets none any more and ends.
         await messages.close()
+        for feed in feeds.values { await feed.client.close() }
         for feed in feeds.values { await feed.task.value }
     }
 
@@ -61,9 +66,11 @@ actor TriggerFeeds {
         let former = feeds.removeValue(forKey: database)
         former?.task.cancel()
         await former?.task.value
+        await former?.client.close()
         guard restarts[database] == restart, !isStopping, let name = DatabaseName(rawValue: database) else { return }
         // Unstructured: lives until the triggers change again or `stop`, which wait for it.
-        feeds[database] = Feed(task: Task { await self.follow(name) })
+        let client = messages.feed()
+        feeds[database] = Feed(task: Task { await self.follow(name, client) }, client: client)
     }
 
     /// How each feed stands. A database whose last trigger was removed is no more.
@@ -80,11 +87,11 @@ actor TriggerFeeds {
 
     // MARK: Following
 
-    private func follow(_ database: DatabaseName) async {
+    private func follow(_ database: DatabaseName, _ client: RPCClient) async {
         var failures = 0
         while !Task.isCancelled {
             do {
-                try await followOnce(database) { failures = 0 }
+                try await followOnce(database, client) { failures = 0 }
                 return
             } catch {
                 if Task.isCancelled { return }
@@ -103,53 +110,65 @@ actor TriggerFeeds {
     }
 
     /// Returns when the database has no triggers; throws what ended the feed.
-    private func followOnce(_ database: DatabaseName, _ began: () -> Void) async throws {
+    private func followOnce(_ database: DatabaseName, _ client: RPCClient, _ began: () -> Void) async throws {
         let (records, stored) = try await outbox.store.read { snapshot in
             let records = try snapshot.triggers().filter { $0.trigger.database == database.rawValue }
             return (records, try snapshot.record(CursorRecord.self, CursorRecord.key(database.rawValue)))
         }
-        guard !records.isEmpty, var cursor = stored else { return }
-        let triggers = records.compactMap { record -> ChangeHandler.HeldTrigger? in
+        guard !records.isEmpty, let cursor = stored else { return }
+        let triggers = records.compactMap { record -> HeldTrigger? in
             // Limits can have become tighter since it was set: then it is not served, and the log says so.
             guard let compiled = try? CompiledTrigger(record.trigger, limits: outbox.limits) else {
                 logger.error("a stored trigger is not valid", metadata: ["trigger": "\(record.trigger.id)"])
                 return nil
             }
-            return ChangeHandler.HeldTrigger(compiled: compiled, record: record)
+            return HeldTrigger(compiled: compiled, record: record)
         }
-        let handler = ChangeHandler(
-            database: database, triggers: triggers, messages: messages, outbox: outbox, notices: notices)
         let patterns = Set(triggers.map(\.compiled.pattern))
-        let subscription = try await messages.follow(
-            database, after: FeedPosition(version: cursor.version, epoch: cursor.epoch), patterns: Array(patterns))
+        let subscription = try await client.subscribe(
+            Messages.Follow(
+                database: database, after: cursor.version, epoch: cursor.epoch.isEmpty ? nil : cursor.epoch,
+                patterns: Array(patterns)))
         began()
         feeds[database.rawValue]?.isFollowing = true
         feeds[database.rawValue]?.error = nil
-        let buffer = CommitBuffer(outbox.limits)
+        let source = TriggerSource(
+            database: database, messages: messages, outbox: outbox, budget: budget, notices: notices)
+        var handler = ChangeHandler(source, triggers, cursor)
+        let buffer = CommitBuffer(outbox.limits, budget)
         let reader = Task {
             do {
-                for try await event in subscription { await buffer.append(try FeedCommit(event)) }
+                for try await event in subscription { try await buffer.append(try FeedCommit(event)) }
                 buffer.end(.failure(FeedEnded(reason: "ended")))
             } catch {
                 buffer.end(.failure(error))
             }
         }
-        let time = outbox.time
-        let result = await Result {
-            while let commits = try await buffer.takeAll() {
-                cursor = try await handler.handle(commits, cursor)
-                // Under load one transaction, and one sync of the disk, for what comes in a few milliseconds: the
-                // message database needs both as much. Whoever writes one message does not wait.
-                if commits.count > TriggerFeeds.unhurriedCommits {
-                    try await time.sleep(for: TriggerFeeds.gathering)
-                }
-            }
-        }
+        let result: Result<Void, any Error>
+        do { result = .success(try await handle(buffer, &handler)) } catch { result = .failure(error) }
         reader.cancel()
         subscription.cancel()
         await reader.value
         try result.get()
         try Task.checkCancellation()
+    }
+
+    /// Handles what comes until the feed ends; throws what ended it.
+    private func handle(_ buffer: CommitBuffer, _ handler: inout ChangeHandler) async throws {
+        while let commits = try await buffer.takeAll() {
+            buffer.finished(handler.take(commits))
+            while !handler.isIdle {
+                buffer.finished(try await handler.turn())
+                // What came meanwhile need not wait for a trigger with many recipients.
+                buffer.finished(handler.take(buffer.takeNow()))
+                try Task.checkCancellation()
+            }
+            // Under load one transaction, and one sync of the disk, for what comes in a few milliseconds: the message
+            // database needs both as much. Whoever writes one message does not wait.
+            if commits.count > TriggerFeeds.unhurriedCommits {
+                try await outbox.time.sleep(for: TriggerFeeds.gathering)
+            }
+        }
     }
 
     /// Moves the cursor where the feed can go on from, when the reason is that it cannot from where it is. True when it
@@ -202,12 +221,6 @@ actor TriggerFeeds {
         case let error as FeedEnded: "messages ended the feed: \(error.reason)"
         default: "\(error)"
         }
-    }
-}
-
-extension Result where Failure == any Error {
-    fileprivate init(catching body: () async throws -> Success) async {
-        do { self = .success(try await body()) } catch { self = .failure(error) }
     }
 }
 

@@ -93,6 +93,15 @@ enum NotifierSettings {
                 set: { $0.webhooks.timeout = .seconds($1) }),
         ] + limits
 
+    /// All that is held beside requests.
+    private static let triggerBytes: Member = {
+        var member = limit(
+            "trigger-bytes-max", \.triggerBytesMax, 1 << 20...1 << 40,
+            "bytes that all triggers hold together: changes that wait, recipients, transactions under way")
+        member.setting = member.setting.following(MemoryDerivation(.held))
+        return member
+    }()
+
     private static let limits: [Member] = [
         limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user"),
         limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one call or trigger"),
@@ -109,16 +118,12 @@ enum NotifierSettings {
         limit("pending-max", \.pendingMax, 1...1_000_000_000, "deliveries that wait before more are refused"),
         limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
         limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
-        limit("changes-per-batch-max", \.changesPerBatchMax, 1...10_000, "changes handled in one transaction"),
         limit(
-            "waiting-change-bytes-max", \.waitingChangeBytesMax, 1...(1 << 30),
-            "bytes of changes that wait to be handled before their feed pauses"),
-        limit("whole-nodes-max", \.wholeNodesMax, 1...1_000, "nodes read as a whole at a time for triggers"),
+            "changes-per-batch-max", \.changesPerBatchMax, 1...10_000,
+            "changes of one database that wait to be handled before its feed pauses"),
         limit(
             "recipient-keys-max", \.recipientKeysMax, 1...10_000_000,
             "keys read of one node whose children are the recipients of a trigger"),
-        limit(
-            "recipients-per-batch-max", \.recipientsPerBatchMax, 1...10_000_000,
-            "recipients gathered for one transaction"),
+        triggerBytes,
     ]
 }

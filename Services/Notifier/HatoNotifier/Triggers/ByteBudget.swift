@@ -1,0 +1,129 @@
+import Synchronization
+
+/// Bytes that several share: who wants more than is free waits, the longest waiting first.
+final class ByteBudget: Sendable {
+    /// Bytes that are held until nobody refers to this any more.
+    final class Reservation: Sendable {
+        private let budget: ByteBudget
+        private let bytes: Int
+
+        fileprivate init(_ budget: ByteBudget, _ bytes: Int) {
+            self.budget = budget
+            self.bytes = bytes
+        }
+
+        deinit { budget.giveBack(bytes) }
+    }
+
+    private struct Waiter {
+        var id: UInt64
+        var bytes: Int
+        var continuation: CheckedContinuation<Reservation, any Error>
+    }
+
+    private struct State {
+        var free: Int
+        var waiting: [Waiter] = []
+        var nextID: UInt64 = 0
+
+        /// Those whose turn has come, with what they get.
+        mutating func admitted() -> [Waiter] {
+            var admitted: [Waiter] = []
+            while let first = waiting.first, first.bytes <= free {
+                free -= first.bytes
+                admitted.append(waiting.removeFirst())
+            }
+            return admitted
+        }
+    }
+
+    let bytes: Int
+    private let state: Mutex<State>
+
+    init(_ bytes: Int) {
+        self.bytes = max(1, bytes)
+        state = Mutex(State(free: max(1, bytes)))
+    }
+
+    /// What nobody holds.
+    var free: Int { state.withLock { $0.free } }
+
+    /// Those that wait.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    /// Waits until they are free; who wants more than there are gets all of them. Throws when cancelled.
+    func reserve(_ wanted: Int) async throws -> Reservation {
+        let wanted = min(max(0, wanted), bytes)
+        let id: UInt64 = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Reservation, any Error>) in
+                let admitted: [Waiter]? = state.withLock { state in
+                    // Under the lock that `onCancel` takes: one of the two sees the other.
+                    if Task.isCancelled { return nil }
+                    state.waiting.append(Waiter(id: id, bytes: wanted, continuation: continuation))
+                    return state.admitted()
+                }
+                guard let admitted else { return continuation.resume(throwing: CancellationError()) }
+                resume(admitted)
+            }
+        } onCancel: {
+            let (waiter, admitted) = state.withLock { state -> (Waiter?, [Waiter]) in
+                guard let index = state.waiting.firstIndex(where: { $0.id == id }) else { return (nil, []) }
+                let waiter = state.waiting.remove(at: index)
+                return (waiter, state.admitted())
+            }
+            waiter?.continuation.resume(throwing: CancellationError())
+            resume(admitted)
+        }
+    }
+
+    private func giveBack(_ bytes: Int) {
+        let admitted: [Waiter] = state.withLock { state in
+            state.free += bytes
+            return state.admitted()
+        }
+        resume(admitted)
+    }
+
+    private func resume(_ admitted: [Waiter]) {
+        for waiter in admitted { waiter.continuation.resume(returning: Reservation(self, waiter.bytes)) }
+    }
+}
+
+/// What all triggers of all databases hold together, as parts of `NotifierLimits.triggerBytesMax`. Who holds bytes of one
+/// part only waits for a later one, so that nobody waits for themselves.
+struct TriggerBudget: Sendable {
+    /// Changes that came and are not handled yet.
+    let changes: ByteBudget
+    /// Transactions under way.
+    let transactions: ByteBudget
+    /// What is being read of messages.
+    let reads: ByteBudget
+    /// Recipients that were read.
+    let lists: RecipientLists
+
+    init(_ limits: NotifierLimits) {
+        let part = max(1, limits.triggerBytesMax / 4)
+        changes = ByteBudget(part)
+        transactions = ByteBudget(part)
+        reads = ByteBudget(part)
+        lists = RecipientLists(bytesMax: part)
+    }
+
+    /// Of one database.
+    var changesPerFeed: Int { max(1, changes.bytes / 4) }
+    /// Of one transaction.
+    var transaction: Int { max(1, transactions.bytes / 4) }
+    /// What one trigger puts into a transaction before the others have had their turn.
+    var turn: Int { max(1, transaction / 4) }
+    /// For reading keys; a whole node is read alone.
+    var keysRead: Int { max(1, reads.bytes / 16) }
+
+    /// A parsed change takes about so many times the bytes of its line.
+    static let bytesPerLineByte = 8
+    /// Rows and records of one delivery, with what the store makes of them.
+    static let bytesPerDelivery = 4_096
+}

@@ -1,0 +1,136 @@
+import HatoModel
+import HatoStorage
+import Synchronization
+
+/// A device of a recipient of a trigger.
+struct Recipient: Sendable, Hashable {
+    var uid: String
+    var device: String
+}
+
+/// Some of the devices that a firing of a trigger goes to: those of whole users, in the order of uids.
+struct RecipientPart: Sendable, Hashable {
+    var recipients: [Recipient]
+    /// Devices of all parts.
+    var total: Int
+    /// Devices that no part has, because there are more than one notification may go to.
+    var leftOut: Int
+    /// No further part comes.
+    var isLast: Bool
+}
+
+/// The active devices of a trigger's recipients, in the order of uids, so that a place among them is known by a uid
+/// though users come and go.
+struct RecipientList: Sendable {
+    private var recipients: [Recipient] = []
+    private var leftOut = 0
+
+    /// Looks devices up; those that cannot be read are left out, and at most `countMax` are kept.
+    init(of uids: some Sequence<String>, in snapshot: some StoreReading, countMax: Int) throws {
+        for uid in Set(uids).sorted() where !uid.isEmpty {
+            let devices = try snapshot.deviceKeys(of: uid).compactMap { try snapshot.readable(DeviceRecord.self, $0) }
+            for device in devices where device.state == .active {
+                if recipients.count < countMax {
+                    recipients.append(Recipient(uid: uid, device: device.device))
+                } else {
+                    leftOut += 1
+                }
+            }
+        }
+    }
+
+    init() {}
+
+    /// What it takes in memory.
+    var bytes: Int { recipients.reduce(128) { $0 + 128 + $1.uid.utf8.count + $1.device.utf8.count } }
+
+    /// The devices of the users behind `uid`, without those of the author: `count` of them, or a few more so that no user
+    /// is parted.
+    func part(after uid: String?, without author: String?, count: Int) -> RecipientPart {
+        let all = recipients.count { $0.uid != author }
+        var index = uid.map { uid in recipients.firstIndex { $0.uid > uid } ?? recipients.count } ?? 0
+        var part: [Recipient] = []
+        while index < recipients.count {
+            let recipient = recipients[index]
+            if recipient.uid != author {
+                if part.count >= count, recipient.uid != part.last?.uid { break }
+                part.append(recipient)
+            }
+            index += 1
+        }
+        return RecipientPart(recipients: part, total: all, leftOut: leftOut, isLast: index == recipients.count)
+    }
+}
+
+/// Lists of recipients that were read, for the firings that need the same: those used last, of all databases, up to a
+/// number of bytes.
+final class RecipientLists: Sendable {
+    enum Source: Hashable, Sendable {
+        /// The keys of a node.
+        case keys(of: TreePath)
+        /// Those that a trigger names.
+        case named(by: String)
+        case user(String)
+    }
+
+    struct Key: Hashable, Sendable {
+        var database: DatabaseName
+        var source: Source
+    }
+
+    private struct Entry {
+        var list: RecipientList
+        var bytes: Int
+        var time: UInt64
+        var use: UInt64
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        var bytes = 0
+        var time: UInt64 = 0
+        var uses: UInt64 = 0
+    }
+
+    private let bytesMax: Int
+    private let state = Mutex(State())
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    var bytes: Int { state.withLock { $0.bytes } }
+
+    /// Now, among what is read: a list that is read from now on has a later time.
+    func tick() -> UInt64 {
+        state.withLock { state in
+            state.time += 1
+            return state.time
+        }
+    }
+
+    /// A list that was read after `time`: what was so when a change came is in it.
+    func list(_ key: Key, after time: UInt64) -> RecipientList? {
+        state.withLock { state in
+            guard let entry = state.entries[key], entry.time > time else { return nil }
+            state.uses += 1
+            state.entries[key]?.use = state.uses
+            return entry.list
+        }
+    }
+
+    /// Keeps a list whose reading began at `time`.
+    func keep(_ list: RecipientList, _ key: Key, readAt time: UInt64) {
+        let bytes = list.bytes
+        state.withLock { state in
+            state.uses += 1
+            state.bytes += bytes - (state.entries[key]?.bytes ?? 0)
+            state.entries[key] = Entry(list: list, bytes: bytes, time: time, use: state.uses)
+            guard state.bytes > bytesMax else { return }
+            // Half of them go, so that sorting is rare.
+            for (key, entry) in state.entries.sorted(by: { $0.value.use < $1.value.use }) {
+                state.entries[key] = nil
+                state.bytes -= entry.bytes
+                if state.bytes <= bytesMax / 2 { break }
+            }
+        }
+    }
+}

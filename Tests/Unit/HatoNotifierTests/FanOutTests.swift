@@ -1,0 +1,258 @@
+import HatoModel
+import HatoPush
+import HatoRPC
+import HatoStorage
+import HatoTesting
+import Testing
+
+@testable import HatoNotifier
+
+/// What triggers hold is bounded, whatever they match and however many recipients they have.
+@Suite(.timeLimit(.minutes(10))) struct FanOutTests {
+    private let channel = ScriptedChannel()
+    private let users = (10..<40).map { "u\($0)" }
+
+    /// With transactions of at most 5 deliveries.
+    private func started(
+        _ change: (inout NotifierConfiguration) -> Void = { _ in }
+    ) async throws -> (notifier: TestNotifier, store: MemoryStore) {
+        let store = try MemoryStore()
+        let notifier = try await TestNotifier.start(store: store, channels: [channel]) {
+            $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
+            change(&$0)
+        }
+        notifier.messages.setNode(
+            "/chats/c1/members", .object(users.reduce(into: JSONObject()) { $0[$1] = true }))
+        for user in users { try await notifier.addDevice(of: user, at: "http://127.0.0.1:1/\(user)") }
+        return (notifier, store)
+    }
+
+    private func entry(_ id: String, in chat: String = "c1") -> Messages.Change.Entry {
+        var entry = Messages.Change.Entry(path: "/chats/\(chat)/messages/\(id)", type: .created)
+        entry.pattern = "/chats/{chat}/messages/{id}"
+        entry.params = ["chat": chat, "id": id]
+        entry.before = .null
+        entry.after = ["senderName": "マスオ", "text": .string(id)]
+        entry.uid = "u10"
+        return entry
+    }
+
+    /// The commits that accepted deliveries, with those of each.
+    private func accepted(in store: MemoryStore) async throws -> [UInt64: [DeliveryRecord]] {
+        let deliveries = try await store.read { snapshot in
+            try snapshot.rows(RecordKey(.delivery)).compactMap { row in
+                try snapshot.record(DeliveryRecord.self, row.key)
+            }
+        }
+        return Dictionary(grouping: deliveries, by: \.sequenceVersion)
+    }
+
+    @Test func manyMatchesOfManyTriggersAreWrittenInBoundedTransactionsAndEachOnce() async throws {
+        let (notifier, store) = try await started()
+        for trigger in ["a", "b", "c"] { try await notifier.setTrigger(trigger, title: trigger) }
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        let version = notifier.messages.commit { _ in (0..<10).map { entry("m\($0)") } }
+        try await eventually("the cursor is there") {
+            try await notifier.stats.cursors.first?.version == Int(version)
+        }
+        try await eventually("all are delivered") { try await notifier.stats.pending == 0 }
+        let commits = try await accepted(in: store)
+        #expect(try #require(commits.values.map(\.count).max()) <= 5)
+        var sent: [String: Int] = [:]
+        for delivery in channel.deliveries {
+            let content = delivery.content
+            sent["\(content.text.title ?? "") \(content.text.body ?? "") \(content.uid)", default: 0] += 1
+        }
+        // Everybody but the author, once for each trigger and message.
+        #expect(sent.count == 3 * 10 * 29 && sent.values.allSatisfy { $0 == 1 })
+        #expect(try await store.read { try $0.count(.notification) } == 30)
+        for trigger in ["a", "b", "c"] {
+            let order = channel.deliveries.filter { $0.content.uid == "u20" && $0.content.text.title == trigger }
+            #expect(order.compactMap(\.content.text.body) == (0..<10).map { "m\($0)" })
+        }
+        await notifier.stop()
+    }
+
+    @Test func aTriggerWithManyRecipientsDoesNotHoldUpAnother() async throws {
+        let (notifier, store) = try await started()
+        try await notifier.setTrigger("many", title: "many")
+        try await notifier.setTrigger("one", recipients: .init(uids: ["u39"]), title: "one")
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        let version = notifier.messages.commit { _ in (0..<10).map { entry("m\($0)") } }
+        try await eventually("the cursor is there") {
+            try await notifier.stats.cursors.first?.version == Int(version)
+        }
+        let notifications = try await store.read { snapshot in
+            try snapshot.rows(RecordKey(.notification)).compactMap { row in
+                try snapshot.record(NotificationRecord.self, row.key)
+            }
+        }
+        let one = Set(notifications.filter { $0.trigger == "one" }.map(\.id))
+        #expect(one.count == 10)
+        let order = try await accepted(in: store).sorted { $0.key < $1.key }.map(\.value)
+        let last = try #require(order.lastIndex { $0.contains { one.contains($0.notification) } })
+        let before = order[..<last].flatMap(\.self).count { !one.contains($0.notification) }
+        // In each transaction of five it has its turn beside the other, which has 290 deliveries.
+        #expect(before < 60)
+        await notifier.stop()
+    }
+
+    /// What was accepted ahead of the cursor is known, down to the recipient, when the feed begins again there.
+    @Test func afterAnEndInTheMiddleNothingIsLostOrSentTwice() async throws {
+        let gate = Gate()
+        let slow = ScriptedChannel(gate: gate)
+        let store = try MemoryStore()
+        let notifier = try await TestNotifier.start(store: store, channels: [slow]) {
+            $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
+            $0.limits.pendingMax = 12
+        }
+        notifier.messages.setNode(
+            "/chats/c1/members", .object(users.reduce(into: JSONObject()) { $0[$1] = true }))
+        for user in users { try await notifier.addDevice(of: user, at: "http://127.0.0.1:1/\(user)") }
+        try await notifier.setTrigger()
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        notifier.messages.commit { _ in [entry("m0"), entry("m1")] }
+        try await eventually("the outbox is full and the feed has ended") {
+            try await notifier.stats.cursors.first?.error != nil
+        }
+        #expect(try await store.read { try $0.count(.delivery) } < 20)
+        gate.open()
+        try await eventually("the cursor is there") { try await notifier.stats.cursors.first?.version == 1 }
+        try await eventually("all are delivered") { try await notifier.stats.pending == 0 }
+        let sent = slow.deliveries.map { "\($0.content.text.body ?? "") \($0.content.uid)" }
+        #expect(sent.count == 58 && Set(sent).count == 58)
+        #expect(try await store.read { try $0.count(.notification) } == 2)
+        await notifier.stop()
+    }
+
+    @Test func usersWhoComeAndGoBetweenPartsChangeNothingForTheOthers() async throws {
+        let clock = TestClock()
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        for uid in ["a", "b", "c", "d", "e"] { try await outbox.addDevice("d-\(uid)", of: uid) }
+        let cursor = CursorRecord(version: 1, epoch: "e")
+        try await outbox.change { $0.writes.put(CursorRecord.key("default"), cursor) }
+        func list(_ uids: [String]) async throws -> RecipientList {
+            try await outbox.store.read { try RecipientList(of: uids, in: $0, countMax: 100) }
+        }
+        func accept(_ part: RecipientPart) async throws -> AcceptedNotification {
+            var new = outbox.notification("x", key: "firing")
+            new.recipients = .part(part)
+            let move = CursorMove(database: "default", from: cursor, to: cursor)
+            return try #require(try await outbox.accept([new], moving: move).first)
+        }
+        let first = try await accept(list(["b", "c", "d", "e"]).part(after: nil, without: nil, count: 2))
+        #expect(first.recipients == 2)
+        // The process ends here, and reads the recipients again: a has come, b has gone.
+        let again = try await list(["a", "c", "d", "e"])
+        let repeated = try await accept(again.part(after: nil, without: "d", count: 2))
+        #expect(repeated.recipients == 0 && repeated.notification == first.notification)
+        let last = try await accept(again.part(after: "c", without: "d", count: 2))
+        #expect(last.recipients == 1)
+        #expect(try await accept(again.part(after: nil, without: "d", count: 9)).isRepetition)
+        let deliveries = try await outbox.status(of: try #require(first.notification))?.deliveries
+        #expect(deliveries?.map(\.uid) == ["b", "c", "e"] && outbox.pending == 3)
+        #expect(Set(deliveries?.map(\.delivery) ?? []).count == 3)
+    }
+
+    @Test func devicesOfOneUserAreNotParted() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), TestClock())
+        for index in 0..<6 { try await outbox.addDevice("d\(index)", of: index < 4 ? "a" : "b") }
+        let list = try await outbox.store.read { try RecipientList(of: ["b", "a", "b"], in: $0, countMax: 5) }
+        let first = list.part(after: nil, without: nil, count: 1)
+        #expect(first.recipients.map(\.uid) == ["a", "a", "a", "a"] && first.total == 5 && !first.isLast)
+        let second = list.part(after: "a", without: nil, count: 1)
+        #expect(second.recipients.map(\.uid) == ["b"] && second.isLast && second.leftOut == 1)
+    }
+
+    // MARK: Budget
+
+    @Test func bytesAreGivenInTheOrderInWhichTheyWereAskedFor() async throws {
+        let budget = ByteBudget(10)
+        var first: ByteBudget.Reservation? = try await budget.reserve(8)
+        let (order, came) = AsyncStream.makeStream(of: Int.self)
+        var large: Task<ByteBudget.Reservation, any Error>? = Task {
+            let held = try await budget.reserve(1_000)
+            came.yield(1)
+            return held
+        }
+        try await eventually("it waits") { budget.waitingCount == 1 }
+        let small = Task {
+            let held = try await budget.reserve(1)
+            came.yield(2)
+            return held
+        }
+        try await eventually("both wait") { budget.waitingCount == 2 }
+        withExtendedLifetime(first) {}
+        first = nil
+        var arrivals = order.makeAsyncIterator()
+        #expect(await arrivals.next() == 1)
+        #expect(budget.waitingCount == 1 && budget.free == 0)
+        // The task holds them for as long as it is referred to.
+        _ = try await large?.value
+        large = nil
+        #expect(await arrivals.next() == 2)
+        _ = try await small.value
+    }
+
+    @Test func whoIsCancelledWaitsForNoBytesAndHoldsNone() async throws {
+        let budget = ByteBudget(10)
+        let held = try await budget.reserve(10)
+        let waiting = Task { _ = try await budget.reserve(5) }
+        try await eventually("it waits") { budget.waitingCount == 1 }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(budget.waitingCount == 0)
+        withExtendedLifetime(held) {}
+    }
+
+    @Test func feedsPauseWhileAllOfThemTogetherHoldTooMuch() async throws {
+        var limits = NotifierLimits()
+        limits.triggerBytesMax = 4 * 100 * TriggerBudget.bytesPerLineByte
+        let budget = TriggerBudget(limits)
+        // Together 100 bytes of lines, each feed a quarter of them.
+        let buffers = (0..<6).map { _ in CommitBuffer(limits, budget) }
+        let feeds = buffers.map { buffer in
+            Task {
+                for version in UInt64(1)...9 {
+                    try await buffer.append(
+                        FeedCommit(version: version, epoch: "", time: 0, changes: [], byteCount: 20))
+                }
+                buffer.end(.success(()))
+            }
+        }
+        try await eventually("they pause") { budget.changes.free == 0 && budget.changes.waitingCount > 0 }
+        var versions: [[UInt64]] = Array(repeating: [], count: buffers.count)
+        var open = Set(buffers.indices)
+        while !open.isEmpty {
+            for index in open.sorted() {
+                let taken = buffers[index].takeNow()
+                #expect(taken.count <= 2)
+                versions[index] += taken.map(\.commit.version)
+                buffers[index].finished(taken.count)
+                if versions[index].count == 9 { open.remove(index) }
+            }
+            await Task.yield()
+        }
+        #expect(versions.allSatisfy { $0 == Array(1...9) })
+        for feed in feeds { try await feed.value }
+        #expect(budget.changes.free == budget.changes.bytes)
+    }
+
+    @Test func listsAreKeptUpToTheirBytesAndUsedOnlyByWhatCameBeforeTheyWereRead() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), TestClock())
+        try await outbox.addDevice("d1", of: "u1")
+        let list = try await outbox.store.read { try RecipientList(of: ["u1"], in: $0, countMax: 9) }
+        let lists = RecipientLists(bytesMax: list.bytes * 4)
+        let database = try DatabaseName("default")
+        func key(_ uid: String) -> RecipientLists.Key { .init(database: database, source: .user(uid)) }
+        let before = lists.tick()
+        lists.keep(list, key("u1"), readAt: lists.tick())
+        #expect(lists.list(key("u1"), after: before) != nil)
+        #expect(lists.list(key("u1"), after: lists.tick()) == nil)
+        for index in 0..<50 {
+            lists.keep(list, key("\(index)"), readAt: lists.tick())
+            #expect(lists.bytes <= list.bytes * 4)
+        }
+        #expect(lists.list(key("49"), after: before) != nil && lists.list(key("u1"), after: before) == nil)
+    }
+}
