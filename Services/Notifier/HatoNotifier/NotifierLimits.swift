@@ -31,8 +31,8 @@ public struct NotifierLimits: Sendable, Hashable {
     public var changesPerBatchMax = 1_024
     /// Keys that are read of one node whose children are the recipients of a trigger.
     public var recipientKeysMax = 100_000
-    /// Bytes that all triggers hold together: changes that wait, recipients that were read, transactions under way. Above,
-    /// feeds pause; what a change asks for is written in as many transactions as it takes.
+    /// Bytes that all triggers hold together: changes that wait, recipients that were read, transactions under way.
+    /// Above, feeds pause; what a change asks for is written in as many transactions as it takes.
     public var triggerBytesMax = 64 << 20
 
     public init() {}

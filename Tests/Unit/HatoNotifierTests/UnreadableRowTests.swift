@@ -1,6 +1,8 @@
 import HatoModel
 import HatoPush
 import HatoStorage
+import HatoTesting
+import Logging
 import Testing
 
 @testable import HatoNotifier
@@ -55,6 +57,25 @@ import Testing
         #expect(try await outbox.deadLetters(after: nil, limit: 9).dead.allSatisfy { $0.reason == "unreadable" })
         #expect(try await Outbox.test(store, clock).unreadableCount == 1, "counted when it is opened")
         #expect(try await store.read { try $0.value(key) } != nil, "it stays as it is")
+    }
+
+    /// Whoever becomes the head of a lane while others are leased is delivered without waiting for anything else.
+    @Test func whatStandsBehindADamagedOrExpiredHeadIsDeliveredAtOnce() async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        for name in ["d1", "d2"] { try await outbox.addDevice(name, of: name) }
+        let bad = try await outbox.send("bad", to: ["d1"])
+        try await damage(DeliveryRecord.key(bad, 0), in: store)
+        _ = try await outbox.accept(outbox.notification("expired", to: ["d2"], timeToLive: .seconds(1)))
+        clock.advance(by: .seconds(2))
+        for name in ["d1", "d2"] { try await outbox.send("behind", to: [name]) }
+        let channel = ScriptedChannel()
+        let dispatcher = Dispatcher(
+            outbox, channels: [channel], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let task = Task { await dispatcher.run() }
+        try await eventually("both are delivered") { channel.titles == ["behind", "behind"] && outbox.pending == 0 }
+        await dispatcher.stop()
+        await task.value
     }
 
     @Test func aDamagedDeliveryThatWasLeasedOrStandsBehindStopsNothing() async throws {

@@ -2,8 +2,8 @@ import HatoModel
 
 /// How many attempts are under way, at which hosts and for which users, and whether one more may begin. Pure.
 ///
-/// A receiver that hangs holds its attempt until the time limit. So that those of one user, or of one host, take nothing
-/// from the others, each holds a part of all attempts at most.
+/// A receiver that hangs holds its attempt until the time limit. So that those of one user, or of one host, take
+/// nothing from the others, each holds a part of all attempts at most.
 struct AttemptSlots: Sendable {
     private let policy: DeliveryPolicy
     private(set) var count = 0

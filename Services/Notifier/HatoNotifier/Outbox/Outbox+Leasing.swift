@@ -38,12 +38,10 @@ extension Outbox {
             let hasParked = try !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
             // What comes now leaves half of what is free to those that wait.
             if hasParked { try leasing.takeTurns(&draft, upTo: (limit + 1) / 2, rowsMax: rowsMax) }
-            let due = try draft.transaction.rows(
-                RecordKey(.due), before: RecordKey(.due).with(time: now + 1), limit: rowsMax)
-            for row in due where leasing.round.leases.count < limit { try leasing.visit(row, &draft) }
+            try leasing.takeDue(&draft, upTo: limit, rowsMax: rowsMax)
             if hasParked { try leasing.takeTurns(&draft, upTo: limit, rowsMax: rowsMax) }
             var round = leasing.round
-            round.isFull = round.isFull || due.count == rowsMax || round.leases.count == limit
+            round.isFull = round.isFull || round.leases.count == limit
             round.nextDueAt = try draft.transaction.rows(
                 RecordKey(.due), after: RecordKey(.due).with(time: now + 1), limit: 1
             ).first.flatMap { LaneRow($0.key)?.time }
@@ -64,6 +62,26 @@ private struct Leasing {
         self.round = round
         self.end = end
         self.policy = policy
+    }
+
+    /// Visits lanes that are due, the longest waiting first, until `limit` deliveries are leased.
+    mutating func takeDue(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
+        let end = RecordKey(.due).with(time: draft.now + 1)
+        var (last, visits): (RecordKey?, Int) = (nil, 0)
+        while round.leases.count < limit {
+            guard visits < rowsMax else {
+                round.isFull = true
+                return
+            }
+            // Most rows are leased: few are read that are not needed.
+            let count = min(rowsMax, max(16, limit - round.leases.count))
+            let rows = try draft.transaction.rows(RecordKey(.due), after: last, before: end, limit: count)
+            for row in rows where round.leases.count < limit {
+                try visit(row, &draft)
+                (last, visits) = (row.key, visits + 1)
+            }
+            guard rows.count == count else { return }
+        }
     }
 
     /// Visits one parked lane of each group, then another, until `limit` deliveries are leased or no group has one that

@@ -4,24 +4,8 @@ import HatoStorage
 /// A row that cannot be read is set aside: named once in the log, counted, and passed over from then on. It stays as it
 /// is, and so does whoever needs nothing of it.
 extension OutboxDraft {
-    /// Remembers the row; the first time, it is counted and logged.
-    mutating func setAside(_ key: RecordKey) throws {
-        let known = RecordKey(.unreadable).with(key.bytes[...])
-        guard try !transaction.contains(known), !unreadable.contains(key) else { return }
-        writes.put(known)
-        unreadable.append(key)
-    }
-
-    /// Forgets a row that was set aside, since it goes.
-    mutating func forgetSetAside(_ key: RecordKey) throws {
-        let known = RecordKey(.unreadable).with(key.bytes[...])
-        guard try transaction.contains(known) else { return }
-        writes.delete(known)
-        forgottenUnreadable += 1
-    }
-
-    /// The head of a lane cannot be attempted, since a row it needs cannot be read. A delivery that can be read itself is
-    /// dead, for an administrator to replay; else what stands behind it becomes the head.
+    /// The head of a lane cannot be attempted, since a row it needs cannot be read. A delivery that can be read itself
+    /// is dead, for an administrator to replay; else what stands behind it becomes the head.
     mutating func setAside(
         head row: (key: RecordKey, value: [UInt8]), because error: UnreadableRecord
     ) throws {
@@ -40,14 +24,6 @@ extension OutboxDraft {
             waiting.removeFirst()
         }
         if let next = waiting.first { try becomeHead(RecordKey(bytes: next.value), of: lane) }
-    }
-
-    /// Makes a delivery due as the head of its lane.
-    mutating func becomeHead(_ delivery: RecordKey, of lane: RecordKey) throws {
-        let next = try transaction.readable(DeliveryRecord.self, delivery)
-        // One that cannot be read is set aside in its turn.
-        let dueKey = next?.dueKey ?? RecordKey(.due).with(time: now).with(lane.tail)
-        writes.put(dueKey, bytes: delivery.bytes)
     }
 
     /// All deliveries of a lane that can be read; the others leave it.
@@ -76,10 +52,5 @@ extension OutboxDraft {
             }
         }
         return devices
-    }
-
-    private mutating func leaveLane(unreadable laneKey: RecordKey) {
-        writes.delete(laneKey)
-        pendingChange -= 1
     }
 }

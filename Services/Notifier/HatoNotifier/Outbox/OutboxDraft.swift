@@ -9,15 +9,15 @@ struct OutboxDraft {
     let limits: NotifierLimits
     var writes = RecordWrites()
     /// By how much the number of unfinished deliveries changes.
-    var pendingChange = 0
+    private var pendingChange = 0
     /// By how much the number of dead ones changes.
     private var deadChange = 0
     /// Whether something may be due that was not before.
     private var hasEnqueued = false
     /// Rows that could not be read, and were not known before.
-    var unreadable: [RecordKey] = []
+    private var unreadable: [RecordKey] = []
     /// Of those known, how many are forgotten.
-    var forgottenUnreadable = 0
+    private var forgottenUnreadable = 0
     private var lanes: [Lane: [DeliveryRecord]] = [:]
     private var repetitions: [RecordKey: AcceptedNotification] = [:]
     /// How far firings of triggers are that this draft has accepted parts of.
@@ -231,6 +231,15 @@ struct OutboxDraft {
         if let next { try becomeHead(RecordKey(bytes: next.value), of: delivery.lane.prefix) }
     }
 
+    /// Makes a delivery due as the head of its lane.
+    mutating func becomeHead(_ delivery: RecordKey, of lane: RecordKey) throws {
+        let next = try transaction.readable(DeliveryRecord.self, delivery)
+        // One that cannot be read is set aside in its turn.
+        let dueKey = next?.dueKey ?? RecordKey(.due).with(time: now).with(lane.tail)
+        writes.put(dueKey, bytes: delivery.bytes)
+        hasEnqueued = true
+    }
+
     /// Drops what waits in the lanes of a device, the last rows first, so that a lane never stands without its head; at
     /// most `limit` rows before `end`. Returns where to go on, nil at the end.
     mutating func dropDeliveries(of device: String, before end: RecordKey?, limit: Int) throws -> RecordKey? {
@@ -263,6 +272,29 @@ struct OutboxDraft {
             deadChange += 1
         }
         if let event = OutboxEvent(finished: delivery) { writes.tell(event) }
+        pendingChange -= 1
+    }
+
+    // MARK: Unreadable rows
+
+    /// Remembers the row; the first time, it is counted and logged.
+    mutating func setAside(_ key: RecordKey) throws {
+        let known = RecordKey(.unreadable).with(key.bytes[...])
+        guard try !transaction.contains(known), !unreadable.contains(key) else { return }
+        writes.put(known)
+        unreadable.append(key)
+    }
+
+    /// Forgets a row that was set aside, since it goes.
+    mutating func forgetSetAside(_ key: RecordKey) throws {
+        let known = RecordKey(.unreadable).with(key.bytes[...])
+        guard try transaction.contains(known) else { return }
+        writes.delete(known)
+        forgottenUnreadable += 1
+    }
+
+    mutating func leaveLane(unreadable laneKey: RecordKey) {
+        writes.delete(laneKey)
         pendingChange -= 1
     }
 

@@ -78,7 +78,7 @@ struct RecordWrites {
     /// What followers of `notifier.follow` will read of this commit.
     private(set) var events: [OutboxEvent] = []
 
-    var isEmpty: Bool { writes.isEmpty }
+    var count: Int { writes.count }
 
     mutating func put(_ key: RecordKey, _ record: some FieldValue) {
         writes.append((key, RecordCoding.encode(record)))

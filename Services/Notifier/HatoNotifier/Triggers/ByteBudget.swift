@@ -93,8 +93,8 @@ final class ByteBudget: Sendable {
     }
 }
 
-/// What all triggers of all databases hold together, as parts of `NotifierLimits.triggerBytesMax`. Who holds bytes of one
-/// part only waits for a later one, so that nobody waits for themselves.
+/// What all triggers of all databases hold together, as parts of `NotifierLimits.triggerBytesMax`. Who holds bytes of
+/// one part only waits for a later one, so that nobody waits for themselves.
 struct TriggerBudget: Sendable {
     /// Changes that came and are not handled yet.
     let changes: ByteBudget
@@ -111,6 +111,8 @@ struct TriggerBudget: Sendable {
         transactions = ByteBudget(part)
         reads = ByteBudget(part)
         lists = RecipientLists(bytesMax: part)
+        let keys = limits.recipientKeysMax.multipliedReportingOverflow(by: Self.bytesPerKey)
+        keysRead = min(part, max(part / 16, keys.overflow ? .max : keys.partialValue))
     }
 
     /// Of one database.
@@ -119,11 +121,13 @@ struct TriggerBudget: Sendable {
     var transaction: Int { max(1, transactions.bytes / 4) }
     /// What one trigger puts into a transaction before the others have had their turn.
     var turn: Int { max(1, transaction / 4) }
-    /// For reading keys; a whole node is read alone.
-    var keysRead: Int { max(1, reads.bytes / 16) }
+    /// For reading the keys of one node, of which there may be many; a whole node is read alone.
+    let keysRead: Int
 
     /// A parsed change takes about so many times the bytes of its line.
     static let bytesPerLineByte = 8
+    /// A key in a parsed response, and the recipient it becomes.
+    private static let bytesPerKey = 160
     /// Rows and records of one delivery, with what the store makes of them.
     static let bytesPerDelivery = 4_096
 }

@@ -27,9 +27,9 @@ struct Firing: Sendable {
 
 /// The changes of a feed that came and are not handled yet, and how far each trigger is among them. Pure.
 ///
-/// Triggers go through the changes together, in passes: change by change, and for each in the order of triggers. One that
-/// has used up its turn rests until the others have reached the end, and goes on in the next pass where it was. So the
-/// order of commits holds for each trigger, and one with many recipients holds up the others for a turn at a time.
+/// Triggers go through the changes together, in passes: change by change, and for each in the order of triggers. One
+/// that has used up its turn rests until the others have reached the end, and goes on in the next pass where it was. So
+/// the order of commits holds for each trigger, and one with many recipients holds up the others for a turn at a time.
 struct FeedWindow: Sendable {
     private struct Slot: Sendable {
         /// Nil: nothing in it for a trigger.

@@ -44,8 +44,8 @@ struct RecipientList: Sendable {
     /// What it takes in memory.
     var bytes: Int { recipients.reduce(128) { $0 + 128 + $1.uid.utf8.count + $1.device.utf8.count } }
 
-    /// The devices of the users behind `uid`, without those of the author: `count` of them, or a few more so that no user
-    /// is parted.
+    /// The devices of the users behind `uid`, without those of the author: `count` of them, or a few more so that no
+    /// user is parted.
     func part(after uid: String?, without author: String?, count: Int) -> RecipientPart {
         let all = recipients.count { $0.uid != author }
         var index = uid.map { uid in recipients.firstIndex { $0.uid > uid } ?? recipients.count } ?? 0
