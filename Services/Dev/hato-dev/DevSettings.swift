@@ -1,5 +1,6 @@
 import HatoAuth
 import HatoMessages
+import HatoNotifier
 import HatoRuntime
 
 /// What `hato-dev` can be told.
@@ -64,6 +65,13 @@ enum DevSettings {
             configuration.limits[keyPath: limit.field] = settings.integer(setting.name)
         }
         configuration.logsWholePaths = settings[slowPaths.name] == "whole"
+    }
+
+    /// Takes over what follows from `memory-bytes`.
+    static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) {
+        let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
+        let bytes = MemoryDerivation(.held, dividedBy: 4, atMost: configuration.limits.triggerBytesMax)
+        configuration.limits.triggerBytesMax = bytes.value(in: plan)
     }
 
     /// Passwords hashed at a time: the other half of what `memory-bytes` leaves to be held.

@@ -135,6 +135,7 @@ struct DevStack: RunningService {
             configuration.administratorKey = try folder.administratorKey()
             configuration.addresses.allowsPrivate = start.settings.flag("allow-private-webhooks")
             configuration.backupFolder = try backupFolder("notifier")
+            DevSettings.apply(start.settings, to: &configuration)
             let notifier = try await NotifierServer.start(
                 configuration, store: stores.notifier, logger: logger("notifier"))
             start.beforeScrape { await notifier.refreshFigures() }
