@@ -95,7 +95,9 @@ extension ConnectionWorld {
         guard machine.phase != .closed else { return [] }
         var events: [Event] = [.closed, isBudgetFull ? .budgetFreed : .budgetFilled]
         if mayArrive { events += forms.map(Event.lineArrived) + [.inputClosed] }
-        if mayArrive, lines.isEmpty, waiting?.line == nil, machine.mayHandOn(!isBudgetFull) { events.append(.inputRefused) }
+        if mayArrive, lines.isEmpty, waiting?.line == nil, machine.mayHandOn(!isBudgetFull) {
+            events.append(.inputRefused)
+        }
         events += inFlight.indices.map(Event.requestFinished)
         if inFlight.contains(where: isSmallRead) { events.append(.readOutgrew) }
         if isVerifying { events += [.verified(true), .verified(false)] }
@@ -404,7 +406,8 @@ extension ConnectionWorld {
 
     /// Whether there is a reason for requests to wait; slow ones in flight are none.
     private var isWaitedFor: Bool {
-        isVerifying || isChangingIdentity || isBudgetFull || mayReserve || lineElsewhere != nil || machine.outputBytes > 0
+        isVerifying || isChangingIdentity || isBudgetFull || mayReserve || lineElsewhere != nil
+            || machine.outputBytes > 0
             || inFlight.count >= Self.limits.requestsInFlightMax || inFlight.contains { !$0.ticket.isSlow }
     }
 
