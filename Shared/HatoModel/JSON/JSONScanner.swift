@@ -66,10 +66,7 @@ public struct JSONScanner: Sendable {
     /// Reads the next value completely.
     public mutating func value(_ bytes: Span<UInt8>) throws(JSONError) -> JSONValue {
         switch nextByte(bytes) {
-        case UInt8(ascii: "\""):
-            let text = try readString(bytes)
-            try take(text)
-            return .string(text)
+        case UInt8(ascii: "\""): return .string(try readKeptString(bytes))
         case UInt8(ascii: "{"): return .object(try object(bytes))
         case UInt8(ascii: "["): return .array(try array(bytes))
         case UInt8(ascii: "t"):
@@ -112,11 +109,10 @@ public struct JSONScanner: Sendable {
         while true {
             guard nextByte(bytes) == UInt8(ascii: "\"") else { throw unexpected(bytes) }
             let start = position
-            let name = try readString(bytes)
+            let name = try readKeptString(bytes)
             guard names.insert(name, among: members) else { throw JSONError(.duplicateMember, at: start) }
             guard nextByte(bytes) == UInt8(ascii: ":") else { throw unexpected(bytes) }
             position += 1
-            try take(name)
             members.append(JSONObject.Member(name, try value(bytes)))
             switch nextByte(bytes) {
             case UInt8(ascii: ","): position += 1
@@ -252,9 +248,10 @@ public struct JSONScanner: Sendable {
     private static let inlineStringBytesMax = 15
 
     @inline(__always)
-    private mutating func take(_ text: String) throws(JSONError) {
-        let count = text.utf8.count
-        if count > Self.inlineStringBytesMax { try take(Self.blockBytes + count) }
+    private mutating func readKeptString(_ bytes: Span<UInt8>) throws(JSONError) -> String {
+        let text = try readString(bytes)
+        if text.utf8.count > Self.inlineStringBytesMax { try take(Self.blockBytes + text.utf8.count) }
+        return text
     }
 
     @inline(__always)

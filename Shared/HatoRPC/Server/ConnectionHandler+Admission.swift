@@ -52,11 +52,17 @@ extension ConnectionHandler {
         }
         machine.refused()
         lines.removeAll()
-        // TLS would wait for the peer's own end, and keep the socket for as long.
-        if let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
+        context.closeWithoutTLSEnd()
+    }
+}
+
+extension ChannelHandlerContext {
+    /// TLS would wait for the peer's own end, and keep the socket for as long.
+    fileprivate func closeWithoutTLSEnd() {
+        if let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
             tls.close(promise: nil)
         } else {
-            closeNow()
+            close(promise: nil)
         }
     }
 }

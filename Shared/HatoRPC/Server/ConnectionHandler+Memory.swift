@@ -39,18 +39,12 @@ extension ConnectionHandler {
 
     /// Who answers for what it holds, from now on.
     func chargeToCaller() {
-        let next = server.budget.enter(Self.clientName(identity, connection.clientAddress))
+        let next = server.budget.enter(connection.client(speakingAs: identity))
         server.budget.add(machine.countedBytes, to: next)
         endClaim()
         server.budget.add(-machine.countedBytes, to: account)
         server.budget.leave(account)
         account = next
-    }
-
-    /// A user, wherever the connections come from; else the address.
-    static func clientName(_ caller: Caller, _ address: ClientAddress) -> String {
-        if case .user(let user) = caller { return "user \(user.uid)" }
-        return "address \(address.network)"
     }
 
     // MARK: Reading
@@ -97,10 +91,10 @@ extension ConnectionHandler {
             return true
         }
         guard !machine.isWaitingToStart else { return false }
-        machine.startWaitBegan()
+        machine.startWaitChanged(isWaiting: true)
         let connection = connection
         budget.whenARequestMayStart(for: connection.id, of: account) {
-            connection.hub.post(.run(connection) { $0.machine.startWaitEnded() })
+            connection.hub.post(.run(connection) { $0.machine.startWaitChanged(isWaiting: false) })
         }
         return false
     }

@@ -20,6 +20,12 @@ struct CurrentRequest {
     /// Whether an administrator speaks as the caller.
     var isByAdministrator = false
 
+    func context(_ caller: Caller, _ connection: RPCConnection) -> RPCContext {
+        RPCContext(
+            caller: caller, connection: connection, isCallCredential: isCallCredential,
+            isByAdministrator: isByAdministrator, method: method.name, byteCount: byteCount, sequence: sequence)
+    }
+
     /// Takes a parameter out of the params that is not one of the method itself.
     mutating func take(_ name: String) -> JSONValue? {
         guard !method.ownParameters.contains(name), let value = params[name] else { return nil }
@@ -262,15 +268,15 @@ extension ConnectionHandler {
             }
         }
         let caller = request.caller ?? .nobody
-        if let problem = accessProblem(request.method, caller) {
+        if let problem = request.method.accessProblem(caller) {
             fail(request, problem)
             return nil
         }
         guard mayStart(request.method) else { return request }
         switch request.method.start {
-        case .hot(let start): start(request.params, context(request, caller), pending(request))
+        case .hot(let start): start(request.params, request.context(caller, connection), pending(request))
         case .cold(let start):
-            let context = context(request, caller)
+            let context = request.context(caller, connection)
             let pending = pending(request)
             let params = request.params
             Task { await start(params, context, pending) }
@@ -278,21 +284,6 @@ extension ConnectionHandler {
         case .endSession: endSession(request)
         }
         return nil
-    }
-
-    private func accessProblem(_ method: RPCMethod, _ caller: Caller) -> RPCError? {
-        switch (method.access, caller) {
-        case (.anyone, _), (.rules, _), (.signedIn, .user), (_, .administrator): nil
-        case (.signedIn, .nobody), (.administrator, .nobody): RPCError.missingCredential
-        case (.administrator, .user): RPCError.permissionDenied("Only administrators may call \(method.name)")
-        }
-    }
-
-    private func context(_ request: CurrentRequest, _ caller: Caller) -> RPCContext {
-        RPCContext(
-            caller: caller, connection: connection, isCallCredential: request.isCallCredential,
-            isByAdministrator: request.isByAdministrator, method: request.method.name, byteCount: request.byteCount,
-            sequence: request.sequence)
     }
 
     private func pending(_ request: CurrentRequest) -> PendingReply {

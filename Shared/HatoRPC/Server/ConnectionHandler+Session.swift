@@ -68,12 +68,7 @@ extension ConnectionHandler {
                 request, RPCError.invalidParams(unknown.name, "session.authenticate has no parameter of this name"))
         }
         become(caller, isEnd: false)
-        succeed(
-            request,
-            [
-                "uid": caller.uid.map { .string($0) } ?? .null, "admin": .bool(caller.isAdministrator),
-                "expiresAt": caller.expiresAt.map { .number(Double($0)) } ?? .null,
-            ])
+        succeed(request, caller.authenticated)
     }
 
     func endSession(_ request: CurrentRequest) {

@@ -13,7 +13,7 @@ extension ConnectionHandler {
             return
         }
         guard stallWatch == nil, machine.phase != .closed else { return }
-        stall.filled(taken: takenBytes)
+        stall.filled(taken: takenBytes())
         let patience = TimeAmount.seconds(Int64(server.limits.stalledPeerSecondsMax))
         stallWatch = hub.loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.lookAtPeer() }
     }
@@ -24,16 +24,11 @@ extension ConnectionHandler {
         stallWatch = nil
     }
 
-    /// What the peer has acknowledged; where the system does not say, what our own socket has accepted.
-    private var takenBytes: Int {
-        if let context, let acknowledged = AcknowledgedBytes.of(context.channel) { return acknowledged }
-        let buffered = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
-        return writtenBytes - (buffered ?? 0)
-    }
+    private func takenBytes() -> Int { AcknowledgedBytes.taken(of: writtenBytes, by: context?.channel) }
 
     private func lookAtPeer() {
         stallWatch = nil
-        let hasStalled = stall.looked(taken: takenBytes, server.limits)
+        let hasStalled = stall.looked(taken: takenBytes(), server.limits)
         looksWithParkedReads = hasStalled && largeReads.hasParked ? looksWithParkedReads + 1 : 0
         guard hasStalled, isTooLongParked || isAwaited else { return watchPeer() }
         cutOffStalled(RPCError.peerStalled)

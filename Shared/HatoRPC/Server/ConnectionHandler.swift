@@ -71,7 +71,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.usesTLS = usesTLS
         server = hub.server
         machine = ConnectionStateMachine(.init(hub.server.limits))
-        account = server.budget.enter(Self.clientName(.nobody, connection.clientAddress))
+        account = server.budget.enter(connection.client(speakingAs: .nobody))
     }
 
     // MARK: The channel's life
@@ -94,13 +94,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if handshakeTimeout != nil {
-            server.notices.notice(
-                .failedHandshake, "a TLS handshake failed",
-                ["peer": "\(connection.remoteAddress)", "error": "\(error)"])
-        } else {
-            server.logger.debug("connection failed", metadata: ["error": "\(error)"])
-        }
+        server.noticeFailure(error, of: connection, isHandshake: handshakeTimeout != nil)
         closeNow()
     }
 
@@ -178,7 +172,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The channel asks to read by itself; while requests must wait it is not passed on.
     func read(context: ChannelHandlerContext) {
-        if mayRead() { context.read() } else { machine.readHeld() }
+        if mayRead() { context.read() } else { machine.readingChanged(isHeld: true) }
     }
 
     private func mayRead() -> Bool {
@@ -222,7 +216,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func resumeReading() {
         guard machine.isReadHeld, mayRead() else { return }
-        machine.readResumed()
+        machine.readingChanged(isHeld: false)
         context?.read()
     }
 

@@ -1,20 +1,3 @@
-/// What the order of a connection depends on in a method.
-struct RequestKind: Hashable, Sendable {
-    enum Start: Hashable, Sendable {
-        /// Starts while earlier requests are not answered.
-        case hot
-        /// Starts when all earlier requests are answered, slow ones excepted.
-        case cold
-        /// Concerns the connection itself and is answered at once.
-        case session
-    }
-
-    var start: Start
-    /// Later requests overtake it, and its response leaves when it comes.
-    var isSlow = false
-    var isRead = false
-}
-
 /// Decides in which order the requests of one connection start and their responses leave, how many are in flight, what
 /// is read ahead of them, what the connection holds and when it closes: a value without a clock, a channel or a lock.
 /// `ConnectionHandler` calls the event that happened and does what it returns.
@@ -163,7 +146,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
             && mayRespond(mayHoldMore())
     }
 
-    /// The batch that goes on when it has a large reservation: its responses have outgrown what a read may take without.
+    /// The batch that goes on with a large reservation: its responses have outgrown what a read may take without one.
     var unreservedBatch: UInt64? {
         guard let currentBatch, let batch = batches[currentBatch] else { return nil }
         return !batch.isReserved && batch.byteCount > limits.readBytes ? currentBatch : nil
@@ -326,10 +309,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The budget lets this connection's request be the one that starts although too much is held.
     mutating func requestOverdraftTaken(for use: OverdraftUse) { requestOverdraft = use }
 
-    /// The budget calls when a request may start.
-    mutating func startWaitBegan() { isWaitingToStart = true }
-
-    mutating func startWaitEnded() { isWaitingToStart = false }
+    /// The budget calls when a request may start, or has called.
+    mutating func startWaitChanged(isWaiting: Bool) { isWaitingToStart = isWaiting }
 
     /// Whether the overdraft goes back, now that what it is for was answered or waits for a large reservation.
     mutating func returnsRequestOverdraft() -> Bool {
@@ -373,9 +354,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         return unansweredBytes(unsentBytes) <= limits.waitingBytesMax || mayHoldMore() ? .read : .pause
     }
 
-    mutating func readHeld() { isReadHeld = true }
-
-    mutating func readResumed() { isReadHeld = false }
+    mutating func readingChanged(isHeld: Bool) { isReadHeld = isHeld }
 
     // MARK: Closing
 

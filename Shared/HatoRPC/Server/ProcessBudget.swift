@@ -1,3 +1,4 @@
+import HatoModel
 import Synchronization
 
 /// The bytes that all connections together hold, in all and by client: lines being read, requests read, entries of
@@ -361,6 +362,12 @@ final class ClientAccount: Sendable {
     fileprivate let isRequestOverdrawn = Atomic(false)
 
     init(_ name: String) { self.name = name }
+
+    /// A user, wherever the connections come from; else the address.
+    static func name(_ caller: Caller, _ address: ClientAddress) -> String {
+        if case .user(let user) = caller { return "user \(user.uid)" }
+        return "address \(address.network)"
+    }
 
     var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
 }

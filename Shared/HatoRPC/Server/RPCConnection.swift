@@ -57,7 +57,7 @@ public final class RPCConnection: Sendable {
     public var caller: Caller { state.withLock { $0.caller } }
 
     /// Who answers for what `caller` asks here: a user, wherever the connections come from, else the address.
-    public func client(speakingAs caller: Caller) -> String { ConnectionHandler.clientName(caller, clientAddress) }
+    public func client(speakingAs caller: Caller) -> String { ClientAccount.name(caller, clientAddress) }
 
     public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
 
@@ -278,6 +278,14 @@ extension RPCConnection {
 
 extension Caller {
     var expiresAt: Int64? { if case .user(let user) = self { user.expiresAt } else { nil } }
+
+    /// The result of `session.authenticate`.
+    var authenticated: JSONValue {
+        [
+            "uid": uid.map { .string($0) } ?? .null, "admin": .bool(isAdministrator),
+            "expiresAt": expiresAt.map { .number(Double($0)) } ?? .null,
+        ]
+    }
 
     func isSamePerson(as other: Caller) -> Bool {
         switch (self, other) {

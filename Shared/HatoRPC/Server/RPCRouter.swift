@@ -104,6 +104,15 @@ final class RPCMethod: Sendable {
         self.start = start
         self.ownParameters = ownParameters
     }
+
+    /// Why this caller may not call it; nil: it may.
+    func accessProblem(_ caller: Caller) -> RPCError? {
+        switch (access, caller) {
+        case (.anyone, _), (.rules, _), (.signedIn, .user), (_, .administrator): nil
+        case (.signedIn, .nobody), (.administrator, .nobody): RPCError.missingCredential
+        case (.administrator, .user): RPCError.permissionDenied("Only administrators may call \(name)")
+        }
+    }
 }
 
 /// Why a server does not start.

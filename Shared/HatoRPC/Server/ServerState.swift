@@ -41,6 +41,16 @@ final class ServerState: Sendable {
         admission = ConnectionGate(ConnectionAdmission.Limits(configuration.limits), notices)
     }
 
+    func noticeFailure(_ error: any Error, of connection: RPCConnection, isHandshake: Bool) {
+        if isHandshake {
+            notices.notice(
+                .failedHandshake, "a TLS handshake failed",
+                ["peer": "\(connection.remoteAddress)", "error": "\(error)"])
+        } else {
+            logger.debug("connection failed", metadata: ["error": "\(error)"])
+        }
+    }
+
     func newConnectionID() -> UInt64 {
         nextConnection.wrappingAdd(1, ordering: .relaxed).oldValue
     }

@@ -16,6 +16,14 @@ enum AcknowledgedBytes {
         var acknowledged: UInt64
     }
 
+    /// How many of the bytes written the peer has acknowledged; where the system does not say, how many our own socket
+    /// has accepted. Called on the event loop.
+    static func taken(of written: Int, by channel: (any Channel)?) -> Int {
+        if let channel, let acknowledged = of(channel) { return acknowledged }
+        let buffered = try? channel?.syncOptions?.getOption(.bufferedWritableBytes)
+        return written - (buffered ?? 0)
+    }
+
     /// Since the connection began, with what TLS adds; called on the event loop. Nil where the system does not say.
     static func of(_ channel: any Channel) -> Int? {
         #if os(Linux)

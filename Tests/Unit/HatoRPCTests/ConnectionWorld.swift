@@ -3,32 +3,6 @@
 /// A connection whose I/O is simulated: does what `ConnectionStateMachine` returns, as `ConnectionHandler` does, and
 /// compares each step with what a client may see.
 struct ConnectionWorld: Hashable {
-    enum Line: Hashable {
-        case request(RequestKind)
-        /// Its credential must be verified first.
-        case unverified(RequestKind)
-        case identityChange
-        case batch([RequestKind])
-        /// Takes much memory when it is read.
-        case large(RequestKind)
-        /// Is read on another thread.
-        case long(RequestKind)
-    }
-
-    enum Event: Hashable {
-        case lineArrived(Line)
-        /// The n-th among those in flight.
-        case requestFinished(Int)
-        case readOutgrew
-        case verified(Bool)
-        case longLineRead
-        case batchReserved
-        case identityTakenOver
-        case budgetFilled, budgetFreed
-        case outputDrained
-        case inputClosed, stopping, inputRefused, closed
-    }
-
     private struct Request: Hashable {
         enum State: Hashable { case queued, started, answered, left }
 
@@ -145,7 +119,7 @@ extension ConnectionWorld {
         case .budgetFilled: isBudgetFull = true
         case .budgetFreed:
             isBudgetFull = false
-            machine.startWaitEnded()
+            machine.startWaitChanged(isWaiting: false)
         case .outputDrained: machine.outputDrained(machine.outputBytes)
         case .inputClosed:
             hasEnded = true
@@ -292,7 +266,7 @@ extension ConnectionWorld {
                 machine.requestOverdraftTaken(for: use)
                 return true
             }
-            machine.startWaitBegan()
+            machine.startWaitChanged(isWaiting: true)
             return false
         }
     }
@@ -467,15 +441,5 @@ extension ConnectionWorld {
         if world.budgetBytes != 0 { return "\(world.budgetBytes) bytes are held at the end" }
         if world.machine.phase == .finishing || world.hasEnded && world.closing == nil { return "does not close" }
         return nil
-    }
-}
-
-extension ConnectionWorld.Line {
-    var kinds: [RequestKind] {
-        switch self {
-        case .request(let kind), .unverified(let kind), .large(let kind), .long(let kind): [kind]
-        case .identityChange: [RequestKind(start: .session)]
-        case .batch(let kinds): kinds
-        }
     }
 }

@@ -212,7 +212,7 @@ struct FloodTests {
 
     @Test func clientIsAUserElseAnAddress() {
         func name(_ caller: Caller, _ address: String) -> String {
-            ConnectionHandler.clientName(caller, ClientAddress(address))
+            ClientAccount.name(caller, ClientAddress(address))
         }
         let anna = Caller.user(Caller.User(uid: "anna"))
         #expect(name(anna, "192.0.2.1") == name(anna, "192.0.2.2"))

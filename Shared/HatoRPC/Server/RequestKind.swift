@@ -1,0 +1,16 @@
+/// What the order of a connection depends on in a method.
+struct RequestKind: Hashable, Sendable {
+    enum Start: Hashable, Sendable {
+        /// Starts while earlier requests are not answered.
+        case hot
+        /// Starts when all earlier requests are answered, slow ones excepted.
+        case cold
+        /// Concerns the connection itself and is answered at once.
+        case session
+    }
+
+    var start: Start
+    /// Later requests overtake it, and its response leaves when it comes.
+    var isSlow = false
+    var isRead = false
+}
