@@ -2,19 +2,26 @@
 ///
 /// A binary heap with an index: inserting, removing and taking the first cost the logarithm of the number of entries,
 /// looking at the first costs nothing.
-struct IndexedHeap<Key: Hashable, Priority: Comparable> {
+package struct IndexedHeap<Key: Hashable, Priority: Comparable> {
     private var entries: [(key: Key, priority: Priority)] = []
     /// Where the entry of a key stands.
     private var positions: [Key: Int] = [:]
 
-    var count: Int { entries.count }
-    var isEmpty: Bool { entries.isEmpty }
-    var first: (key: Key, priority: Priority)? { entries.first }
+    /// No entries.
+    package init() {}
 
-    func contains(_ key: Key) -> Bool { positions[key] != nil }
+    /// How many entries there are.
+    package var count: Int { entries.count }
+    /// Whether there are none.
+    package var isEmpty: Bool { entries.isEmpty }
+    /// The entry of the least priority.
+    package var first: (key: Key, priority: Priority)? { entries.first }
+
+    /// Whether there is an entry of this key.
+    package func contains(_ key: Key) -> Bool { positions[key] != nil }
 
     /// Adds an entry; one of the same key is replaced.
-    mutating func insert(_ key: Key, _ priority: Priority) {
+    package mutating func insert(_ key: Key, _ priority: Priority) {
         remove(key)
         positions[key] = entries.count
         entries.append((key, priority))
@@ -22,7 +29,7 @@ struct IndexedHeap<Key: Hashable, Priority: Comparable> {
     }
 
     /// Nothing happens when there is no entry of this key.
-    mutating func remove(_ key: Key) {
+    package mutating func remove(_ key: Key) {
         guard let position = positions.removeValue(forKey: key), let last = entries.popLast() else { return }
         guard position < entries.count else { return }
         entries[position] = last
@@ -31,7 +38,8 @@ struct IndexedHeap<Key: Hashable, Priority: Comparable> {
         moveDown(from: position)
     }
 
-    mutating func removeAll() {
+    /// Removes every entry.
+    package mutating func removeAll() {
         entries = []
         positions = [:]
     }

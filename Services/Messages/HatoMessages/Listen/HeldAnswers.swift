@@ -1,3 +1,5 @@
+import HatoRPC
+
 /// Answers of writes that wait for events of their own connection (protocol §5: own events come before own answers),
 /// because those are still being worked out on another thread.
 struct HeldAnswers {
@@ -5,13 +7,15 @@ struct HeldAnswers {
 
     private struct Connection {
         /// By whose events are on their way: the version up to which they have been sent.
-        var told: [UInt64: UInt64] = [:]
+        var told = IndexedHeap<UInt64, UInt64>()
         /// In the order of their versions.
         var answers: [(version: UInt64, answer: Answer)] = []
 
         mutating func takeReady() -> [Answer] {
-            let limit = told.values.min() ?? .max
+            guard !answers.isEmpty else { return [] }
+            let limit = told.first?.priority ?? .max
             let count = answers.prefix { $0.version <= limit }.count
+            guard count > 0 else { return [] }
             defer { answers.removeFirst(count) }
             return answers.prefix(count).map(\.answer)
         }
@@ -21,14 +25,18 @@ struct HeldAnswers {
 
     /// Answers to `connection` about versions after `version` wait for `topic`.
     mutating func wait(_ connection: UInt64, for topic: UInt64, after version: UInt64) {
-        connections[connection, default: Connection()].told[topic] = version
+        connections[connection, default: Connection()].told.insert(topic, version)
     }
 
     /// `topic` has sent everything up to `version`, or everything there is. Returns what need not wait any more.
     mutating func told(_ connection: UInt64, by topic: UInt64, through version: UInt64? = nil) -> [Answer] {
-        guard var state = connections[connection], state.told[topic] != nil else { return [] }
-        connections[connection] = nil
-        state.told[topic] = version
+        // Taken out, so that it is changed in place.
+        guard var state = connections.removeValue(forKey: connection) else { return [] }
+        guard state.told.contains(topic) else {
+            connections[connection] = state
+            return []
+        }
+        if let version { state.told.insert(topic, version) } else { state.told.remove(topic) }
         let ready = state.takeReady()
         if !state.told.isEmpty { connections[connection] = state }
         return ready
@@ -39,7 +47,7 @@ struct HeldAnswers {
 
     /// False when the answer need not wait.
     mutating func keep(_ answer: @escaping Answer, of version: UInt64, to connection: UInt64) -> Bool {
-        guard let least = connections[connection]?.told.values.min(), least < version else { return false }
+        guard let least = connections[connection]?.told.first?.priority, least < version else { return false }
         connections[connection]?.answers.append((version, answer))
         return true
     }
