@@ -35,10 +35,9 @@ extension ConnectionHandler {
     }
 
     private func largeReadGranted(_ reservation: ReadReservation) {
-        let granted = largeReads.granted(reservation)
-        if let granted { machine.batchReserved(granted.sequence) }
-        guard let again = granted?.again else { return reservation.readEnded() }
-        again(reservation)
+        guard let (sequence, again) = largeReads.granted(reservation) else { return reservation.readEnded() }
+        machine.batchReserved(sequence)
+        if let again { again(reservation) } else { reservation.readEnded() }
     }
 
     /// Answers the large reads of batches that are full: they would be read in vain.

@@ -118,7 +118,8 @@ extension ConnectionHandler {
 
     /// Ends a line that hardly grew although it might, when others wait for what it holds.
     private func lookAtLine() {
-        let expected = LineStall.growthMin(reserved: claimedBytes, server.limits)
+        let isOverdrawn = server.budget.isOverdrawn(connection.id)
+        let expected = LineStall.growthMin(reserved: claimedBytes, isOverdrawn: isOverdrawn, server.limits)
         // Behind a line that waits for memory it cannot be refused: the refusal would be sent before its response.
         let mayGrow = !hasLineWaited && waiting?.line == nil && machine.mayHandOn(mayHoldMore)
         let isStalled = mayGrow && lines.count - watchedCount < expected

@@ -11,8 +11,8 @@ import Synchronization
 /// - Room for the next: a client may grow while as much stays free as it then holds. The more a client has, the
 ///   earlier it waits, and whoever has nothing yet finds something.
 /// - A share: a client may hold `clientBytesInFlightMax`, and beyond that grow one line at a time.
-/// - An end: where that leaves no room for anybody, one line in all may grow. Otherwise a memory full of unfinished
-///   lines would stay full.
+/// - An end: where that leaves no room for anybody, one line in all may grow, of the client that holds the least.
+///   Otherwise a memory full of unfinished lines would stay full. That line has to come fast (`LineStall`).
 ///
 /// Neither exception is made while complete lines are still being read elsewhere (`charge`), of that client or of
 /// all: they come to their end by themselves, and with them the room that is waited for.
@@ -240,11 +240,15 @@ final class ProcessBudget: Sendable {
             let waiting = state.waiting
             state.waiting = []
             for connection in waiting {
-                if grant(connection, &state) {
+                if grant(connection, &state, mayOverdraw: false) {
                     if let claim = state.claims[connection] { resumed.append(claim.resume) }
                 } else {
                     state.waiting.append(connection)
                 }
+            }
+            if let least = leastHeld(state), grant(least, &state) {
+                state.waiting.removeAll { $0 == least }
+                if let claim = state.claims[least] { resumed.append(claim.resume) }
             }
             waitingCount.store(state.waiting.count, ordering: .sequentiallyConsistent)
             return resumed
@@ -252,12 +256,24 @@ final class ProcessBudget: Sendable {
         for resume in resumed { resume() }
     }
 
-    private func grant(_ connection: UInt64, _ state: inout State) -> Bool {
+    /// The first waiting claim of the client that holds the least: where nothing fits, it is the one that goes on.
+    private func leastHeld(_ state: State) -> UInt64? {
+        guard state.overdrawn == nil, state.charges == 0 else { return nil }
+        func held(_ connection: UInt64) -> Int { state.claims[connection]?.client.usedBytes ?? .max }
+        return state.waiting.min { held($0) < held($1) }
+    }
+
+    /// Whether the line of this connection is the one that goes on although nothing fits.
+    func isOverdrawn(_ connection: UInt64) -> Bool { state.withLock { $0.overdrawn == connection } }
+
+    /// - Parameter mayOverdraw: whether it may become the one that goes on although nothing fits.
+    private func grant(_ connection: UInt64, _ state: inout State, mayOverdraw: Bool = true) -> Bool {
         guard var claim = state.claims[connection], let wanted = claim.wanted else { return false }
         let growth = wanted - claim.granted
         let name = claim.client.name
         if !leavesRoom(claim) {
-            guard state.overdrawn.map({ $0 == connection }) ?? (state.charges == 0) else { return false }
+            let isFree = mayOverdraw && state.charges == 0
+            guard state.overdrawn.map({ $0 == connection }) ?? isFree else { return false }
             state.overdrawn = connection
         } else if claim.client.usedBytes + growth > clientMax {
             let client = state.clients[name]

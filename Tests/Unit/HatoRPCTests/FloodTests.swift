@@ -210,6 +210,34 @@ struct FloodTests {
         #expect(resumed.current == 1)
     }
 
+    @Test func lineOfTheClientThatHoldsTheLeastGoesOnWhereNothingFits() {
+        let budget = ProcessBudget(limit: 1_000, clientMax: 1_000)
+        let accounts = ["filler", "anna", "mallory", "bea"].map { budget.enter($0) }
+        for (account, bytes) in zip(accounts, [650, 30, 30, 10]) { budget.add(bytes, to: account) }
+        let resumed = Shared<[UInt64]>([])
+        func claim(_ connection: UInt64, of index: Int) -> Bool {
+            budget.claim(100, for: connection, of: accounts[index]) { resumed.change { $0.append(connection) } }
+        }
+        #expect(claim(1, of: 1))
+        #expect(budget.isOverdrawn(1))
+        #expect(!claim(2, of: 2))
+        #expect(!claim(3, of: 3))
+        budget.endClaim(of: 1)
+        #expect(resumed.current == [3])
+        #expect(budget.isOverdrawn(3) && !budget.isOverdrawn(2))
+        budget.endClaim(of: 3)
+        #expect(resumed.current == [3, 2])
+        budget.endClaim(of: 2)
+        for (account, bytes) in zip(accounts, [650, 30, 30, 10]) { budget.add(-bytes, to: account) }
+        #expect(budget.usedBytes == 0)
+    }
+
+    @Test func lineThatAllOthersWaitForHasToComeFast() {
+        let limits = RPCLimits()
+        #expect(LineStall.growthMin(reserved: 128 << 10, limits) == 5 * 32 << 10)
+        #expect(LineStall.growthMin(reserved: 128 << 10, isOverdrawn: true, limits) == 5 * 256 << 10)
+    }
+
     @Test func clientIsAUserElseAnAddress() {
         func name(_ caller: Caller, _ address: String) -> String {
             ClientAccount.name(caller, ClientAddress(address))
