@@ -20,6 +20,15 @@ struct DamagedBackupTests {
         }
         try store.database.writeOut()
         _ = try await store.write { $0.deleteRange(KeyRange(lower: Self.key(100), upper: nil)) }
+        try store.database.writeOut()
+        // A compaction that is under way replaces the table that a test damages.
+        let database = store.database
+        try await eventually("no compaction is under way") {
+            [database.rows, database.commits].allSatisfy {
+                database.property("rocksdb.compaction-pending", of: $0) == 0
+                    && database.property("rocksdb.num-running-compactions", of: $0) == 0
+            }
+        }
         return store
     }
 
