@@ -66,8 +66,14 @@ public struct TokenVerifier: Sendable {
     }
 
     private func seconds(_ name: String, in claims: JSONObject) throws(TokenError) -> Int64 {
+        guard let seconds = claims[name].flatMap(Self.seconds) else { throw .badClaim(name) }
+        return seconds
+    }
+
+    /// A claim that is a time (RFC 7519 §2, NumericDate), in whole seconds since 1970; nil for any other value.
+    public static func seconds(_ claim: JSONValue) -> Int64? {
         // A number beyond the year 9999 is not a time, and later code may multiply it by 1,000.
-        guard let number = claims[name]?.number, number >= 0, number < 253_402_300_800 else { throw .badClaim(name) }
+        guard let number = claim.number, number >= 0, number < 253_402_300_800 else { return nil }
         return Int64(number)
     }
 }
@@ -99,9 +105,9 @@ struct SignedParts {
     /// The unverified time of issue of a token, in seconds since 1970; nil when it has none.
     static func unprovenIssueTime(of token: String, bytesMax: Int) -> Int64? {
         guard let claims = try? SignedParts(token, bytesMax: bytesMax).claims(),
-            let number = claims["iat"]?.number, number >= 0, number < 253_402_300_800
+            let issuedAt = claims["iat"].flatMap(TokenVerifier.seconds)
         else { return nil }
-        return Int64(number)
+        return issuedAt
     }
 
     func claims() throws(TokenError) -> JSONObject {

@@ -97,6 +97,32 @@ struct AccountTests {
         _ = try await update(bench, try await bench.signIn()) { $0.email = "new@example.com" }
     }
 
+    @Test func timesOfAnImpersonatedUserThatAreNoTimesAreIgnored() async throws {
+        for time in [-9_223_372_036_854_775_808, -1, 1e300, 253_402_300_800] as [Double] {
+            let bench = try await AuthBench.open()
+            let session = try await bench.signUp()
+            let claims: JSONObject = ["auth_time": .number(time), "iat": .number(time)]
+            let origin = CallOrigin(caller: .user(Caller.User(uid: session.uid, claims: claims)))
+            _ = try await bench.service.accounts.deleteAccount(origin)
+            #expect(await wireError { try await bench.account(session) }?.reason == "USER_NOT_FOUND")
+        }
+    }
+
+    @Test func takenNameCostsNoHash() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp("sazae@example.com")
+        let session = try await bench.signUp()
+        let hashes = bench.counts.hashes
+        let refused = await wireError {
+            try await update(bench, session) {
+                $0.email = "sazae@example.com"
+                $0.password = "a better one than before"
+            }
+        }
+        #expect(refused?.reason == "EMAIL_EXISTS")
+        #expect(bench.counts.hashes == hashes)
+    }
+
     @Test func recentSignInIsASetting() async throws {
         let bench = try await AuthBench.open { $0.credentialAgeSecondsMax = 0 }
         let session = try await bench.signUp()

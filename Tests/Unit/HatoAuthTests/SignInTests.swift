@@ -1,9 +1,14 @@
 import HatoModel
 import HatoStorage
 import HatoTesting
+import Synchronization
 import Testing
 
 @testable import HatoAuth
+
+private final class Count: Sendable {
+    let value = Mutex(0)
+}
 
 struct SignInTests {
     @Test func unknownNameAndWrongPasswordHaveTheSameErrorAndCost() async throws {
@@ -101,6 +106,34 @@ struct SignInTests {
         #expect(refused.allSatisfy { $0.isRetryable && ($0.data["retryAfterMs"]?.number ?? 0) > 0 })
         #expect(attempts.count - refused.count >= 10)
         #expect(try await bench.signIn().uid.isEmpty == false)
+    }
+
+    @Test func oneUsersUpdatesDoNotKeepOthersFromSigningIn() async throws {
+        let bench = try await AuthBench.open { configuration in
+            configuration.hashingThreads = 1
+            configuration.limits.passwordQueueMax = 4
+        }
+        let busy = try await bench.signUp("sazae@example.com")
+        let origin = try await bench.origin(busy)
+        _ = try await bench.signUp()
+        bench.hold(true)
+        let refused = Count()
+        let updates = (0..<20).map { _ in
+            var update = Auth.Account.Update()
+            update.password = "a better one than before"
+            return Task { [update] in
+                let error = await wireError { try await bench.service.accounts.updateAccount(update, origin) }
+                if error?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER" { refused.value.withLock { $0 += 1 } }
+            }
+        }
+        try await eventually("one is hashed, four wait") {
+            bench.service.passwords.waitingCount == 4 && refused.value.withLock { $0 } == 15
+        }
+        let signIn = Task { await wireError { try await bench.signIn() } }
+        try await eventually("the sign-in waits in place of an update") { refused.value.withLock { $0 } == 16 }
+        bench.hold(false)
+        #expect(await signIn.value == nil)
+        for update in updates { _ = await update.value }
     }
 
     @Test func consecutiveWrongPasswordsDelayTheAccountForALimitedTime() async throws {

@@ -30,7 +30,12 @@ struct AccountMethods: AuthMethods {
             missing: Self.missingHalves(form, before, deletions))
         if Self.touchesCredential(form, deletions) { try requireRecentSignIn(user, before) }
         var hash: PasswordHash?
-        if let password = checked.password { hash = try await passwords.hash(password) }
+        if let password = checked.password {
+            // A taken name costs no hash; the transaction checks again.
+            let probe = AccountChange(checked, passwordHash: nil).applied(to: before, now: environment.now())
+            try await store.read { try AccountRows.checkNames(of: probe, replacing: before, in: $0) }
+            hash = try await passwords.hash(password, for: origin.hashingClient)
+        }
         var change = AccountChange(checked, passwordHash: hash)
         change.deletions = deletions
         return try await update(user, change, form)

@@ -1,3 +1,4 @@
+import HatoIdentity
 import HatoModel
 import HatoRPC
 
@@ -17,6 +18,15 @@ struct CallOrigin: Sendable {
         self.address = address
     }
 
+    /// The client whose turn it is when passwords wait to be hashed: the user, or the address of a caller that is none.
+    var hashingClient: HashingClient {
+        switch caller {
+        case .user(let user): HashingClient(name: "user:\(user.uid)")
+        case .administrator: .administrators
+        case .nobody: HashingClient(name: "address:\(address?.network ?? "")")
+        }
+    }
+
     /// The user; throws for a call without credential, and for an administrator as such.
     func user() throws -> Caller.User {
         switch caller {
@@ -28,9 +38,20 @@ struct CallOrigin: Sendable {
     }
 }
 
+/// One of those that take turns at the hashing threads.
+struct HashingClient: Sendable, Hashable {
+    var name: String
+
+    static let administrators = HashingClient(name: "administrators")
+}
+
 extension Caller.User {
-    /// The time when the user presented a credential, in seconds; nil when an administrator impersonates the user.
-    var authTime: Int64? { claims["auth_time"]?.number.flatMap { Int64(exactly: $0) } }
-    /// Seconds; nil when an administrator impersonates the user.
-    var issuedAt: Int64? { claims["iat"]?.number.flatMap { Int64(exactly: $0) } }
+    /// The time when the user presented a credential, in seconds; nil when an administrator impersonates the user
+    /// without naming a time.
+    var authTime: Int64? { seconds("auth_time") }
+    /// Seconds; nil when an administrator impersonates the user without naming a time.
+    var issuedAt: Int64? { seconds("iat") }
+
+    /// Nil for what is no time: the claims of an impersonated user are what the administrator says.
+    private func seconds(_ claim: String) -> Int64? { claims[claim].flatMap(TokenVerifier.seconds) }
 }

@@ -25,7 +25,7 @@ struct SignInMethod: AuthMethods {
             throw error
         }
         do {
-            let session = try await signIn(name, request.password)
+            let session = try await signIn(name, request.password, origin.hashingClient)
             attempts.end(account: name.attemptKey, isRight: true)
             metrics.signInEnded(.ok, in: ContinuousClock.now - start)
             return session
@@ -36,19 +36,21 @@ struct SignInMethod: AuthMethods {
         }
     }
 
-    private func signIn(_ name: AccountName, _ typed: String) async throws -> Auth.Session {
+    private func signIn(
+        _ name: AccountName, _ typed: String, _ client: HashingClient
+    ) async throws -> Auth.Session {
         let account = try await store.read { try AccountRows.find(name, in: $0) }
         // Longer than any account's password: hashed as an empty one, so that it takes as long as every wrong password.
         let isTooLong = typed.utf8.count > configuration.limits.passwordBytesMax
         let password = Password(isTooLong ? "" : typed)
-        let isRight = try await passwords.isRight(password, isTooLong ? nil : account?.passwordHash)
+        let isRight = try await passwords.isRight(password, isTooLong ? nil : account?.passwordHash, for: client)
         guard let account, let stored = account.passwordHash, isRight else {
             if configuration.hidesWhoExists { throw AuthError.invalidCredentials }
             throw account == nil ? AuthError.emailNotFound : AuthError.invalidPassword
         }
         // Only a caller with the right password learns that the account is disabled.
         guard !account.disabled else { throw AuthError.userDisabled }
-        return try await begin(account.uid, checked: stored, strengthened: strengthened(password, stored))
+        return try await begin(account.uid, checked: stored, strengthened: strengthened(password, stored, client))
     }
 
     /// Begins the session, if the checked password is still the account's.
@@ -78,10 +80,12 @@ struct SignInMethod: AuthMethods {
 
     /// The password hashed with the current cost when it was hashed with less; nil when there is nothing to do, or the
     /// hashing pool is full.
-    private func strengthened(_ password: Password, _ stored: PasswordHash) async throws -> PasswordHash? {
+    private func strengthened(
+        _ password: Password, _ stored: PasswordHash, _ client: HashingClient
+    ) async throws -> PasswordHash? {
         guard stored.cost.work < configuration.scrypt.work else { return nil }
         do {
-            return try await passwords.hash(password)
+            return try await passwords.hash(password, for: client)
         } catch AuthError.tooManyAttempts {
             return nil
         }

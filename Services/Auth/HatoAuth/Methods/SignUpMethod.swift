@@ -23,7 +23,7 @@ struct SignUpMethod: AuthMethods {
         try attempts.admit(isAnonymous ? .anonymousSignUp : .signUp, from: origin.address)
         try await checkFree(checked)
         var hash: PasswordHash?
-        if let password = checked.password { hash = try await passwords.hash(password) }
+        if let password = checked.password { hash = try await passwords.hash(password, for: origin.hashingClient) }
         let change = AccountChange(checked, passwordHash: hash)
         let session =
             if let upgraded { try await upgrade(upgraded, change) } else { try await makeAccount(change) }

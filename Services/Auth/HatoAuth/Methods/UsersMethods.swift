@@ -130,7 +130,7 @@ struct UsersMethods: AuthMethods {
 
     private func hash(_ password: Password?) async throws -> PasswordHash? {
         guard let password else { return nil }
-        return try await passwords.hash(password)
+        return try await passwords.hash(password, for: .administrators)
     }
 
     private func accountName(_ request: Auth.Users.Get) throws -> AccountName {

@@ -7,77 +7,75 @@ import Synchronization
     import Musl
 #endif
 
-/// A few threads for work that takes a core for a tenth of a second, with a short queue.
+/// A few threads for work that takes a core for a tenth of a second, with a short queue in which clients take turns.
 ///
 /// A call that finds the queue full fails at once: memory and waiting time are bounded whatever the number of sign-ins
 /// (unbounded hashing has brought down larger services). Event loops and the cooperative pool never hash.
 final class HashingPool: Sendable {
     struct Full: Error {}
 
+    /// Runs or fails one call; exactly one of the two is called.
+    private struct Job {
+        var run: @Sendable () -> Void
+        var refuse: @Sendable () -> Void
+    }
+
     private struct State {
         var running = 0
-        var waiting: [@Sendable () -> Void] = []
-        /// The start of the queue in `waiting`.
-        var next = 0
-
-        var waitingCount: Int { waiting.count - next }
-
-        mutating func takeNext() -> (@Sendable () -> Void)? {
-            guard next < waiting.count else { return nil }
-            let job = waiting[next]
-            next += 1
-            if next == waiting.count {
-                waiting.removeAll(keepingCapacity: true)
-                next = 0
-            }
-            return job
-        }
+        var queue: HashingQueue<Job>
     }
 
     private let threads: Int
-    private let queueMax: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(threads: Int, queueMax: Int) {
         self.threads = max(1, threads)
-        self.queueMax = max(0, queueMax)
+        state = Mutex(State(queue: HashingQueue(countMax: max(0, queueMax))))
     }
 
-    var waitingCount: Int { state.withLock { $0.waitingCount } }
+    var waitingCount: Int { state.withLock { $0.queue.count } }
     var runningCount: Int { state.withLock { $0.running } }
 
-    /// Runs `work` on a thread of the pool. Throws `Full` at once when the queue is full, otherwise what `work` throws.
-    func run<Outcome: Sendable>(_ work: @escaping @Sendable () throws -> Outcome) async throws -> Outcome {
+    /// Runs `work` on a thread of the pool. Throws what `work` throws, or `Full`: at once when the queue is full, later
+    /// when it is full and another client has fewer jobs.
+    func run<Outcome: Sendable>(
+        for client: String, _ work: @escaping @Sendable () throws -> Outcome
+    ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
-            let isAccepted = admit { continuation.resume(with: Result { try work() }) }
-            if !isAccepted { continuation.resume(throwing: Full()) }
+            let job = Job(
+                run: { continuation.resume(with: Result { try work() }) },
+                refuse: { continuation.resume(throwing: Full()) })
+            admit(job, of: client)
         }
     }
 
-    private func admit(_ job: @escaping @Sendable () -> Void) -> Bool {
-        enum Admission { case start, wait, refuse }
+    private func admit(_ job: Job, of client: String) {
+        enum Admission {
+            case start
+            case wait(refused: Job?)
+        }
         let admission: Admission = state.withLock { state in
-            if state.running < threads {
+            guard state.running >= threads else {
                 state.running += 1
                 return .start
             }
-            guard state.waitingCount < queueMax else { return .refuse }
-            state.waiting.append(job)
-            return .wait
+            return .wait(refused: state.queue.append(job, of: client))
         }
-        if admission == .start { start(job) }
-        return admission != .refuse
+        switch admission {
+        case .start: start(job)
+        case .wait(let refused): refused?.refuse()
+        }
     }
 
     /// A thread works until the queue is empty. The cost of starting one is negligible compared with a hash.
-    private func start(_ first: @escaping @Sendable () -> Void) {
+    private func start(_ first: Job) {
         Thread.detachNewThread { [self] in
             Self.giveWay()
-            var job: (@Sendable () -> Void)? = first
+            var job: Job? = first
             while let current = job {
-                current()
+                current.run()
                 job = state.withLock { state in
-                    let next = state.takeNext()
+                    let next = state.queue.takeNext()
                     if next == nil { state.running -= 1 }
                     return next
                 }

@@ -40,25 +40,30 @@ final class PasswordHasher: Sendable {
     /// The number of passwords that are being hashed.
     var hashingCount: Int { pool.runningCount }
 
-    func hash(_ password: Password) async throws -> PasswordHash {
+    /// Throws `AuthError.tooManyAttempts` when the queue is full.
+    /// - Parameter client: whose turn it is among those that wait (`HashingQueue`).
+    func hash(_ password: Password, for client: HashingClient) async throws -> PasswordHash {
         let salt = randomBytes(PasswordHash.saltBytes)
-        return try await run { [cost, derive] in
+        return try await run(for: client) { [cost, derive] in
             PasswordHash(cost: cost, salt: salt, hash: try derive(password.bytes, salt, cost))
         }
     }
 
-    /// Whether the password matches `stored`; false without a stored one, after the same work.
-    func isRight(_ password: Password, _ stored: PasswordHash?) async throws -> Bool {
+    /// Whether the password matches `stored`; false without a stored one, after the same work. Throws
+    /// `AuthError.tooManyAttempts` when the queue is full.
+    func isRight(_ password: Password, _ stored: PasswordHash?, for client: HashingClient) async throws -> Bool {
         let reference = stored ?? dummy
-        return try await run { [derive] in
+        return try await run(for: client) { [derive] in
             let derived = try derive(password.bytes, reference.salt, reference.cost)
             return reference.matches(derived) && stored != nil
         }
     }
 
-    private func run<Outcome: Sendable>(_ work: @escaping @Sendable () throws -> Outcome) async throws -> Outcome {
+    private func run<Outcome: Sendable>(
+        for client: HashingClient, _ work: @escaping @Sendable () throws -> Outcome
+    ) async throws -> Outcome {
         do {
-            return try await pool.run { [metrics] in
+            return try await pool.run(for: client.name) { [metrics] in
                 let start = ContinuousClock.now
                 defer { metrics.hashed(in: ContinuousClock.now - start) }
                 return try work()
