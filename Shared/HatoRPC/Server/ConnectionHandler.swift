@@ -1,77 +1,52 @@
 import HatoModel
 import Logging
 import NIOCore
+import NIOSSL
 
-/// One connection of a server, on its event loop: reads, calls methods, writes. `ConnectionStateMachine` decides in
-/// which order, and when it reads and closes.
+/// One connection of a server in its channel: passes on what the channel and other threads report, and closes.
 ///
-/// All state is touched on the event loop only.
+/// `ConnectionStateMachine` decides; what it decides is done by the parts, each of which owns its own state:
+/// `LineIntake` (lines), `RequestRunner` (requests), `ConnectionSession` (identity), `ConnectionMemory` (budget),
+/// `LargeReadRunner` (reads that are begun again), `ConnectionOutput` (responses, notifications), `PeerWatch` (stalls).
+/// After each event `settle` looks at everything again that it may have moved. On the event loop only.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     let connection: RPCConnection
-    let server: ServerState
-    let hub: LoopHub
+    private let server: ServerState
+    private let hub: LoopHub
+    private let state: ConnectionState
+    private let memory: ConnectionMemory
+    private let lines: LineIntake
+    private let session: ConnectionSession
+    private let largeReads: LargeReadRunner
+    private let output: ConnectionOutput
+    private let requests: RequestRunner
+    private let peerWatch: PeerWatch
     private let usesTLS: Bool
-    private(set) var context: ChannelHandlerContext?
 
-    var machine: ConnectionStateMachine
-    var lines = LineBuffer()
+    private var context: ChannelHandlerContext?
     private var lastTraffic = NIODeadline.now()
     private var silence = PeerSilence()
     private var handshakeTimeout: Scheduled<Void>?
-
-    // Requests: see ConnectionHandler+Requests.swift.
-    var isReading = false
-    var isTouched = false
+    private var isTouched = false
     private var isSettling = false
-    var waiting: WaitingRequests? {
-        didSet { machine.waitingChanged(waiting?.memory) }
-    }
-    /// There when the read in flight is the one that may run although too much is held.
-    var requestOverdraft: ProcessBudget.RequestOverdraft?
-    var identity = Caller.nobody
-    /// Whose credential was shown first.
-    var shownCaller: Caller?
-    /// Whether the connection is not closed for another.
-    var hasOwnSlot = false
-    var activity = ActivityTicks()
-    var expiry: Scheduled<Void>?
-
-    // Memory: see ConnectionHandler+Memory.swift.
-    var account: ClientAccount
-    var claimedBytes = 0
-    /// There while the line has a claim, granted or not.
-    var lineWatch: Scheduled<Void>?
-    /// How long the line was when its watch began, and whether it was held up since.
-    var watchedCount = 0
-    var hasLineWaited = false
-
-    /// Reads that have outgrown their small reservation.
-    var largeReads = LargeReads()
-
-    // Output: see ConnectionHandler+Output.swift.
-    var output = OutputQueue()
-    var writesUnderWay = 0
-    /// Bytes given to the socket, and those of them whose writes are done.
-    var writtenBytes = 0
-    var sentBytes = 0
-    var stall = PeerStall()
-    /// Looks in a row at which the peer had stalled while reads of its own waited.
-    var looksWithParkedReads = 0
-    /// There while the socket has not taken everything.
-    var stallWatch: Scheduled<Void>?
-    var opened = OpenedSubscriptions()
 
     init(connection: RPCConnection, hub: LoopHub, usesTLS: Bool) {
         self.connection = connection
         self.hub = hub
         self.usesTLS = usesTLS
         server = hub.server
-        machine = ConnectionStateMachine(.init(hub.server.limits))
-        account = server.budget.enter(connection.client(speakingAs: .nobody))
+        state = ConnectionState(connection, hub)
+        memory = ConnectionMemory(state)
+        lines = LineIntake(state, memory)
+        session = ConnectionSession(state)
+        largeReads = LargeReadRunner(state, memory)
+        output = ConnectionOutput(state, largeReads)
+        requests = RequestRunner(state, memory, session, from: lines, to: output)
+        peerWatch = PeerWatch(state, memory, largeReads, output)
     }
 
     // MARK: The channel's life
@@ -104,30 +79,90 @@ final class ConnectionHandler: ChannelDuplexHandler {
             handshakeTimeout = nil
         }
         guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
-        machine.inputClosed()
-        if machine.phase == .lingering { closeNow() } else { settle() }
+        state.machine.inputClosed()
+        if state.machine.phase == .lingering { closeNow() } else { settle() }
     }
 
-    func ended() {
-        guard machine.phase != .closed else { return }
-        let counted = machine.closed()
+    private func ended() {
+        guard state.machine.phase != .closed else { return }
+        let counted = state.machine.closed()
         // First: what is let go of below may hold requests, which must not be answered here any more.
         let closed = connection.markClosed()
-        expiry?.cancel()
-        peerDrained()
-        dropLargeReads()
+        session.cancelExpiry()
+        peerWatch.cancel()
+        largeReads.drop()
         handshakeTimeout?.cancel()
         lines.removeAll()
-        waiting = nil
-        opened = OpenedSubscriptions()
-        output = OutputQueue()
-        leaveBudget(counted)
+        requests.removeAll()
+        output.removeAll()
+        memory.leave(counted: counted)
         hub.remove(self)
         // One that is cut off counts until it has closed.
-        if !machine.isCutOff { server.admission.closed(connection) }
+        if !state.machine.isCutOff { server.admission.closed(connection) }
         for callback in closed { callback() }
         context = nil
     }
+
+    // MARK: Reading
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard state.machine.phase == .open else { return }
+        let chunk = unwrapInboundIn(data)
+        let count = chunk.readableBytes
+        hub.count { $0.bytesRead += count }
+        session.wasActive()
+        lines.append(chunk)
+        requests.handOn()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        settle()
+        context.fireChannelReadComplete()
+    }
+
+    /// The channel asks to read by itself; while requests must wait it is not passed on.
+    func read(context: ChannelHandlerContext) {
+        if mayRead() { context.read() } else { state.machine.readingChanged(isHeld: true) }
+    }
+
+    private func mayRead() -> Bool {
+        let unsent = connection.unsentOwnBytes
+        switch state.machine.readAsked(bufferedBytes: lines.count, unsentBytes: unsent, memory.mayHoldMore) {
+        case .read: return true
+        case .pause: return false
+        case .claimLine: return lines.claim()
+        }
+    }
+
+    private func resumeReading() {
+        guard state.machine.isReadHeld, mayRead() else { return }
+        state.machine.readingChanged(isHeld: false)
+        context?.read()
+    }
+
+    /// Everything that must be looked at again after requests, responses or the socket moved on.
+    func settle() {
+        isTouched = false
+        guard state.machine.phase != .closed, !isSettling else { return }
+        isSettling = true
+        defer { isSettling = false }
+        repeat {
+            requests.handOn()
+            if let context { output.flush(context) }
+            memory.returnOverdraftIfDone()
+        } while state.machine.isHeldUp && state.machine.mayHandOn(memory.mayHoldMore) && requests.waitingMayMove
+        lastTraffic = NIODeadline.now()
+        memory.count(lineBytes: lines.unclaimedBytes)
+        largeReads.proceed(sentBytes: output.sentBytes)
+        peerWatch.settled(context?.channel)
+        for drained in connection.takeDrainWatches() { drained() }
+        if let context, let closing = state.machine.settled(isOutputEmpty: output.isEmpty, usesTLS: usesTLS) {
+            close(closing, context)
+        }
+        resumeReading()
+    }
+
+    // MARK: Closing
 
     func closeNow() {
         context?.close(promise: nil)
@@ -135,11 +170,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Answers what was accepted, then closes.
     func finishAndClose() {
-        machine.stopping()
+        state.machine.stopping()
     }
 
     func closeIfIdle(since oldest: NIODeadline) {
-        guard lastTraffic < oldest, !connection.hasHolds, machine.isIdle else { return }
+        guard lastTraffic < oldest, !connection.hasHolds, state.machine.isIdle else { return }
         closeNow()
     }
 
@@ -153,88 +188,124 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    // MARK: Reading
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard machine.phase == .open else { return }
-        let chunk = unwrapInboundIn(data)
-        let count = chunk.readableBytes
-        hub.count { $0.bytesRead += count }
-        if !hasOwnSlot { noteActivity() }
-        lines.append(chunk)
-        handOn()
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        settle()
-        context.fireChannelReadComplete()
-    }
-
-    /// The channel asks to read by itself; while requests must wait it is not passed on.
-    func read(context: ChannelHandlerContext) {
-        if mayRead() { context.read() } else { machine.readingChanged(isHeld: true) }
-    }
-
-    private func mayRead() -> Bool {
-        switch machine.readAsked(bufferedBytes: lines.count, unsentBytes: connection.unsentOwnBytes, mayHoldMore) {
-        case .read: true
-        case .pause: false
-        case .claimLine: claimLine()
-        }
-    }
-
-    /// Everything that must be looked at again after requests, answers or the socket moved on.
-    func settle() {
-        isTouched = false
-        guard machine.phase != .closed, !isSettling else { return }
-        isSettling = true
-        defer { isSettling = false }
-        repeat {
-            handOn()
-            flush()
-            returnRequestOverdraftIfDone()
-        } while machine.isHeldUp && machine.mayHandOn(mayHoldMore) && waitingCanMove
-        lastTraffic = NIODeadline.now()
-        countHeldBytes()
-        moveLargeReads()
-        watchPeer()
-        for drained in connection.takeDrainWatches() { drained() }
-        if let context, let closing = machine.settled(isOutputEmpty: output.isEmpty, usesTLS: usesTLS) {
-            close(closing, context)
-        }
-        resumeReading()
-    }
-
-    /// What waits goes on when its turn has come, or when it has not been looked at yet.
-    private var waitingCanMove: Bool {
-        if let line = waiting?.line { return mayTake(line) }
-        guard let current = waiting?.current, current.caller != nil else { return true }
-        return mayStart(current.method)
-    }
-
-    // MARK: Closing
-
-    private func resumeReading() {
-        guard machine.isReadHeld, mayRead() else { return }
-        machine.readingChanged(isHeld: false)
-        context?.read()
-    }
-
     private func close(_ closing: ConnectionStateMachine.Closing, _ context: ChannelHandlerContext) {
         lines.removeAll()
-        endClaim()
-        countHeldBytes()
+        memory.count(lineBytes: 0)
         closeAfterWrites(context, mode: closing == .all ? .all : .output)
-        let channel = context.channel
         let seconds = closing == .all ? 3 * server.limits.stalledPeerSecondsMax : 2
-        let patience = hub.loop.scheduleTask(in: .seconds(Int64(seconds))) { channel.close(promise: nil) }
-        channel.closeFuture.whenComplete { _ in patience.cancel() }
+        closeAtLatest(in: seconds, context.channel)
     }
 
     /// Everything written before is sent first, as far as the peer takes it in time.
     private func closeAfterWrites(_ context: ChannelHandlerContext, mode: CloseMode) {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
             context.close(mode: mode, promise: nil)
+        }
+    }
+
+    private func closeAtLatest(in seconds: Int, _ channel: any Channel) {
+        let patience = hub.loop.scheduleTask(in: .seconds(Int64(seconds))) { channel.close(promise: nil) }
+        channel.closeFuture.whenComplete { _ in patience.cancel() }
+    }
+
+    /// Another connection takes its slot: closes at once. The peer is told why if its socket takes one line more:
+    /// nothing waits for it.
+    func cutOff(_ error: RPCError) {
+        guard let context else { return }
+        // Its last response is on its way to a peer that may never take it.
+        guard state.machine.isTaking else { return closeNow() }
+        if !output.isWriting, output.isEmpty, context.channel.isWritable {
+            let line = Response.bytes(id: "null", error: error) + [UInt8(ascii: "\n")]
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: line)), promise: nil)
+        }
+        state.machine.refused()
+        lines.removeAll()
+        context.closeWithoutTLSEnd()
+    }
+
+    /// The peer takes nothing while others wait for the memory: everything the connection holds is let go of. What the
+    /// socket takes of the last line says why; the response it has taken a part of ends with the line before.
+    private func cutOffStalled(_ error: RPCError) {
+        guard let context else { return }
+        server.logger.debug("cut off a peer that takes nothing", metadata: ["peer": "\(connection.remoteAddress)"])
+        hub.count { $0.stalledPeers += 1 }
+        state.machine.cutOff()
+        let (channel, server, connection) = (context.channel, server, connection)
+        channel.closeFuture.whenComplete { _ in server.admission.closed(connection) }
+        guard state.machine.isTaking else { return closeNow() }
+        var last = ByteBuffer(string: "\n")
+        last.writeBytes(Response.bytes(id: "null", error: error))
+        last.writeString("\n")
+        context.writeAndFlush(wrapOutboundOut(last)).whenComplete { _ in channel.close(promise: nil) }
+        closeAtLatest(in: server.limits.stalledPeerSecondsMax, channel)
+        ended()
+    }
+}
+
+// MARK: - What the hub, other threads and timers report
+
+extension ConnectionHandler {
+    /// Whether requests are being started on the loop: what answers at once needs no mailbox.
+    var isHandingOn: Bool { requests.isHandingOn }
+
+    /// Something was reported that `settle` must look at. False when something was reported before.
+    func touch() -> Bool {
+        guard !isTouched else { return false }
+        isTouched = true
+        return true
+    }
+
+    /// Takes the response of a request, or of an entry of a batch.
+    func answered(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
+        if isError { hub.count { $0.errors += 1 } }
+        let wasLarge = largeReads.answered(ticket)
+        output.leave(ticket.sequence, state.machine.requestAnswered(ticket, response))
+        if wasLarge { state.machine.outgrownReadAnswered() }
+    }
+
+    func deliver(_ notification: OutgoingNotification) { output.deliver(notification) }
+
+    func subscriptionOpened(_ subscription: String, by sequence: UInt64) {
+        output.subscriptionOpened(subscription, by: sequence)
+    }
+
+    func lineWasRead(_ line: Result<ReadLine, JSONError>) { requests.lineCameBack(line) }
+
+    func wasVerified(_ outcome: Result<Caller, RPCError>, _ speaksAs: JSONValue?) {
+        requests.verified(outcome, speaksAs)
+    }
+
+    /// What watched the identity has taken over the new one.
+    func identityWorkIsDone() { state.machine.identityChanged(isTakenOver: true) }
+
+    /// A watch of the identity was added that ends before all others.
+    func scheduleExpiry() { session.scheduleExpiry() }
+
+    func requestMayStart() { state.machine.startWaitChanged(isWaiting: false) }
+
+    func readOutgrew(_ reply: PendingReply, _ again: @escaping LargeReads.Again) { largeReads.outgrew(reply, again) }
+
+    func largeReadGranted(_ reservation: ReadReservation) { largeReads.granted(reservation) }
+
+    /// The watch of an unfinished line is due.
+    func lineIsDue() {
+        if lines.hasStalled() { requests.refuseUnfinishedLine(RPCError.lineStalled) }
+        settle()
+    }
+
+    /// The watch of a peer whose socket is full is due.
+    func peerIsDue() {
+        if peerWatch.hasStalled(context?.channel) { cutOffStalled(RPCError.peerStalled) }
+    }
+}
+
+extension ChannelHandlerContext {
+    /// TLS would wait for the peer's own end, and keep the socket for as long.
+    fileprivate func closeWithoutTLSEnd() {
+        if let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
+            tls.close(promise: nil)
+        } else {
+            close(promise: nil)
         }
     }
 }

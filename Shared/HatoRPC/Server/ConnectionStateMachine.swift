@@ -349,9 +349,14 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func readAsked(bufferedBytes: Int, unsentBytes: Int, _ mayHoldMore: @autoclosure () -> Bool) -> Reading {
         if phase == .lingering { return .read }
         guard phase == .open else { return .pause }
-        if bufferedBytes >= limits.waitingBytesMax, waitingBytes != nil || !mayHandOn(mayHoldMore()) { return .pause }
+        if bufferedBytes >= limits.waitingBytesMax, !mayGrowLine(mayHoldMore()) { return .pause }
         if bufferedBytes > limits.waitingBytesMax { return .claimLine }
         return unansweredBytes(unsentBytes) <= limits.waitingBytesMax || mayHoldMore() ? .read : .pause
+    }
+
+    /// Whether more of a line is read as soon as it may claim its memory: nothing before it waits.
+    func mayGrowLine(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
+        waitingBytes == nil && mayHandOn(mayHoldMore())
     }
 
     mutating func readingChanged(isHeld: Bool) { isReadHeld = isHeld }

@@ -88,10 +88,7 @@ final class LoopHub: @unchecked Sendable {
 
     private func touch(_ connection: RPCConnection) -> ConnectionHandler? {
         guard let handler = connection.handler else { return nil }
-        if !handler.isTouched {
-            handler.isTouched = true
-            touched.append(handler)
-        }
+        if handler.touch() { touched.append(handler) }
         return handler
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// batches whose turn has not come, and answers that are not sent or not taken.
 ///
 /// Nothing small ever waits here: what one read brings a connection may always hold, and it is only counted
-/// (`ConnectionHandler+Memory.swift`). A line that grows beyond that claims the buffer it will lie in before it is
+/// (`ConnectionMemory`). A line that grows beyond that claims the buffer it will lie in before it is
 /// read. Three rules decide on a claim, so that a client is held up by what it holds itself and not by others:
 ///
 /// - Room for the next: a client may grow while as much stays free as it then holds. The more a client has, the

@@ -151,7 +151,7 @@ public final class RPCConnection: Sendable {
     func answer(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
         // On the loop, while it hands on lines, the answer needs no mailbox; but it must not overtake what was posted
         // before it (a listener sees its own write before the answer of that write).
-        if hub.loop.inEventLoop, hub.isMailboxEmpty, let handler, handler.isReading {
+        if hub.loop.inEventLoop, hub.isMailboxEmpty, let handler, handler.isHandingOn {
             handler.answered(ticket, response, isError: isError)
         } else {
             hub.post(.answer(self, ticket, response, isError: isError))

@@ -82,7 +82,7 @@ public final class RPCServer: Sendable {
             .childChannelOption(
                 .recvAllocator,
                 value: AdaptiveRecvByteBufferAllocator(
-                    minimum: 64, initial: 2_048, maximum: ConnectionHandler.readBytesMax)
+                    minimum: 64, initial: 2_048, maximum: LineIntake.readBytesMax)
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -1,0 +1,94 @@
+import HatoModel
+
+/// What one connection holds, counted in the budget of the process for its client (`ProcessBudget`), and whether it may
+/// hold more. On the event loop only.
+final class ConnectionMemory {
+    private let state: ConnectionState
+    private var budget: ProcessBudget { state.server.budget }
+    /// The client that is charged for the connection.
+    private(set) var account: ClientAccount
+    /// There when the request in flight is the one that may run although too much is held.
+    private var requestOverdraft: ProcessBudget.RequestOverdraft?
+
+    init(_ state: ConnectionState) {
+        self.state = state
+        account = state.server.budget.enter(state.connection.client(speakingAs: .nobody))
+    }
+
+    /// Whether client and process may hold more.
+    var mayHoldMore: Bool { budget.mayHoldMore(account) }
+
+    /// - Parameter lineBytes: the memory of what was read, without what its line has claimed.
+    func count(lineBytes: Int) {
+        let change = state.machine.memoryChanged(lineBytes: lineBytes, unsentBytes: state.connection.unsentOwnBytes)
+        if change != 0 { budget.add(change, to: account) }
+    }
+
+    /// Another client is charged from now on.
+    func charge(to client: String) {
+        let next = budget.enter(client)
+        let counted = state.machine.countedBytes
+        budget.add(counted, to: next)
+        budget.add(-counted, to: account)
+        budget.leave(account)
+        account = next
+    }
+
+    /// The connection has closed.
+    ///
+    /// - Parameter counted: what is given back.
+    func leave(counted: Int) {
+        if let requestOverdraft { budget.returnRequestOverdraft(requestOverdraft) }
+        requestOverdraft = nil
+        budget.add(-counted, to: account)
+        budget.leave(account)
+    }
+
+    // MARK: Requests
+
+    /// A line of so many bytes is read also when client or process hold too much.
+    private static let smallLineBytesMax = 2 << 10
+
+    /// Whether a request of this method may start now.
+    func mayStart(_ method: RPCMethod) -> Bool {
+        mayStart(state.machine.requestArrived(method.kind, budget.mayStartRequest(account)), .read)
+    }
+
+    /// Whether a line of so many bytes may be read now: what is in it takes many times its own bytes.
+    func mayTakeLine(of count: Int) -> Bool {
+        if count <= Self.smallLineBytesMax { return true }
+        return mayStart(state.machine.largeLineArrived(budget.mayStartRequest(account)), .line)
+    }
+
+    private func mayStart(_ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.OverdraftUse) -> Bool {
+        switch start {
+        case .start: true
+        case .wait: false
+        case .askForRequestOverdraft: takeRequestOverdraft(for: use)
+        }
+    }
+
+    /// Whether this connection's request is the one that starts although too much is held; if not, this connection is
+    /// called again when one may start.
+    private func takeRequestOverdraft(for use: ConnectionStateMachine.OverdraftUse) -> Bool {
+        if let overdraft = budget.takeRequestOverdraft(account) {
+            requestOverdraft = overdraft
+            state.machine.requestOverdraftTaken(for: use)
+            return true
+        }
+        guard !state.machine.isWaitingToStart else { return false }
+        state.machine.startWaitChanged(isWaiting: true)
+        let connection = state.connection
+        budget.whenARequestMayStart(for: connection.id, of: account) {
+            connection.hub.post(.run(connection) { $0.requestMayStart() })
+        }
+        return false
+    }
+
+    /// Called when something was answered, or waits for a large reservation.
+    func returnOverdraftIfDone() {
+        guard state.machine.returnsRequestOverdraft(), let overdraft = requestOverdraft else { return }
+        requestOverdraft = nil
+        budget.returnRequestOverdraft(overdraft)
+    }
+}

@@ -1,0 +1,83 @@
+import HatoModel
+
+/// Asks the budget for what the large reads of one connection need, and begins them again when it is there
+/// (`LargeReads`, `ReadReservationQueue`). On the event loop only.
+final class LargeReadRunner {
+    private let state: ConnectionState
+    private let memory: ConnectionMemory
+    private var reads = LargeReads()
+
+    init(_ state: ConnectionState, _ memory: ConnectionMemory) {
+        self.state = state
+        self.memory = memory
+    }
+
+    /// Whether a read waits that does not run yet.
+    var hasParked: Bool { reads.hasParked }
+
+    /// `again` runs the read from its beginning, when the memory of a large one is reserved.
+    func outgrew(_ reply: PendingReply, _ again: @escaping LargeReads.Again) {
+        guard state.machine.phase != .closed, !state.machine.isCutOff else { return }
+        reads.outgrew(reply, again)
+        state.machine.readOutgrew()
+    }
+
+    /// Returns whether the read that was answered had outgrown its small reservation.
+    func answered(_ ticket: RequestTicket) -> Bool { ticket.isRead && reads.answered(ticket) }
+
+    /// The response of a request has left; the output ends at `end` then.
+    func left(_ sequence: UInt64, end: Int) { reads.left(sequence, end: end) }
+
+    /// Asks for what the next large read, or a large batch, needs.
+    ///
+    /// - Parameter sentBytes: what the peer has taken of the output.
+    func proceed(sentBytes: Int) {
+        guard !reads.isEmpty || state.machine.unreservedBatch != nil else { return }
+        reads.counted()
+        // Let go of at the end: others are granted then.
+        let taken = reads.taken(sentBytes)
+        defer { withExtendedLifetime(taken) {} }
+        refuseReadsOfFullBatches()
+        let (connection, server) = (state.connection, state.server)
+        let need = reads.need(
+            for: memory.account, batch: state.machine.unreservedBatch,
+            mayReserve: state.machine.outputBytes <= server.limits.unsentResponseBytesMax,
+            leavesNext: { state.machine.leavesNext($0) })
+        guard let need else { return }
+        let granted = { @Sendable (reservation: ReadReservation) in
+            connection.hub.post(.run(connection) { $0.largeReadGranted(reservation) })
+        }
+        switch need {
+        case .reservation: server.budget.reserveRead(for: connection.id, of: memory.account, granted: granted)
+        case .turn(let reservation): server.budget.runRead(in: reservation, for: connection.id, granted: granted)
+        }
+    }
+
+    func granted(_ reservation: ReadReservation) {
+        guard let (sequence, again) = reads.granted(reservation) else { return reservation.readEnded() }
+        state.machine.batchReserved(sequence)
+        if let again { again(reservation) } else { reservation.readEnded() }
+    }
+
+    /// Answers the large reads of batches that are full: they would be read in vain.
+    private func refuseReadsOfFullBatches() {
+        guard reads.hasParked else { return }
+        for sequence in reads.parkedSequences where state.machine.isBatchFull(sequence) {
+            for reply in reads.takeParked(of: sequence) {
+                state.machine.outgrownReadAnswered()
+                reply.fail(RPCError.tooBig(state.server.limits.responseBytesMax))
+            }
+        }
+    }
+
+    /// The connection has closed or is cut off.
+    func drop() {
+        // Let go of at the end: the requests in it end then, and give back what they have reserved.
+        let dropped = reads
+        reads = LargeReads()
+        let budget = state.server.budget
+        if let account = dropped.account { budget.dropReads(of: state.connection.id, account: account) }
+        budget.forgetRequest(of: state.connection.id)
+        withExtendedLifetime(dropped) {}
+    }
+}

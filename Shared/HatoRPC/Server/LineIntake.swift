@@ -1,0 +1,109 @@
+import HatoModel
+import NIOCore
+
+/// Cuts what one peer sends into lines, and claims the memory that an unfinished line grows into.
+///
+/// It reads up to `waitingBytesMax` of a line without asking: a small request is never held up by what others hold.
+/// From there on it claims the buffer that the line will lie in after the next read, before that read. A line that does
+/// not come while others wait for what it holds is refused (`LineStall`). On the event loop only.
+final class LineIntake {
+    /// One read brings at most so much: what the channel's buffers grow to, and `RPCServer` asks for one at a time.
+    static let readBytesMax = 64 << 10
+
+    private let state: ConnectionState
+    private let memory: ConnectionMemory
+    private var buffer = LineBuffer()
+    private var claimedBytes = 0
+    /// There while the line has a claim, granted or not.
+    private var watch: Scheduled<Void>?
+    /// How long the line was when its watch began, and whether it was held up since.
+    private var watchedCount = 0
+    private var hasWaited = false
+
+    init(_ state: ConnectionState, _ memory: ConnectionMemory) {
+        self.state = state
+        self.memory = memory
+    }
+
+    var count: Int { buffer.count }
+    var isEmpty: Bool { buffer.isEmpty }
+    /// The memory of what was read, without what the line has claimed.
+    var unclaimedBytes: Int { max(0, touched(buffer.capacity) - claimedBytes) }
+    /// Of the line at the front, of which no end has come.
+    var unfinishedCount: Int { buffer.unfinishedCount }
+    /// Whether the unfinished line at the front opens an HTTP request.
+    var beginsWithHTTP: Bool { buffer.beginsWithHTTP }
+
+    func append(_ chunk: ByteBuffer) { buffer.append(chunk) }
+
+    /// The next complete line, if there is one.
+    func next() -> ByteBuffer? {
+        guard let line = buffer.nextLine() else { return nil }
+        endClaim()
+        return line
+    }
+
+    /// Drops everything that was read.
+    func removeAll() {
+        buffer.removeAll()
+        endClaim()
+    }
+
+    // MARK: Memory
+
+    /// Whether the line may grow by another read; if not, this connection is looked at again when it may.
+    func claim() -> Bool {
+        let capacity = touched(LineBuffer.capacity(for: buffer.count + Self.readBytesMax))
+        guard capacity > claimedBytes else { return true }
+        beginWatch()
+        let connection = state.connection
+        let isGranted = state.server.budget.claim(capacity, for: connection.id, of: memory.account) {
+            connection.hub.post(.run(connection) { _ in })
+        }
+        if isGranted {
+            claimedBytes = capacity
+            memory.count(lineBytes: unclaimedBytes)
+        } else {
+            hasWaited = true
+        }
+        return isGranted
+    }
+
+    /// Called when a line is complete or dropped, and when another client is charged.
+    func endClaim() {
+        guard watch != nil else { return }
+        watch?.cancel()
+        watch = nil
+        claimedBytes = 0
+        state.server.budget.endClaim(of: state.connection.id)
+    }
+
+    /// Buffers double, but the part that no line can reach is never touched: the machine does not give it.
+    private func touched(_ capacity: Int) -> Int { min(capacity, state.server.limits.lineBytesMax + Self.readBytesMax) }
+
+    // MARK: Lines that do not come
+
+    private func beginWatch() {
+        guard watch == nil else { return }
+        watchedCount = buffer.count
+        hasWaited = false
+        let patience = TimeAmount.seconds(Int64(state.server.limits.stalledLineSecondsMax))
+        let connection = state.connection
+        watch = state.hub.loop.assumeIsolated().scheduleTask(in: patience) { connection.handler?.lineIsDue() }
+    }
+
+    /// Called when the watch is due. Returns whether the line hardly grew although it might, while others wait for what
+    /// it holds; else the next watch begins.
+    func hasStalled() -> Bool {
+        let (budget, connection) = (state.server.budget, state.connection)
+        let isOverdrawn = budget.isOverdrawn(connection.id)
+        let expected = LineStall.growthMin(reserved: claimedBytes, isOverdrawn: isOverdrawn, state.server.limits)
+        let mightGrow = !hasWaited && state.machine.mayGrowLine(memory.mayHoldMore)
+        let isStalled = mightGrow && buffer.count - watchedCount < expected
+        if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }
+        watch = nil
+        beginWatch()
+        budget.offer()
+        return false
+    }
+}

@@ -1,0 +1,347 @@
+import HatoModel
+import Logging
+import NIOCore
+
+/// Takes the requests of one connection from its lines and starts their methods, in the order that the machine decides.
+///
+/// Guarantees that every line, and every entry of a batch, gets its response or waits in `waiting` for its turn, for
+/// memory or for its credential. On the event loop only.
+final class RequestRunner {
+    private let state: ConnectionState
+    private let lines: LineIntake
+    private let memory: ConnectionMemory
+    private let session: ConnectionSession
+    private let output: ConnectionOutput
+    private let connection: RPCConnection
+    private let server: ServerState
+    /// Whether requests are being started: methods that answer at once do it from inside.
+    private(set) var isHandingOn = false
+    private var waiting: WaitingRequests? {
+        didSet { state.machine.waitingChanged(waiting?.memory) }
+    }
+
+    init(
+        _ state: ConnectionState, _ memory: ConnectionMemory, _ session: ConnectionSession,
+        from lines: LineIntake, to output: ConnectionOutput
+    ) {
+        self.state = state
+        self.lines = lines
+        self.memory = memory
+        self.session = session
+        self.output = output
+        connection = state.connection
+        server = state.server
+    }
+
+    /// Hands on what may be handed on: first what waits, then line by line.
+    func handOn() {
+        guard !isHandingOn else { return }
+        isHandingOn = true
+        defer { isHandingOn = false }
+        handingOn: while true {
+            switch state.machine.next(memory.mayHoldMore) {
+            case .wait: break handingOn
+            case .continueWaiting: guard continueWaiting() else { break handingOn }
+            case .takeLine:
+                guard let line = lines.next() else {
+                    if state.machine.phase == .open { checkUnfinishedLine() }
+                    return state.machine.linesRanOut()
+                }
+                take(line)
+            }
+        }
+        state.machine.handingOnStopped(hasLines: !lines.isEmpty)
+    }
+
+    /// Whether what waits may go on: its turn has come, or it has not been looked at yet.
+    var waitingMayMove: Bool {
+        if let line = waiting?.line { return memory.mayTakeLine(of: line.readableBytes) }
+        guard let current = waiting?.current, current.caller != nil else { return true }
+        return memory.mayStart(current.method)
+    }
+
+    /// The connection has closed.
+    func removeAll() { waiting = nil }
+
+    // MARK: Lines
+
+    private func checkUnfinishedLine() {
+        if lines.beginsWithHTTP {
+            refuseHTTP()
+        } else if lines.unfinishedCount > session.lineBytesMax {
+            refuseLongLine()
+        }
+    }
+
+    private func refuseHTTP() {
+        server.notices.notice(
+            .http, "closed a connection that speaks HTTP", ["peer": "\(connection.remoteAddress)"])
+        state.machine.refused()
+        lines.removeAll()
+        connection.handler?.closeNow()
+    }
+
+    private func refuseLongLine() { refuseUnfinishedLine(RPCError.lineTooLong(session.lineBytesMax)) }
+
+    /// Responds in its turn, then closes; nothing more is read.
+    func refuseUnfinishedLine(_ error: RPCError) {
+        refuse(error)
+        lines.removeAll()
+        state.machine.inputRefused()
+    }
+
+    private func take(_ line: ByteBuffer) {
+        guard line.readableBytes <= session.lineBytesMax else { return refuseLongLine() }
+        let span = line.readableBytesUInt8Span
+        guard !HTTPGuard.isHTTP(span) else { return refuseHTTP() }
+        guard memory.mayTakeLine(of: line.readableBytes) else { return waiting = WaitingRequests(line: line) }
+        guard line.readableBytes <= Self.lineReadOnLoopBytesMax else { return readElsewhere(line) }
+        take(Result { () throws(JSONError) in try EnvelopeReader.read(span, server.limits) })
+    }
+
+    /// A line of so many bytes takes its loop a few milliseconds.
+    private static let lineReadOnLoopBytesMax = 256 << 10
+    /// What a line that is read elsewhere is charged for each of its bytes until it is known what its values take.
+    private static let chargedPerByte = 8
+
+    /// A line of 16 MiB may hold millions of values, which keep a loop for half a second and with it every other
+    /// connection. It is read by a thread for such work; what is behind it on its connection waits.
+    ///
+    /// Such a line is charged to its client for as long as it exists, also when its connection is gone: otherwise a
+    /// peer that closes and comes back with the next one would leave them behind for that thread, as many as it likes.
+    private func readElsewhere(_ line: ByteBuffer) {
+        state.machine.lineLeftLoop(line.readableBytes)
+        let (connection, limits) = (connection, server.limits)
+        let charged = min(line.readableBytes * Self.chargedPerByte, limits.requestMemoryBytesMax)
+        let charge = server.budget.charge(max(charged, line.readableBytes), to: memory.account)
+        server.runElsewhere {
+            defer { withExtendedLifetime(charge) {} }
+            // The response would reach nobody.
+            guard !connection.isClosed else { return }
+            let read = Result { () throws(JSONError) in
+                try EnvelopeReader.read(line.readableBytesUInt8Span, limits)
+            }
+            connection.hub.post(
+                .run(connection) { handler in
+                    // What was read of it is counted from here on.
+                    defer { withExtendedLifetime(charge) {} }
+                    handler.lineWasRead(read)
+                })
+        }
+    }
+
+    /// A line was read elsewhere.
+    func lineCameBack(_ read: Result<ReadLine, JSONError>) {
+        state.machine.lineCameBack()
+        if state.machine.isTaking { take(read) }
+    }
+
+    private func take(_ line: Result<ReadLine, JSONError>) {
+        switch line {
+        case .failure(let error) where error.reason == .tooManyValues: refuse(RPCError.tooManyValues)
+        case .failure(let error): refuse(RPCError.parseError(error))
+        case .success(.single(let envelope)): takeSingle(envelope)
+        case .success(.batch(let entries)): takeBatch(entries)
+        case .success(.batchTooLarge):
+            refuse(
+                RPCError.invalidRequest(
+                    "A batch may have \(server.limits.batchEntriesMax) entries", reason: "batch_too_large"))
+        }
+    }
+
+    /// Answers a whole line with one error, in its turn.
+    private func refuse(_ error: RPCError) {
+        let sequence = state.machine.lineArrived(isSlow: false)
+        respond(sequence, nil, Response.bytes(id: "null", error: error), isError: true)
+    }
+
+    private func takeSingle(_ envelope: ReadEnvelope) {
+        let method = method(of: envelope)
+        let sequence = state.machine.lineArrived(isSlow: method?.kind.isSlow ?? false)
+        guard let current = admit(envelope, method, sequence: sequence, entry: nil) else { return }
+        if let rest = proceed(current) { waiting = WaitingRequests(current: rest, sequence: sequence) }
+    }
+
+    private func takeBatch(_ entries: [ReadEnvelope]) {
+        guard !entries.isEmpty else { return refuse(RPCError.invalidRequest("A batch has at least one entry")) }
+        let isSlow = entries.contains { method(of: $0)?.kind.isSlow ?? false }
+        let sequence = state.machine.batchArrived(count: entries.count, isSlow: isSlow)
+        waiting = WaitingRequests(
+            entries: entries, entryMemory: entries.reduce(0) { $0 + $1.memory }, sequence: sequence)
+    }
+
+    /// Nil when there is none of that name.
+    private func method(of envelope: ReadEnvelope) -> RPCMethod? {
+        guard case .request(let request) = envelope else { return nil }
+        return server.methods[request.method]
+    }
+
+    /// Goes on with what waits; false when it must wait longer.
+    private func continueWaiting() -> Bool {
+        guard var rest = waiting else { return true }
+        if let line = rest.line {
+            guard memory.mayTakeLine(of: line.readableBytes) else { return false }
+            waiting = nil
+            take(line)
+            return true
+        }
+        var current = rest.current
+        if current == nil, rest.next < rest.entries.count {
+            let entry = rest.next
+            rest.next += 1
+            rest.entryMemory -= rest.entries[entry].memory
+            let envelope = rest.entries[entry]
+            current = admit(envelope, method(of: envelope), sequence: rest.sequence, entry: entry)
+        }
+        rest.current = nil
+        waiting = rest
+        if let current, let held = proceed(current) {
+            waiting?.current = held
+            return false
+        }
+        if rest.next == rest.entries.count { waiting = nil }
+        return true
+    }
+
+    // MARK: Requests
+
+    /// Answers at once when there is nothing to call.
+    private func admit(
+        _ envelope: ReadEnvelope, _ method: RPCMethod?, sequence: UInt64, entry: Int?
+    ) -> CurrentRequest? {
+        state.hub.count { $0.requests += 1 }
+        switch envelope {
+        case .invalid(let id, let detail):
+            let response = Response.bytes(id: id ?? "null", error: RPCError.invalidRequest(detail))
+            respond(sequence, entry, response, isError: true)
+            return nil
+        case .request(let request):
+            guard let method else {
+                return fail(RPCError.methodNotFound(request.method), request.id, sequence, entry)
+            }
+            if request.id == nil, method.isForItsAnswer {
+                respond(sequence, entry, nil, isError: false)
+                return nil
+            }
+            if entry != nil, method.isForItsAnswer, state.machine.isBatchFull(sequence) {
+                return fail(RPCError.tooBig(server.limits.responseBytesMax), request.id, sequence, entry)
+            }
+            guard case .object(let params) = request.params else {
+                return fail(RPCError.positionalParams, request.id, sequence, entry)
+            }
+            return CurrentRequest(
+                id: request.id, method: method, params: params, byteCount: request.byteCount, memory: request.memory,
+                sequence: sequence, entry: entry)
+        }
+    }
+
+    /// Finds out who asks, then starts the method; returns the request when it must wait.
+    private func proceed(_ request: CurrentRequest) -> CurrentRequest? {
+        var request = request
+        if request.caller == nil {
+            switch session.identify(&request) {
+            case .known(let caller): request.caller = caller
+            case .refused(let error):
+                fail(request, error)
+                return nil
+            case .unverified(let credential, let speaksAs):
+                verify(credential, speaksAs)
+                return request
+            }
+        }
+        let caller = request.caller ?? .nobody
+        if let problem = request.method.accessProblem(caller) {
+            fail(request, problem)
+            return nil
+        }
+        guard memory.mayStart(request.method) else { return request }
+        switch request.method.start {
+        case .hot(let start): start(request.params, request.context(caller, connection), pending(request))
+        case .cold(let start):
+            let context = request.context(caller, connection)
+            let pending = pending(request)
+            let params = request.params
+            Task { await start(params, context, pending) }
+        case .authenticate:
+            change(request, to: caller, caller.authenticated, "session.authenticate has no parameter of this name")
+        case .endSession: change(request, to: nil, [:], "session.end has no parameters")
+        }
+        return nil
+    }
+
+    private func pending(_ request: CurrentRequest) -> PendingReply {
+        let ticket = state.machine.requestStarted(
+            request.method.kind, sequence: request.sequence, entry: request.entry, byteCount: request.memory)
+        return PendingReply(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
+    }
+
+    /// `session.authenticate` and `session.end`; `caller` is nil for the latter.
+    private func change(_ request: CurrentRequest, to caller: Caller?, _ result: JSONValue, _ noParameter: String) {
+        if let unknown = request.params.members.first {
+            return fail(request, RPCError.invalidParams(unknown.name, noParameter))
+        }
+        lines.endClaim()
+        memory.charge(to: connection.client(speakingAs: caller ?? .nobody))
+        session.become(caller ?? .nobody, isEnd: caller == nil)
+        let response = request.id.map { id in Response.bytes(id: id) { $0.write(result) } }
+        respond(request.sequence, request.entry, response, isError: false)
+    }
+
+    // MARK: Credentials
+
+    /// Verifies the credential of the request that waits; what is behind it waits too.
+    private func verify(_ credential: String, _ speaksAs: JSONValue?) {
+        state.machine.verificationBegan()
+        let (connection, authenticator, notices) = (connection, server.authenticator, server.notices)
+        Task {
+            let outcome: Result<Caller, RPCError>
+            do {
+                outcome = .success(try await authenticator.authenticate(credential))
+            } catch {
+                if !(error is any RPCErrorConvertible) {
+                    notices.notice(
+                        .failedVerification, "verifying a credential failed", ["error": "\(String(reflecting: error))"],
+                        level: .error)
+                }
+                outcome = .failure(RPCError(error))
+            }
+            connection.hub.post(.run(connection) { $0.wasVerified(outcome, speaksAs) })
+        }
+    }
+
+    /// The credential of the request that waits was verified.
+    func verified(_ outcome: Result<Caller, RPCError>, _ speaksAs: JSONValue?) {
+        state.machine.verificationEnded()
+        guard let request = waiting?.current else { return }
+        let identification: Identification
+        switch outcome {
+        case .success(let caller):
+            session.showed(caller)
+            identification = .speaker(for: caller, speaksAs)
+        case .failure(let error): identification = .refused(error)
+        }
+        switch identification {
+        case .known(let caller): waiting?.current?.caller = caller
+        case .refused(let error):
+            waiting?.current = nil
+            fail(request, error)
+        case .unverified: break
+        }
+    }
+
+    // MARK: Responses
+
+    private func respond(_ sequence: UInt64, _ entry: Int?, _ response: [UInt8]?, isError: Bool) {
+        if isError { state.hub.count { $0.errors += 1 } }
+        output.leave(sequence, state.machine.responseCame(sequence, entry, response))
+    }
+
+    private func fail(_ request: CurrentRequest, _ error: RPCError) {
+        _ = fail(error, request.id, request.sequence, request.entry)
+    }
+
+    private func fail(_ error: RPCError, _ id: String?, _ sequence: UInt64, _ entry: Int?) -> CurrentRequest? {
+        respond(sequence, entry, id.map { Response.bytes(id: $0, error: error) }, isError: true)
+        return nil
+    }
+}

@@ -1,0 +1,48 @@
+import HatoModel
+import NIOCore
+
+/// A request whose method is known.
+struct CurrentRequest {
+    var id: String?
+    var method: RPCMethod
+    var params: JSONObject
+    var byteCount: Int
+    var memory: Int
+    var sequence: UInt64
+    var entry: Int?
+    /// The batch it is in may be answered late, so it may.
+    var isSlow: Bool { method.kind.isSlow }
+    var caller: Caller?
+    var isCallCredential = false
+    /// Whether an administrator speaks as the caller.
+    var isByAdministrator = false
+
+    func context(_ caller: Caller, _ connection: RPCConnection) -> RPCContext {
+        RPCContext(
+            caller: caller, connection: connection, isCallCredential: isCallCredential,
+            isByAdministrator: isByAdministrator, method: method.name, byteCount: byteCount, sequence: sequence)
+    }
+
+    /// Takes a parameter out of the params that is not one of the method itself.
+    mutating func take(_ name: String) -> JSONValue? {
+        guard !method.ownParameters.contains(name), let value = params[name] else { return nil }
+        params[name] = nil
+        return value
+    }
+}
+
+/// What came in a line and waits: for its turn, for memory, or for its credential to be verified.
+struct WaitingRequests {
+    /// The line itself, when there is no memory for what is in it; then there is nothing else.
+    var line: ByteBuffer?
+    /// The request whose turn is next, when it has been looked at already.
+    var current: CurrentRequest?
+    /// The entries of its batch that follow.
+    var entries: [ReadEnvelope] = []
+    var next = 0
+    /// What the entries that follow take.
+    var entryMemory = 0
+    var sequence: UInt64 = 0
+
+    var memory: Int { (line?.readableBytes ?? 0) + entryMemory + (current?.memory ?? 0) }
+}
