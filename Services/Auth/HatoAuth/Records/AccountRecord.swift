@@ -57,7 +57,7 @@ struct AccountRecord: Sendable {
 extension AccountRecord {
     init(_ bytes: [UInt8]) throws {
         var reader = try RecordReader("account", bytes)
-        self.init(uid: try reader.text("uid"), createdAt: try reader.integer("createdAt"))
+        self.init(uid: try reader.text("uid"), createdAt: try reader.time("createdAt"))
         email = try reader.optionalText("email")
         emailVerified = try reader.flag("emailVerified")
         username = try reader.optionalText("username")
@@ -67,10 +67,10 @@ extension AccountRecord {
             guard let hash = PasswordHash(text) else { throw reader.failure("passwordHash") }
             passwordHash = hash
         }
-        passwordUpdatedAt = try reader.optionalInteger("passwordUpdatedAt")
-        lastLoginAt = try reader.optionalInteger("lastLoginAt")
-        lastRefreshAt = try reader.optionalInteger("lastRefreshAt")
-        validSince = try reader.integer("validSince")
+        passwordUpdatedAt = try reader.optionalTime("passwordUpdatedAt")
+        lastLoginAt = try reader.optionalTime("lastLoginAt")
+        lastRefreshAt = try reader.optionalTime("lastRefreshAt")
+        validSince = try reader.seconds("validSince")
         disabled = try reader.flag("disabled")
         customAttributes = try reader.optionalText("customAttributes")
         initialEmail = try reader.optionalText("initialEmail")

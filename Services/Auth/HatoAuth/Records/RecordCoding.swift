@@ -28,10 +28,25 @@ struct RecordReader {
         try take(name) { $0.string }
     }
 
-    mutating func integer(_ name: String) throws -> Int64 { try required(name, optionalInteger(name)) }
+    /// Milliseconds since 1970, up to the year 9999: the difference of two times is always an `Int64`.
+    mutating func time(_ name: String) throws -> Int64 { try required(name, optionalTime(name)) }
 
-    mutating func optionalInteger(_ name: String) throws -> Int64? {
-        try take(name) { $0.number.flatMap { Int64(exactly: $0) } }
+    mutating func optionalTime(_ name: String) throws -> Int64? {
+        try optionalInteger(name, below: 253_402_300_800_000)
+    }
+
+    /// Seconds since 1970, up to the year 9999.
+    mutating func seconds(_ name: String) throws -> Int64 {
+        try required(name, optionalInteger(name, below: 253_402_300_800))
+    }
+
+    private mutating func optionalInteger(_ name: String, below end: Int64) throws -> Int64? {
+        try take(name) { value in
+            guard let integer = value.number.flatMap({ Int64(exactly: $0) }), (0..<end).contains(integer) else {
+                return nil
+            }
+            return integer
+        }
     }
 
     /// False when the member is absent.

@@ -26,11 +26,11 @@ extension SessionRecord {
             throw reader.failure("provider")
         }
         self.provider = provider
-        authTime = try reader.integer("authTime")
+        authTime = try reader.seconds("authTime")
         rotation = RefreshRotationStateMachine(
-            currentHash: try reader.bytes("current", count: hashBytes), createdAt: try reader.integer("createdAt"))
+            currentHash: try reader.bytes("current", count: hashBytes), createdAt: try reader.time("createdAt"))
         rotation.previousHash = try reader.optionalBytes("previous", count: hashBytes)
-        rotation.rotatedAt = try reader.integer("rotatedAt")
+        rotation.rotatedAt = try reader.time("rotatedAt")
         try reader.end()
     }
 

@@ -36,8 +36,8 @@ extension SigningKeyRecord {
         var reader = try RecordReader("signing key", bytes)
         guard let role = Role(rawValue: try reader.text("role")) else { throw reader.failure("role") }
         self.role = role
-        createdAt = try reader.integer("createdAt")
-        retiredAt = try reader.optionalInteger("retiredAt")
+        createdAt = try reader.time("createdAt")
+        retiredAt = try reader.optionalTime("retiredAt")
         let jwk = Auth.JWK(kid: kid, x: try reader.text("x"), y: try reader.text("y"))
         guard let publicKey = VerificationKey(jwk) else { throw reader.failure("x") }
         self.publicKey = publicKey
