@@ -13,6 +13,8 @@ final class NotifierService: Sendable {
     let configuration: NotifierConfiguration
     let store: any Store
     let logger: Logger
+    /// Log entries that any client can cause, throttled.
+    let notices: ThrottledNotices
     let outbox: Outbox
     let channels: [any Channel]
     /// Nil without an administrator key: then there are no triggers.
@@ -30,6 +32,7 @@ final class NotifierService: Sendable {
         self.outbox = outbox
         self.channels = channels
         self.logger = logger
+        notices = ThrottledNotices(logger)
         store = outbox.store
         messages = configuration.administratorKey.map { MessagesClient(configuration.messages.with(credential: $0)) }
         feeds = messages.map { TriggerFeeds($0, outbox, logger: logger) }

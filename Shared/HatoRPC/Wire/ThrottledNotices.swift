@@ -40,6 +40,12 @@ public final class ThrottledNotices: Sendable {
         case unansweredRequest
         case failedVerification
         case reusedRefreshToken
+        case refusedByStore
+        case unwrittenOnDisconnect
+        case cancelledListeners
+        case unleasedDeliveries
+        case unrecordedAttempt
+        case undroppedDeliveries
         case trigger(String)
         /// All kinds beyond the first `kindsMax`, which share one notice a second.
         case further

@@ -14,6 +14,7 @@ private let administratorKey = "administrator-key-0123456789-0123456789"
 private final class WireBench: Sendable {
     let server: AuthServer
     let client: RPCClient
+    let store: any Store
     let log: LogLines
 
     init(_ change: (inout AuthConfiguration) -> Void = { _ in }) async throws {
@@ -21,8 +22,9 @@ private final class WireBench: Sendable {
         configuration.scrypt = ScryptCost(logN: 4, r: 1, p: 1)
         change(&configuration)
         let log = LogLines()
+        store = try MemoryStore()
         let service = try await AuthService.open(
-            configuration, store: try MemoryStore(),
+            configuration, store: store,
             administratorKeys: AdministratorKeys(keys: [administratorKey]) ?? .none,
             environment: AuthEnvironment(logger: Logger(label: "test") { _ in log }))
         self.log = log
@@ -188,6 +190,23 @@ struct OverTheWireTests {
         #expect(try await client.call(Service.Health()).status == .stopping)
         await client.close()
         await server.shutdown(grace: .seconds(10))
+    }
+
+    @Test func refusalsOfTheStoreAreLoggedOnceASecond() async throws {
+        let bench = try await WireBench()
+        let session = try await bench.client.call(Auth.SignUp())
+        bench.store.close()
+        let start = ContinuousClock.now
+        for _ in 0..<50 {
+            let refused = await wireError {
+                try await bench.client.call(Auth.Refresh(refreshToken: session.refreshToken))
+            }
+            #expect(refused?.code == .unavailable)
+        }
+        let seconds = (ContinuousClock.now - start).components.seconds
+        let lines = bench.log.lines.filter { $0.contains("the store refused") }
+        #expect(!lines.isEmpty && lines.count <= seconds + 1, "\(lines.count) lines in \(seconds) s")
+        await bench.stop()
     }
 
     @Test func logNeverHoldsSecrets() async throws {

@@ -3,6 +3,7 @@ import HatoPush
 import HatoStorage
 import HatoTesting
 import Logging
+import Synchronization
 import Testing
 
 @testable import HatoNotifier
@@ -74,6 +75,30 @@ import Testing
         }
     }
 
+    @Test func attemptsThatCannotBeRecordedAreLoggedOnceASecond() async throws {
+        let lines = KeptLines()
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        for index in 0..<20 { try await outbox.addDevice("d\(index)", of: "u\(index)") }
+        let gate = Gate()
+        let channel = ScriptedChannel(gate: gate)
+        let dispatcher = Dispatcher(
+            outbox, channels: [channel], logger: Logger(label: "test") { _ in KeptLog(lines: lines) })
+        let task = Task { await dispatcher.run() }
+        try await outbox.accept(outbox.notification("a", to: (0..<20).map { "u\($0)" }))
+        try await eventually("all are attempted") { channel.deliveries.count == 20 }
+        let start = ContinuousClock.now
+        store.close()
+        gate.open()
+        try await eventually("attempts have ended") { lines.texts.contains { $0.contains("cannot be recorded") } }
+        await dispatcher.stop()
+        await task.value
+        let seconds = (ContinuousClock.now - start).components.seconds
+        for text in ["the result of an attempt cannot be recorded", "deliveries cannot be leased"] {
+            #expect(lines.texts.count { $0 == text } <= seconds + 1, "\(text)")
+        }
+    }
+
     @Test func stoppingFinishesWhatIsInFlight() async throws {
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
@@ -90,4 +115,24 @@ import Testing
         #expect(try await outbox.states(of: id) == [.delivered])
         #expect(channel.titles == ["a"])
     }
+}
+
+private final class KeptLines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var texts: [String] { lines.withLock { $0 } }
+    func keep(_ text: String) { lines.withLock { $0.append(text) } }
+}
+
+private struct KeptLog: LogHandler {
+    let lines: KeptLines
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { lines.keep("\(event.message)") }
 }

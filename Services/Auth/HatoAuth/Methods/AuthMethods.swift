@@ -28,8 +28,9 @@ extension AuthMethods {
             do {
                 return try await body(self, request, CallOrigin(context))
             } catch let error as StoreError {
-                environment.logger.error(
-                    "the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
+                environment.notices.notice(
+                    .refusedByStore, "the store refused", ["method": "\(Request.method)", "error": "\(error)"],
+                    level: .error)
                 switch error {
                 case .closed: throw RPCError.storeClosed
                 case .outcomeUnknown: throw RPCError.outcomeUnknown(isIdempotent: request.isIdempotent)

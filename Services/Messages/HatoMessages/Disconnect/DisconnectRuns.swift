@@ -28,12 +28,14 @@ final class DisconnectRuns: Sendable {
     private let queue: CommitQueue
     private let totals: DisconnectTotals
     private let logger: Logger
+    private let notices: ThrottledNotices
     private let state = Mutex(State())
 
     init(_ parts: ServiceParts, queue: CommitQueue, logger: Logger) {
         self.parts = parts
         self.queue = queue
         self.logger = logger
+        notices = ThrottledNotices(logger)
         totals = DisconnectTotals(parts.metrics, parts.limits)
     }
 
@@ -119,7 +121,9 @@ final class DisconnectRuns: Sendable {
             case .success(let done) where !done.outcome.isEmpty: next(session, entries) { done.outcome }
             case .success: runEnded()
             case .failure(let error):
-                logger.error("what a connection left could not be written", metadata: ["error": "\(error)"])
+                notices.notice(
+                    .unwrittenOnDisconnect, "what a connection left could not be written", ["error": "\(error)"],
+                    level: .error)
                 runEnded()
             }
         }

@@ -117,7 +117,9 @@ extension ListenerRegistry {
     }
 
     func cancelAll(of topic: Topic, for error: any Error) {
-        logger.warning("listeners cancelled", metadata: ["path": "\(topic.key.path)", "error": "\(error)"])
+        notices.notice(
+            .cancelledListeners, "listeners cancelled", ["path": "\(topic.key.path)", "error": "\(error)"],
+            level: .warning)
         for listener in topic.listeners { cancel(listener, .lost(error)) }
     }
 

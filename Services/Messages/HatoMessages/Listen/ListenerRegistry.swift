@@ -17,7 +17,7 @@ import Logging
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line
-    let logger: Logger
+    let notices: ThrottledNotices
     private(set) lazy var notifier = TopicNotifier(self)
     private(set) lazy var catchUps = CatchUpReader(self)
     private(set) lazy var rights = ListenerRights(self)
@@ -38,7 +38,7 @@ final class ListenerRegistry {
 
     init(_ parts: ServiceParts, logger: Logger, line: Publisher.Line) {
         self.parts = parts
-        self.logger = logger
+        notices = ThrottledNotices(logger)
         self.line = line
         totals = ListenerTotals(parts.limits)
     }

@@ -136,9 +136,9 @@ struct DeviceMethods: NotifierMethods {
     /// gone are dropped when they are due, too.
     private func dropDeliveries(of device: String) async {
         do { try await outbox.dropDeliveries(of: device) } catch {
-            logger.error(
-                "deliveries of a device that is gone stay until they are due",
-                metadata: ["device": "\(device)", "error": "\(error)"])
+            notices.notice(
+                .undroppedDeliveries, "deliveries of a device that is gone stay until they are due",
+                ["device": "\(device)", "error": "\(error)"], level: .error)
         }
     }
 

@@ -15,7 +15,7 @@ protocol NotifierMethods: Sendable {
 extension NotifierMethods {
     var configuration: NotifierConfiguration { service.configuration }
     var store: any Store { service.store }
-    var logger: Logger { service.logger }
+    var notices: ThrottledNotices { service.notices }
     var outbox: Outbox { service.outbox }
     var channels: [any Channel] { service.channels }
     var messages: MessagesClient? { service.messages }
@@ -30,7 +30,9 @@ extension NotifierMethods {
     ) {
         router.handle(Request.self) { [self] request, context in
             do { return try await body(self, request, context) } catch let error as StoreError {
-                logger.error("the store refused", metadata: ["method": "\(Request.method)", "error": "\(error)"])
+                notices.notice(
+                    .refusedByStore, "the store refused", ["method": "\(Request.method)", "error": "\(error)"],
+                    level: .error)
                 throw error.asRPCError(isIdempotent: request.isIdempotent)
             }
         }

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoPush
+import HatoRPC
 import Logging
 
 /// Leases what is due, has channels attempt it, and sleeps until the next delivery is due: woken by what is accepted,
@@ -7,7 +8,7 @@ import Logging
 actor Dispatcher {
     private let outbox: Outbox
     private let channels: [Notifier.Platform: any Channel]
-    private let logger: Logger
+    private let notices: ThrottledNotices
     /// Ticks that are wanted; any number of wakes before the next tick are one.
     private let ticks: AsyncStream<Void>
     private nonisolated let tick: AsyncStream<Void>.Continuation
@@ -20,7 +21,7 @@ actor Dispatcher {
         self.outbox = outbox
         slots = AttemptSlots(outbox.policy)
         self.channels = Dictionary(channels.map { ($0.platform, $0) }, uniquingKeysWith: { first, _ in first })
-        self.logger = logger
+        notices = ThrottledNotices(logger)
         (ticks, tick) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -64,7 +65,8 @@ actor Dispatcher {
                 wakeAt(next)
             }
         } catch {
-            logger.error("deliveries cannot be leased", metadata: ["error": "\(error)"])
+            notices.notice(
+                .unleasedDeliveries, "deliveries cannot be leased", ["error": "\(error)"], level: .error)
             wakeAt(outbox.time.now() + 1_000)
         }
     }
@@ -92,9 +94,9 @@ actor Dispatcher {
         if isFailure, Task.isCancelled { return }
         do { try await outbox.record(outcome, of: lease) } catch {
             // The lease lapses and the delivery is attempted again: at least once.
-            logger.error(
-                "the result of an attempt cannot be recorded",
-                metadata: ["delivery": "\(lease.delivery.id)", "error": "\(error)"])
+            notices.notice(
+                .unrecordedAttempt, "the result of an attempt cannot be recorded",
+                ["delivery": "\(lease.delivery.id)", "error": "\(error)"], level: .error)
         }
         await attemptEnded(at: lease.group)
     }
