@@ -8,7 +8,8 @@
 ///   oldest connection of the user with the most is closed for a new one: few accounts cannot keep others out.
 ///   Administrators' are not counted.
 /// - A connection that is being closed holds its slot until it has closed. At most `evictionsMax` are being closed
-///   beyond `connectionsMax`, so that open files stay bounded however fast new connections come.
+///   beyond `connectionsMax`. Nothing is accepted while `acceptedMax` descriptors are open (`AcceptLimit`), so that
+///   open files stay bounded however fast new connections come.
 ///
 /// Each event costs O(1): connections without a credential form a list in order of their last activity.
 struct ConnectionAdmission: Sendable {
@@ -20,12 +21,16 @@ struct ConnectionAdmission: Sendable {
         var perAddressMax: Int
         var perUserMax: Int
         var evictionsMax = ConnectionAdmission.evictionsMax
+        /// Accepted connections whose descriptors are open, whatever was decided on them (`AcceptLimit`).
+        var acceptedMax: Int
 
         init(_ limits: RPCLimits) {
             let max = Swift.max(1, limits.connectionsMax)
             let percent = Swift.min(Swift.max(1, limits.connectionsWithoutCredentialPercentMax), 100)
             // Rounded up: few slots, too, leave one to a connection that has nothing to show yet.
             connectionsMax = max
+            // Those that are closed for others or refused, and those whose loop has not seen them yet.
+            acceptedMax = max + Swift.min(2 * ConnectionAdmission.evictionsMax, Swift.max(4, max / 4))
             withoutCredentialMax = max - max / 100 * (100 - percent) - max % 100 * (100 - percent) / 100
             perAddressMax = limits.connectionsPerAddressMax
             perUserMax = limits.connectionsPerUserMax

@@ -65,13 +65,14 @@ public final class RPCServer: Sendable {
         _ group: MultiThreadedEventLoopGroup, _ hubs: [LoopHub], _ tls: NIOSSLContext?, _ notices: ThrottledNotices
     ) -> ServerBootstrap {
         let limits = configuration.limits
+        let acceptedMax = ConnectionAdmission.Limits(limits).acceptedMax
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers(
-                        AcceptFailures.backoff(), AcceptFailures(notices))
+                        AcceptFailures.backoff(), AcceptFailures(notices), AcceptLimit(max: acceptedMax))
                 }
             }
             .childChannelOption(.socketOption(.so_keepalive), value: 1)

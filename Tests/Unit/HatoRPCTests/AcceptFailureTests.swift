@@ -26,6 +26,37 @@ struct AcceptFailureTests {
         #expect(lines.current.count == 1)
         #expect(lines.current.first?.contains("accepting pauses") == true)
     }
+
+    @Test func acceptingPausesWhileTooManyDescriptorsAreOpen() throws {
+        let reads = CountedReads()
+        let listener = EmbeddedChannel(handlers: [reads, AcceptLimit(max: 2)])
+        let children = (0..<3).map { _ in EmbeddedChannel(loop: listener.embeddedEventLoop) }
+        for child in children.prefix(2) {
+            listener.read()
+            listener.pipeline.fireChannelRead(child as any Channel)
+        }
+        #expect(reads.count == 2)
+        listener.read()
+        #expect(reads.count == 2, "as long as both are open, whatever became of them")
+        _ = try children[0].finish()
+        listener.embeddedEventLoop.run()
+        #expect(reads.count == 3)
+        listener.pipeline.fireChannelRead(children[2] as any Channel)
+        listener.read()
+        #expect(reads.count == 3)
+        for child in children.dropFirst() { _ = try child.finish() }
+        listener.embeddedEventLoop.run()
+        #expect(reads.count == 4)
+        _ = try listener.finish(acceptAlreadyClosed: true)
+    }
+
+    @Test func descriptorsAreLimitedNotFarBeyondTheConnections() {
+        for (connections, descriptors) in [(1, 5), (100, 125), (16_384, 16_512)] {
+            var limits = RPCLimits()
+            limits.connectionsMax = connections
+            #expect(ConnectionAdmission.Limits(limits).acceptedMax == descriptors)
+        }
+    }
 }
 
 private final class CountedReads: ChannelOutboundHandler {
