@@ -10,20 +10,18 @@ import Testing
 struct ServerTests {
     @Test func healthSaysWhenTheServerIsStopping() async throws {
         let service = try await TestService()
-        let client = RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: service.port))
-        #expect(try await client.call(Service.Health()).status == .ready)
-        let accepted = Task { try await client.call(Check.Cold(gate: "work")) }
-        await service.gates.arrivals(1)
-        // Waits behind what was accepted before it.
-        let health = Task { try await client.call(Service.Health()).status }
         let peer = try await service.peer()
+        #expect(try await peer.call("service.health")["result"]?["status"] == "ready")
+        // In one write: the second waits behind the first.
+        peer.sendLater(
+            #"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"work"}}"# + "\n"
+                + #"{"jsonrpc":"2.0","id":2,"method":"service.health"}"# + "\n")
+        await service.gates.arrivals(1)
         let stopping = Task { await service.server.shutdown(grace: .seconds(240)) }
         try await eventually("nobody is let in") { (try? await RawPeer(port: service.port)) == nil }
-        _ = peer
         service.gates.open("work")
-        _ = try await accepted.value
-        #expect(try await health.value == .stopping)
-        await client.close()
+        #expect(try await peer.answer()["id"] == 1)
+        #expect(try await peer.answer()["result"]?["status"] == "stopping")
         await stopping.value
     }
 
