@@ -19,6 +19,8 @@ final class ConnectionOutput {
         self.largeReads = largeReads
     }
 
+    /// Where in the output the last text ends that connections share.
+    var sharedEnd: Int { queue.sharedEnd }
     /// Whether nothing waits to be written.
     var isEmpty: Bool { queue.isEmpty }
     /// Whether the socket has not taken everything it was given.

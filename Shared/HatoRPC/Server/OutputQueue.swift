@@ -45,6 +45,8 @@ struct OutputQueue {
     private var gathering = ByteBuffer()
     /// All bytes that were ever appended.
     private(set) var appendedBytes = 0
+    /// Where among them the last text ends that connections share.
+    private(set) var sharedEnd = 0
 
     var isEmpty: Bool { gathering.readableBytes == 0 && full.isEmpty }
 
@@ -83,6 +85,7 @@ struct OutputQueue {
         endGathering()
         full.append(.shared(shared))
         appendedBytes += shared.count
+        sharedEnd = appendedBytes
     }
 
     /// Returns how many bytes it took.

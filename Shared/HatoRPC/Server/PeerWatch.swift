@@ -52,9 +52,19 @@ final class PeerWatch {
         watch = nil
         let isStalled = stall.looked(taken: takenBytes(channel), state.server.limits)
         looksWithParkedReads = isStalled && largeReads.hasParked ? looksWithParkedReads + 1 : 0
-        if isStalled, isTooLongParked || isAwaited { return true }
+        // Not left out when the peer has stalled: what it counts goes on.
+        let keepsEvents = stall.looked(at: sharedEvents, state.server.limits)
+        if keepsEvents || isStalled && (isTooLongParked || isAwaited) { return true }
         settled(channel)
         return false
+    }
+
+    private var sharedEvents: PeerStall.SharedEvents? {
+        let connection = state.connection
+        guard connection.holdsSharedEvents else { return nil }
+        return PeerStall.SharedEvents(
+            sent: output.sentBytes, end: output.sharedEnd,
+            isAwaited: state.server.budget.areEventsAwaited(butBy: connection.id))
     }
 
     private var isAwaited: Bool {

@@ -54,7 +54,8 @@ public struct RPCLimits: Sendable, Hashable {
     /// `stalledLineBytesPerSecond` on average over this time; else resource_exhausted `line_stalled`, then the
     /// connection closes.
     public var stalledLineSecondsMax = 5
-    /// Bytes a second that a line must grow by while others wait for its memory.
+    /// Bytes a second that a line must grow by while others wait for its memory. The one line that goes on although
+    /// nothing fits has to grow by eight times as much in each second but its first.
     public var stalledLineBytesPerSecond = 32 << 10
     /// Meanwhile it must also grow so fast that the memory that is reserved for it would fill in this time: the more a
     /// line holds, the faster it has to come.
@@ -68,6 +69,9 @@ public struct RPCLimits: Sendable, Hashable {
     /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut
     /// off after this time: a read that waits keeps its snapshot of the store.
     public var parkedReadSecondsMax = 60
+    /// While others wait for the memory of events, a peer must take those that it holds, with their last byte, within
+    /// this time; else resource_exhausted `peer_stalled`, then the connection closes.
+    public var awaitedEventSecondsMax = 60
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
     public var keepAliveIdleSeconds = 20
     /// Seconds of silence after which TCP asks whether the peer is there, and between two such probes.

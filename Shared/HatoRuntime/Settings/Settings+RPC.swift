@@ -108,6 +108,9 @@ extension ServeSettings {
             "parked-read-seconds-max", \.parkedReadSecondsMax, seconds,
             "seconds after which such a peer is cut off when large reads of its own wait for it"),
         limit(
+            "awaited-event-seconds-max", \.awaitedEventSecondsMax, seconds,
+            "seconds in which a peer has to take the events it holds, when others wait for the memory of events"),
+        limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
             "seconds of silence before TCP asks the peer"),
         limit(

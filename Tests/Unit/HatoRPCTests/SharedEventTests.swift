@@ -57,6 +57,34 @@ struct SharedEventTests {
         #expect(server.budget.usedBytes == 0)
     }
 
+    @Test func peerThatKeepsAnEventWhileOthersWaitIsCutOff() throws {
+        let server = Server(limit: Self.limit) { $0.stalledPeerBytesPerSecond = 1_000 }
+        let (slow, other) = (try server.peer(), try server.peer())
+        #expect(slow.notify(Self.event("a", 4 * Self.limit)))
+        server.loop.run()
+        // Faster than it must be, and nobody waits.
+        for _ in 0..<4 {
+            slow.socket.drain()
+            server.loop.advanceTime(by: .seconds(10))
+        }
+        #expect(slow.isOpen)
+        #expect(!other.notify(Self.event("b", 100_000)))
+        let drained = Shared(0)
+        other.connection.onDrain { drained.change { $0 += 1 } }
+        for _ in 0..<6 {
+            #expect(slow.isOpen && drained.current == 0)
+            slow.socket.drain()
+            server.loop.advanceTime(by: .seconds(10))
+        }
+        slow.socket.drain()
+        server.loop.advanceTime(by: .seconds(10))
+        #expect(String(decoding: slow.socket.taken.suffix(300), as: UTF8.self).contains("peer_stalled"))
+        // Its socket takes the last line in time, or not.
+        server.loop.advanceTime(by: .seconds(10))
+        #expect(drained.current == 1)
+        #expect(other.notify(Self.event("b", 100_000)))
+    }
+
     @Test func oneEventIsSentHoweverLarge() throws {
         let server = Server(limit: Self.limit)
         let (one, other) = (try server.peer(), try server.peer())
@@ -239,6 +267,8 @@ private final class Server {
             connection.notify("check.event", subscription: "1", members: members)
         }
 
+        var isOpen: Bool { !connection.isClosed }
+
         /// Takes everything.
         func drain() {
             while connection.unsentBytes > 0, !socket.writes.isEmpty {
@@ -261,9 +291,10 @@ private final class Server {
 
     var budget: ProcessBudget { state.budget }
 
-    init(limit: Int) {
+    init(limit: Int, _ change: (inout RPCLimits) -> Void = { _ in }) {
         var configuration = RPCServerConfiguration(service: "check", version: "1")
         configuration.limits.processBytesInFlightMax = limit
+        change(&configuration.limits)
         state = ServerState(
             configuration, methods: [:], authenticator: Nobody(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
