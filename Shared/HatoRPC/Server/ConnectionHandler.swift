@@ -149,10 +149,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         repeat {
             requests.handOn()
             if let context { output.flush(context) }
-            memory.returnOverdraftIfDone()
+            memory.returnExemptionIfDone()
         } while state.machine.isHeldUp && state.machine.mayHandOn(memory.mayHoldMore) && requests.waitingMayMove
         lastTraffic = NIODeadline.now()
         memory.count(lineBytes: lines.unclaimedBytes)
+        memory.passOnCall()
         largeReads.proceed(sentBytes: output.sentBytes)
         peerWatch.settled(context?.channel)
         for drained in connection.takeDrainWatches() { drained() }
@@ -281,7 +282,7 @@ extension ConnectionHandler {
     /// A watch of the identity was added that ends before all others.
     func scheduleExpiry() { session.scheduleExpiry() }
 
-    func requestMayStart() { state.machine.startWaitChanged(isWaiting: false) }
+    func requestMayStart() { memory.requestMayStart() }
 
     func readOutgrew(_ reply: PendingReply, _ again: @escaping LargeReads.Again) { largeReads.outgrew(reply, again) }
 

@@ -8,7 +8,9 @@ final class ConnectionMemory {
     /// The client that is charged for the connection.
     private(set) var account: ClientAccount
     /// There when the request in flight is the one that may run although too much is held.
-    private var requestOverdraft: ProcessBudget.RequestOverdraft?
+    private var exemption: ProcessBudget.RequestExemption?
+    /// Whether the budget has called this connection to look whether its request may start.
+    private var isCalled = false
 
     init(_ state: ConnectionState) {
         self.state = state
@@ -38,8 +40,8 @@ final class ConnectionMemory {
     ///
     /// - Parameter counted: what is given back.
     func leave(counted: Int) {
-        if let requestOverdraft { budget.returnRequestOverdraft(requestOverdraft) }
-        requestOverdraft = nil
+        if let exemption { budget.returnRequestExemption(exemption) }
+        exemption = nil
         budget.add(-counted, to: account)
         budget.leave(account)
     }
@@ -60,20 +62,20 @@ final class ConnectionMemory {
         return mayStart(state.machine.largeLineArrived(budget.mayStartRequest(account)), .line)
     }
 
-    private func mayStart(_ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.OverdraftUse) -> Bool {
+    private func mayStart(_ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.ExemptionUse) -> Bool {
         switch start {
         case .start: true
         case .wait: false
-        case .askForRequestOverdraft: takeRequestOverdraft(for: use)
+        case .askForExemption: takeExemption(for: use)
         }
     }
 
     /// Whether this connection's request is the one that starts although too much is held; if not, this connection is
     /// called again when one may start.
-    private func takeRequestOverdraft(for use: ConnectionStateMachine.OverdraftUse) -> Bool {
-        if let overdraft = budget.takeRequestOverdraft(account) {
-            requestOverdraft = overdraft
-            state.machine.requestOverdraftTaken(for: use)
+    private func takeExemption(for use: ConnectionStateMachine.ExemptionUse) -> Bool {
+        if let exemption = budget.takeRequestExemption(account) {
+            self.exemption = exemption
+            state.machine.exemptionTaken(for: use)
             return true
         }
         guard !state.machine.isWaitingToStart else { return false }
@@ -85,10 +87,23 @@ final class ConnectionMemory {
         return false
     }
 
+    /// The budget calls: the request that waits is looked at again when the connection settles.
+    func requestMayStart() {
+        state.machine.startWaitChanged(isWaiting: false)
+        isCalled = true
+    }
+
+    /// The connection has settled: if it was called, the next one is.
+    func passOnCall() {
+        guard isCalled else { return }
+        isCalled = false
+        budget.requestLooked(of: account)
+    }
+
     /// Called when something was answered, or waits for a large reservation.
-    func returnOverdraftIfDone() {
-        guard state.machine.returnsRequestOverdraft(), let overdraft = requestOverdraft else { return }
-        requestOverdraft = nil
-        budget.returnRequestOverdraft(overdraft)
+    func returnExemptionIfDone() {
+        guard state.machine.returnsExemption(), let exemption else { return }
+        self.exemption = nil
+        budget.returnRequestExemption(exemption)
     }
 }

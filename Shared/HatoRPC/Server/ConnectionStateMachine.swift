@@ -49,11 +49,11 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case start
         case wait
         /// The client or the process holds too much: the read starts if it is the one that may all the same.
-        case askForRequestOverdraft
+        case askForExemption
     }
 
     /// What runs although client or process hold too much.
-    enum OverdraftUse: Hashable, Sendable {
+    enum ExemptionUse: Hashable, Sendable {
         /// The reads in flight.
         case read
         /// A line, with everything in it: no other line is taken meanwhile.
@@ -124,7 +124,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// What the process's budget counts for the connection, without claims of its line.
     private(set) var countedBytes = 0
     /// What the connection does although too much is held; nil: nothing.
-    private(set) var requestOverdraft: OverdraftUse?
+    private(set) var exemption: ExemptionUse?
     private(set) var isWaitingToStart = false
 
     init(_ limits: Limits) { self.limits = limits }
@@ -142,7 +142,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func mayHandOn(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
         !isBarrierRunning && !isVerifying && !isChangingIdentity && lineElsewhereBytes == 0
             && requestsInFlight < limits.requestsInFlightMax && bytesInFlight < limits.bytesInFlightMax
-            && unreservedBatch == nil && (requestOverdraft != .line || waitingBytes != nil)
+            && unreservedBatch == nil && (exemption != .line || waitingBytes != nil)
             && mayRespond(mayHoldMore())
     }
 
@@ -219,7 +219,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
             if mayStartRequest() { return .start }
             // With a read in flight, or a response not taken, that is looked at again when it is answered, or taken.
             guard readsInFlight == 0, outputBytes == 0 else { return .wait }
-            return requestOverdraft == nil ? .askForRequestOverdraft : .start
+            return exemption == nil ? .askForExemption : .start
         }
     }
 
@@ -227,11 +227,11 @@ struct ConnectionStateMachine: Hashable, Sendable {
     ///
     /// - Parameter mayStart: whether client and process may hold what is in another line.
     func largeLineArrived(_ mayStart: @autoclosure () -> Bool) -> Start {
-        // No other line is taken while the connection has the overdraft of one: it is for this one.
-        if requestOverdraft == .line || mayStart() { return .start }
+        // No other line is taken while the connection has the exemption of one: it is for this one.
+        if exemption == .line || mayStart() { return .start }
         // With a request in flight, or a response not taken, that is looked at again when it is answered, or taken.
-        guard requestsInFlight == 0, outputBytes == 0, requestOverdraft == nil else { return .wait }
-        return .askForRequestOverdraft
+        guard requestsInFlight == 0, outputBytes == 0, exemption == nil else { return .wait }
+        return .askForExemption
     }
 
     mutating func requestStarted(_ kind: RequestKind, sequence: UInt64, entry: Int?, byteCount: Int) -> RequestTicket {
@@ -307,20 +307,20 @@ struct ConnectionStateMachine: Hashable, Sendable {
     mutating func outgrownReadAnswered() { outgrownReads -= 1 }
 
     /// The budget lets this connection's request be the one that starts although too much is held.
-    mutating func requestOverdraftTaken(for use: OverdraftUse) { requestOverdraft = use }
+    mutating func exemptionTaken(for use: ExemptionUse) { exemption = use }
 
     /// The budget calls when a request may start, or has called.
     mutating func startWaitChanged(isWaiting: Bool) { isWaitingToStart = isWaiting }
 
-    /// Whether the overdraft goes back, now that what it is for was answered or waits for a large reservation.
-    mutating func returnsRequestOverdraft() -> Bool {
-        switch requestOverdraft {
+    /// Whether the exemption goes back, now that what it is for was answered or waits for a large reservation.
+    mutating func returnsExemption() -> Bool {
+        switch exemption {
         case nil: return false
         case .read: guard readsInFlight == outgrownReads else { return false }
         case .line:
             guard waitingBytes == nil, lineElsewhereBytes == 0, running <= outgrownReads else { return false }
         }
-        requestOverdraft = nil
+        exemption = nil
         return true
     }
 

@@ -16,8 +16,8 @@ final class LineIntake {
     private var claimedBytes = 0
     /// There while the line has a claim, granted or not.
     private var watch: Scheduled<Void>?
-    /// How long the line was when its watch began, and whether it was held up since.
-    private var watchedCount = 0
+    private var stall = LineStall(count: 0)
+    /// Whether the line had to wait for memory since the last look.
     private var hasWaited = false
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
@@ -81,29 +81,33 @@ final class LineIntake {
     /// Buffers double, but the part that no line can reach is never touched: the machine does not give it.
     private func touched(_ capacity: Int) -> Int { min(capacity, state.server.limits.lineBytesMax + Self.readBytesMax) }
 
+    /// The memory that a line keeps as long as it exists: that of the buffer it came in.
+    func heldBytes(of line: ByteBuffer) -> Int { max(line.readableBytes, touched(line.storageCapacity)) }
+
     // MARK: Lines that do not come
 
     private func beginWatch() {
         guard watch == nil else { return }
-        watchedCount = buffer.count
-        hasWaited = false
-        let patience = TimeAmount.seconds(Int64(state.server.limits.stalledLineSecondsMax))
-        let connection = state.connection
-        watch = state.hub.loop.assumeIsolated().scheduleTask(in: patience) { connection.handler?.lineIsDue() }
+        stall = LineStall(count: buffer.count)
+        lookInASecond()
     }
 
-    /// Called when the watch is due. Returns whether the line hardly grew although it might, while others wait for what
-    /// it holds; else the next watch begins.
+    private func lookInASecond() {
+        hasWaited = false
+        let connection = state.connection
+        watch = state.hub.loop.assumeIsolated().scheduleTask(in: .seconds(1)) { connection.handler?.lineIsDue() }
+    }
+
+    /// Called when the watch is due. Returns whether the line comes too slowly while others wait for what it holds;
+    /// else it is looked at again in a second.
     func hasStalled() -> Bool {
         let (budget, connection) = (state.server.budget, state.connection)
-        let isOverdrawn = budget.isOverdrawn(connection.id)
-        let expected = LineStall.growthMin(reserved: claimedBytes, isOverdrawn: isOverdrawn, state.server.limits)
-        let mightGrow = !hasWaited && state.machine.mayGrowLine(memory.mayHoldMore)
-        let isStalled = mightGrow && buffer.count - watchedCount < expected
+        let look = LineStall.Look(
+            count: buffer.count, reserved: claimedBytes, isExempt: budget.isExempt(connection.id),
+            mightGrow: !hasWaited && state.machine.mayGrowLine(memory.mayHoldMore))
+        let isStalled = stall.looked(look, state.server.limits)
         if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }
-        watch = nil
-        beginWatch()
-        budget.offer()
+        lookInASecond()
         return false
     }
 }

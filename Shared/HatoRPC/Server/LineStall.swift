@@ -1,22 +1,65 @@
-/// Tells a long line that hardly comes from one with a thin connection, while others wait for the memory it holds.
-/// Pure.
-enum LineStall {
-    /// The bytes by which a line has to grow in `stalledLineSecondsMax`.
-    ///
-    /// - Parameters:
-    ///   - reserved: the memory that the line holds.
-    ///   - isOverdrawn: whether it is the one line that goes on although nothing fits: all others wait for its end.
-    static func growthMin(reserved: Int, isOverdrawn: Bool = false, _ limits: RPCLimits) -> Int {
-        let seconds = limits.stalledLineSecondsMax
-        let (fast, isTooFast) = limits.stalledLineBytesPerSecond.multipliedReportingOverflow(
-            by: isOverdrawn ? overdrawnFactor : 1)
-        guard !isTooFast else { return .max }
-        let slow = seconds.multipliedReportingOverflow(by: fast)
-        let whole = seconds.multipliedReportingOverflow(by: reserved / max(1, limits.awaitedLineSecondsMax))
-        guard !slow.overflow, !whole.overflow else { return .max }
-        return max(slow.partialValue, whole.partialValue)
+/// Decides whether an unfinished line comes too slowly while others wait for the memory it holds. Pure.
+///
+/// It is told the length of the line once a second. Over `stalledLineSecondsMax` a line has to grow by
+/// `stalledLineBytesPerSecond` on average, and so fast that what it holds would fill in `awaitedLineSecondsMax`. The
+/// one line that goes on although nothing fits, for whose end all others wait, has to keep eight times that rate from
+/// its second second on, and the rate itself in the first.
+struct LineStall {
+    /// So many times `stalledLineBytesPerSecond`, for the line that goes on although nothing fits.
+    private static let exemptFactor = 8
+
+    /// The line at a look.
+    struct Look {
+        var count: Int
+        /// The memory that is reserved for it.
+        var reserved: Int
+        /// Whether it is the one line that goes on although nothing fits.
+        var isExempt: Bool
+        /// Whether it might grow since the look before.
+        var mightGrow: Bool
     }
 
-    /// So many times `stalledLineBytesPerSecond`.
-    private static let overdrawnFactor = 8
+    /// How long the line was at the looks since it was held up last, the newest last: no more than are compared.
+    private var counts: [Int]
+    /// Whole seconds for which the line is exempt.
+    private var exemptSeconds = 0
+    private var wasExempt = false
+
+    /// - Parameter count: the length of the line.
+    init(count: Int) { counts = [count] }
+
+    /// Whether the line comes too slowly.
+    mutating func looked(_ look: Look, _ limits: RPCLimits) -> Bool {
+        exemptSeconds = look.isExempt && wasExempt && look.mightGrow ? exemptSeconds + 1 : 0
+        wasExempt = look.isExempt
+        guard look.mightGrow else {
+            counts = [look.count]
+            return false
+        }
+        let seconds = max(1, limits.stalledLineSecondsMax)
+        if counts.count > seconds { counts.removeFirst() }
+        counts.append(look.count)
+        if isBehind(exemptSeconds, limits) { return true }
+        guard counts.count > seconds, let first = counts.first else { return false }
+        let slow = Self.product(seconds, limits.stalledLineBytesPerSecond)
+        let whole = Self.product(seconds, look.reserved / max(1, limits.awaitedLineSecondsMax))
+        return look.count - first < max(slow, whole)
+    }
+
+    /// Whether a line that is exempt for so many seconds has grown by too little in the last of them.
+    private func isBehind(_ exemptSeconds: Int, _ limits: RPCLimits) -> Bool {
+        let seconds = min(exemptSeconds, counts.count - 1)
+        guard seconds > 0, let last = counts.last else { return false }
+        let grown = last - counts[counts.count - 1 - seconds]
+        let rate = limits.stalledLineBytesPerSecond
+        guard exemptSeconds > 1 else { return grown < rate }
+        // In the first second, TCP may have begun slowly.
+        let counted = exemptSeconds > seconds ? seconds : seconds - 1
+        return grown < Self.product(Self.product(counted, rate), Self.exemptFactor)
+    }
+
+    private static func product(_ one: Int, _ other: Int) -> Int {
+        let (product, isTooLarge) = one.multipliedReportingOverflow(by: other)
+        return isTooLarge ? .max : product
+    }
 }

@@ -54,6 +54,7 @@ extension ProcessBudget {
     ) {
         // The account must exist until the reservation goes, also when its connections are gone.
         let account = enter(account.name)
+        account.setWaiting(true)
         largeReads.withLock { state in
             state.lastID += 1
             state.queue.outgrew(.init(id: state.lastID, connection: connection, client: account.name))
@@ -70,6 +71,7 @@ extension ProcessBudget {
         granted: @escaping @Sendable (ReadReservation) -> Void
     ) {
         let account = reservation.account
+        account.setWaiting(true)
         largeReads.withLock { state in
             state.waiting[reservation.id] = .init(account: account, reservation: reservation, granted: granted)
             state.queue.runsAgain(.init(id: reservation.id, connection: connection, client: account.name))
@@ -122,7 +124,6 @@ extension ProcessBudget {
     func isAwaitedByReads(_ connection: UInt64, of client: ClientAccount) -> Bool {
         let used = usedBytes
         return largeReads.withLock { $0.queue.isAwaited(connection, of: client.name, used: used) }
-            || areRequestsWaiting(but: connection, of: client)
     }
 
     /// Reads that wait, and reservations that are not given back; for tests.

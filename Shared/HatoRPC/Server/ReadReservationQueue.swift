@@ -5,13 +5,16 @@
 /// the result.
 ///
 /// - At most `runningMax` large reads run at a time, so that readers stay free for small ones.
-/// - Clients take turns; the reads of one client are granted in the order in which they came.
-/// - A quarter of the limit stays free of large reads: small ones and requests find room.
-/// - The first reservation of a client needs room for itself. Each further one also leaves as much free as the client
-///   then holds, and keeps the client within `clientMax`.
+/// - Clients take turns; among those with open reservations, the one that holds the least is first. The reads of one
+///   client are granted in the order in which they came.
+/// - A quarter of the limit stays free of large reads, for small ones and for requests.
+/// - The first reservation of a client needs free memory for itself. Each further one also leaves as much free as the
+///   client then holds, and keeps the client within `clientMax`.
 /// - Where nothing fits, one client without an open reservation gets one beyond the limit: reads always make progress.
 /// - A batch has one reservation for all its entries. A further large read of it waits for its turn to run, not for
 ///   memory.
+///
+/// Each event costs the logarithm of the number of reads that wait.
 struct ReadReservationQueue {
     /// A read that has outgrown its small reservation.
     struct Request: Sendable, Hashable {
@@ -28,16 +31,25 @@ struct ReadReservationQueue {
     }
 
     private struct Client {
-        var waiting: [Request] = []
+        /// Reads that wait, by their place.
+        var waiting = IndexedHeap<UInt64, Int>()
+        /// Those among them that wait for memory and not only to run.
+        var waitingForMemory = 0
         /// Reservations that are granted and not taken.
         var open = 0
-
-        var isUnused: Bool { waiting.isEmpty && open == 0 }
+        var turn: UInt64 = 0
     }
 
     private struct Open {
         var client: String
         var isRunning: Bool
+    }
+
+    private struct Held: Comparable {
+        var bytes: Int
+        var turn: UInt64
+
+        static func < (left: Held, right: Held) -> Bool { (left.bytes, left.turn) < (right.bytes, right.turn) }
     }
 
     /// What one large read reserves.
@@ -46,12 +58,21 @@ struct ReadReservationQueue {
     private let clientMax: Int
     private let runningMax: Int
     private var clients: [String: Client] = [:]
-    /// Clients with reads that wait; the one whose turn is next first.
-    private var turns: [String] = []
+    /// Reads that wait.
+    private var requests: [UInt64: Request] = [:]
+    private var idsByConnection: [UInt64: [UInt64]] = [:]
+    /// Clients whose next read runs in a reservation that is there, by turn.
+    private var again = IndexedHeap<String, UInt64>()
+    /// Clients without a reservation, by turn.
+    private var first = IndexedHeap<String, UInt64>()
+    /// Clients that want a further reservation, by what they hold; keys are too low rather than too high.
+    private var further = IndexedHeap<String, Held>()
     private var open: [UInt64: Open] = [:]
     /// The open reservation that was granted beyond the limit.
-    private var overdrawn: UInt64?
-    private(set) var waitingCount = 0
+    private var exempt: UInt64?
+    private var waitingForMemory = 0
+    private var lastTurn: UInt64 = 0
+    private var lastPlace = 0
     private(set) var runningCount = 0
 
     /// - Parameter limit: bytes that all connections may hold.
@@ -62,60 +83,95 @@ struct ReadReservationQueue {
         self.runningMax = max(1, runningMax)
     }
 
+    var waitingCount: Int { requests.count }
     /// Reservations that are granted and not taken.
     var openCount: Int { open.count }
 
     // MARK: Events
 
     mutating func outgrew(_ request: Request) {
-        var client = clients[request.client] ?? Client()
-        if client.waiting.isEmpty { turns.append(request.client) }
-        client.waiting.append(request)
-        clients[request.client] = client
-        waitingCount += 1
+        lastPlace += 1
+        add(request, place: lastPlace)
     }
 
     /// Another read runs in the reservation of a request that is open; before what waits for a new one.
     mutating func runsAgain(_ request: Request) {
         guard open[request.id] != nil else { return }
+        lastPlace += 1
+        add(request, place: -lastPlace)
+    }
+
+    private mutating func add(_ request: Request, place: Int) {
         var client = clients[request.client] ?? Client()
-        if client.waiting.isEmpty { turns.append(request.client) }
-        client.waiting.insert(request, at: 0)
+        if client.waiting.isEmpty {
+            lastTurn += 1
+            client.turn = lastTurn
+        }
+        client.waiting.insert(request.id, place)
+        if open[request.id] == nil {
+            client.waitingForMemory += 1
+            waitingForMemory += 1
+        }
         clients[request.client] = client
-        waitingCount += 1
+        requests[request.id] = request
+        idsByConnection[request.connection, default: []].append(request.id)
+        heldChanged(request.client)
     }
 
     /// The result of this read is complete, or it has failed.
     mutating func readEnded(_ id: UInt64) {
-        guard open[id]?.isRunning == true else { return }
+        guard let opened = open[id], opened.isRunning else { return }
         open[id]?.isRunning = false
         runningCount -= 1
+        heldChanged(opened.client)
     }
 
     /// The peer has taken the result, or there is none.
     mutating func taken(_ id: UInt64) {
         readEnded(id)
         guard let ended = open.removeValue(forKey: id) else { return }
-        if overdrawn == id { overdrawn = nil }
+        if exempt == id { exempt = nil }
         clients[ended.client]?.open -= 1
-        removeIfUnused(ended.client)
+        heldChanged(ended.client)
     }
 
     /// The connection has closed: what it waits for is dropped. Returns the ids of these reads.
     mutating func closed(_ connection: UInt64, of name: String) -> [UInt64] {
-        guard var client = clients[name] else { return [] }
-        let dropped = client.waiting.filter { $0.connection == connection }
-        guard !dropped.isEmpty else { return [] }
-        client.waiting.removeAll { $0.connection == connection }
-        clients[name] = client
-        waitingCount -= dropped.count
-        if client.waiting.isEmpty { turns.removeAll { $0 == name } }
-        removeIfUnused(name)
-        return dropped.map(\.id)
+        let dropped = (idsByConnection[connection] ?? []).filter { requests[$0]?.client == name }
+        for id in dropped { remove(id) }
+        heldChanged(name)
+        return dropped
     }
 
-    private mutating func removeIfUnused(_ name: String) {
-        if clients[name]?.isUnused == true { clients[name] = nil }
+    /// The client may hold less: its next read is looked at again.
+    mutating func heldChanged(_ name: String) {
+        again.remove(name)
+        first.remove(name)
+        further.remove(name)
+        guard let client = clients[name] else { return }
+        guard let next = client.waiting.first?.key else {
+            if client.open == 0 { clients[name] = nil }
+            return
+        }
+        if let opened = open[next] {
+            if !opened.isRunning { again.insert(name, client.turn) }
+        } else if client.open == 0 {
+            first.insert(name, client.turn)
+        } else {
+            further.insert(name, Held(bytes: .min, turn: client.turn))
+        }
+    }
+
+    /// Removes a read that waits.
+    private mutating func remove(_ id: UInt64) {
+        guard let request = requests.removeValue(forKey: id) else { return }
+        clients[request.client]?.waiting.remove(id)
+        if open[id] == nil {
+            clients[request.client]?.waitingForMemory -= 1
+            waitingForMemory -= 1
+        }
+        idsByConnection[request.connection]?.removeAll { $0 == id }
+        if idsByConnection[request.connection]?.isEmpty == true { idsByConnection[request.connection] = nil }
     }
 
     // MARK: Decisions
@@ -124,44 +180,52 @@ struct ReadReservationQueue {
     /// wait.
     mutating func next(_ memory: Memory) -> Request? {
         guard runningCount < runningMax else { return nil }
-        if let index = turns.firstIndex(where: { fits($0, memory) }) { return grant(index) }
-        guard overdrawn == nil, let index = turns.firstIndex(where: { clients[$0]?.open == 0 }) else { return nil }
-        let request = grant(index)
-        overdrawn = request?.id
+        if let name = nextClient(memory) { return grant(name) }
+        guard exempt == nil, let name = first.first?.key else { return nil }
+        let request = grant(name)
+        exempt = request?.id
         return request
     }
 
-    private func fits(_ name: String, _ memory: Memory) -> Bool {
-        if let first = clients[name]?.waiting.first, let opened = open[first.id] { return !opened.isRunning }
+    private mutating func nextClient(_ memory: Memory) -> String? {
+        var next = again.first
         let after = memory.used + bytes
-        guard after <= largeMax else { return false }
-        if clients[name]?.open == 0 { return true }
-        let own = memory.usedByClient(name) + bytes
-        return own <= clientMax && own <= largeMax - after
+        guard after <= largeMax else { return next?.key }
+        if let (name, turn) = first.first, turn < next?.priority ?? .max { next = (name, turn) }
+        while let (name, rank) = further.first {
+            let held = Held(bytes: memory.usedByClient(name), turn: rank.turn)
+            guard held == rank else {
+                further.insert(name, held)
+                continue
+            }
+            let own = held.bytes + bytes
+            let fits = own <= clientMax && own <= largeMax - after
+            if fits, rank.turn < next?.priority ?? .max { next = (name, rank.turn) }
+            break
+        }
+        return next?.key
     }
 
-    private mutating func grant(_ index: Int) -> Request? {
-        let name = turns.remove(at: index)
-        guard var client = clients[name], !client.waiting.isEmpty else { return nil }
-        let request = client.waiting.removeFirst()
-        if open[request.id] == nil { client.open += 1 }
-        clients[name] = client
-        if !client.waiting.isEmpty { turns.append(name) }
-        open[request.id] = Open(client: name, isRunning: true)
-        waitingCount -= 1
+    private mutating func grant(_ name: String) -> Request? {
+        guard let id = clients[name]?.waiting.first?.key, let request = requests[id] else { return nil }
+        remove(id)
+        if open[id] == nil { clients[name]?.open += 1 }
+        open[id] = Open(client: name, isRunning: true)
         runningCount += 1
+        lastTurn += 1
+        clients[name]?.turn = lastTurn
+        heldChanged(name)
         return request
     }
+
+    /// Whether something of this client waits.
+    func isWaiting(_ name: String) -> Bool { clients[name]?.waiting.isEmpty == false }
 
     /// Whether a read of another connection waits for what this one holds: one of the same client, or one that all
-    /// together leave no room for.
+    /// together leave no memory for.
     func isAwaited(_ connection: UInt64, of client: String, used: Int) -> Bool {
-        guard waitingCount > 0 else { return false }
-        if used + bytes > largeMax { return clients.values.contains { waitsForMemory($0, butBy: connection) } }
-        return clients[client].map { waitsForMemory($0, butBy: connection) } ?? false
-    }
-
-    private func waitsForMemory(_ client: Client, butBy connection: UInt64) -> Bool {
-        client.waiting.contains { $0.connection != connection && open[$0.id] == nil }
+        let own = idsByConnection[connection]?.filter { open[$0] == nil } ?? []
+        if used + bytes > largeMax { return waitingForMemory > own.count }
+        return (clients[client]?.waitingForMemory ?? 0) > own.count { requests[$0]?.client == client }
     }
 }

@@ -94,26 +94,31 @@ final class RequestRunner {
         guard line.readableBytes <= session.lineBytesMax else { return refuseLongLine() }
         let span = line.readableBytesUInt8Span
         guard !HTTPGuard.isHTTP(span) else { return refuseHTTP() }
-        guard memory.mayTakeLine(of: line.readableBytes) else { return waiting = WaitingRequests(line: line) }
+        guard memory.mayTakeLine(of: line.readableBytes) else {
+            return waiting = WaitingRequests(line: line, lineMemory: lines.heldBytes(of: line))
+        }
         guard line.readableBytes <= Self.lineReadOnLoopBytesMax else { return readElsewhere(line) }
         take(Result { () throws(JSONError) in try EnvelopeReader.read(span, server.limits) })
     }
 
     /// A line of so many bytes takes its loop a few milliseconds.
     private static let lineReadOnLoopBytesMax = 256 << 10
-    /// What a line that is read elsewhere is charged for each of its bytes until it is known what its values take.
+    /// What the values of a line that is read elsewhere are charged for each of its bytes until it is known what they
+    /// take.
     private static let chargedPerByte = 8
 
     /// A line of 16 MiB may hold millions of values, which keep a loop for half a second and with it every other
     /// connection. It is read by a thread for such work; what is behind it on its connection waits.
     ///
-    /// Such a line is charged to its client for as long as it exists, also when its connection is gone: otherwise a
-    /// peer that closes and comes back with the next one would leave them behind for that thread, as many as it likes.
+    /// Its buffer, and what its values may take, are charged to its client for as long as they exist, also when its
+    /// connection is gone: otherwise a peer that closes and comes back with the next line would leave them behind for
+    /// that thread, as many as it likes.
     private func readElsewhere(_ line: ByteBuffer) {
         state.machine.lineLeftLoop(line.readableBytes)
         let (connection, limits) = (connection, server.limits)
-        let charged = min(line.readableBytes * Self.chargedPerByte, limits.requestMemoryBytesMax)
-        let charge = server.budget.charge(max(charged, line.readableBytes), to: memory.account)
+        let values = min(line.readableBytes * Self.chargedPerByte, limits.requestMemoryBytesMax)
+        let heldBytes = lines.heldBytes(of: line)
+        let charge = server.budget.charge(heldBytes + values, to: memory.account)
         server.runElsewhere {
             defer { withExtendedLifetime(charge) {} }
             // The response would reach nobody.
@@ -121,6 +126,7 @@ final class RequestRunner {
             let read = Result { () throws(JSONError) in
                 try EnvelopeReader.read(line.readableBytesUInt8Span, limits)
             }
+            charge.reduce(to: ((try? read.get())?.memory ?? 0) + heldBytes)
             connection.hub.post(
                 .run(connection) { handler in
                     // What was read of it is counted from here on.

@@ -35,6 +35,7 @@ final class ServerState: Sendable {
         budget = ProcessBudget(
             limit: configuration.limits.processBytesInFlightMax,
             clientMax: configuration.limits.clientBytesInFlightMax,
+            readBytes: configuration.limits.unreservedReadBytesMax,
             largeReadBytes: configuration.limits.responseBytesMax,
             largeReadsRunningMax: configuration.limits.largeReadsRunningMax)
         notices = ThrottledNotices(logger)

@@ -35,6 +35,8 @@ struct CurrentRequest {
 struct WaitingRequests {
     /// The line itself, when there is no memory for what is in it; then there is nothing else.
     var line: ByteBuffer?
+    /// What the line keeps in memory.
+    var lineMemory = 0
     /// The request whose turn is next, when it has been looked at already.
     var current: CurrentRequest?
     /// The entries of its batch that follow.
@@ -44,5 +46,5 @@ struct WaitingRequests {
     var entryMemory = 0
     var sequence: UInt64 = 0
 
-    var memory: Int { (line?.readableBytes ?? 0) + entryMemory + (current?.memory ?? 0) }
+    var memory: Int { lineMemory + entryMemory + (current?.memory ?? 0) }
 }

@@ -39,6 +39,15 @@ enum ReadLine {
     case single(ReadEnvelope)
     case batch([ReadEnvelope])
     case batchTooLarge
+
+    /// About how many bytes it takes.
+    var memory: Int {
+        switch self {
+        case .single(let envelope): envelope.memory
+        case .batch(let entries): entries.reduce(0) { $0 + $1.memory }
+        case .batchTooLarge: 0
+        }
+    }
 }
 
 /// Reads lines of JSON-RPC 2.0: all of a line is validated before any of it is answered.

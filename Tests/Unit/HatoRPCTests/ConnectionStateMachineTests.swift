@@ -165,22 +165,22 @@ struct ConnectionStateMachineTests {
 
     @Test func oneReadStartsAlthoughTooMuchIsHeld() {
         var machine = machine()
-        #expect(machine.requestArrived(Self.read, false) == .askForRequestOverdraft)
-        machine.requestOverdraftTaken(for: .read)
+        #expect(machine.requestArrived(Self.read, false) == .askForExemption)
+        machine.exemptionTaken(for: .read)
         #expect(machine.requestArrived(Self.read, false) == .start)
         let read = start(Self.read, &machine)
         #expect(machine.requestArrived(Self.read, false) == .wait)
-        #expect(machine.returnsRequestOverdraft() == false)
+        #expect(machine.returnsExemption() == false)
         machine.readOutgrew()
-        #expect(machine.returnsRequestOverdraft() == true)
-        #expect(machine.returnsRequestOverdraft() == false)
+        #expect(machine.returnsExemption() == true)
+        #expect(machine.returnsExemption() == false)
         _ = machine.requestAnswered(read, [1])
         machine.outgrownReadAnswered()
         machine.outputAppended(2)
         // Its response is not taken: it is looked at again when it is.
         #expect(machine.requestArrived(Self.read, false) == .wait)
         machine.outputDrained(2)
-        #expect(machine.requestArrived(Self.read, false) == .askForRequestOverdraft)
+        #expect(machine.requestArrived(Self.read, false) == .askForExemption)
     }
 
     @Test func oneLargeLineIsTakenAlthoughTooMuchIsHeld() {
@@ -189,14 +189,14 @@ struct ConnectionStateMachineTests {
         let earlier = start(Self.hot, &machine)
         #expect(machine.largeLineArrived(false) == .wait)
         _ = machine.requestAnswered(earlier, nil)
-        #expect(machine.largeLineArrived(false) == .askForRequestOverdraft)
-        machine.requestOverdraftTaken(for: .line)
+        #expect(machine.largeLineArrived(false) == .askForExemption)
+        machine.exemptionTaken(for: .line)
         #expect(machine.largeLineArrived(false) == .start)
         let own = start(Self.read, &machine)
         #expect(machine.next(true) == .wait, "no other line meanwhile")
-        #expect(machine.returnsRequestOverdraft() == false)
+        #expect(machine.returnsExemption() == false)
         _ = machine.requestAnswered(own, nil)
-        #expect(machine.returnsRequestOverdraft() == true)
+        #expect(machine.returnsExemption() == true)
         #expect(machine.next(true) == .takeLine)
     }
 
@@ -224,6 +224,14 @@ struct ConnectionStateMachineTests {
         #expect(machine.readAsked(bufferedBytes: 4, unsentBytes: 0, false) == .claimLine)
         #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 4, true) == .read)
         #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 4, false) == .pause)
+    }
+
+    @Test func lineBehindARequestThatWaitsIsNotRead() {
+        var machine = machine()
+        #expect(machine.mayGrowLine(true))
+        machine.waitingChanged(1)
+        #expect(!machine.mayGrowLine(true))
+        #expect(machine.readAsked(bufferedBytes: 4, unsentBytes: 0, true) == .pause)
     }
 
     @Test func everythingHeldIsCountedAndGivenBack() {

@@ -255,15 +255,15 @@ extension ConnectionWorld {
     }
 
     private mutating func mayStart(
-        _ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.OverdraftUse
+        _ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.ExemptionUse
     ) -> Bool {
         switch start {
         case .start: return true
         case .wait: return false
-        case .askForRequestOverdraft:
+        case .askForExemption:
             // Another connection has it: nothing is granted until the budget is freed.
             if requests.count.isMultiple(of: 2) {
-                machine.requestOverdraftTaken(for: use)
+                machine.exemptionTaken(for: use)
                 return true
             }
             machine.startWaitChanged(isWaiting: true)
@@ -288,7 +288,7 @@ extension ConnectionWorld {
         guard machine.phase != .closed else { return checkState() }
         repeat {
             handOn()
-            _ = machine.returnsRequestOverdraft()
+            _ = machine.returnsExemption()
         } while problem == nil && machine.isHeldUp && machine.mayHandOn(!isBudgetFull) && canMove()
         budgetBytes += machine.memoryChanged(lineBytes: lines.count, unsentBytes: machine.outputBytes)
         if let end = machine.settled(isOutputEmpty: machine.outputBytes <= Self.socketBytes, usesTLS: false) {
@@ -366,13 +366,13 @@ extension ConnectionWorld {
         if budgetBytes != heldBytes { problem = "\(budgetBytes) bytes are counted, \(heldBytes) are held" }
         if machine.countedBytes != budgetBytes { problem = "the machine counts \(machine.countedBytes) bytes" }
         if lines.count > Self.limits.waitingBytesMax { problem = "\(lines.count) lines are read ahead" }
-        let usesOverdraft =
-            switch machine.requestOverdraft {
+        let usesExemption =
+            switch machine.exemption {
             case nil: true
             case .read: inFlight.contains(where: isSmallRead)
             case .line: waiting != nil || lineElsewhere != nil || inFlight.contains { !requests[$0.request].isOutgrown }
             }
-        if !usesOverdraft { problem = "keeps the overdraft" }
+        if !usesExemption { problem = "keeps the exemption" }
         guard machine.phase == .open, !isWaitedFor else { return }
         if !mayArrive, !hasEnded { problem = "nothing is read although nothing is waited for" }
         if !lines.isEmpty || waiting != nil { problem = "a request does not start although nothing is waited for" }

@@ -134,8 +134,8 @@ struct FloodTests {
         }
         let slow = try server.peer("anna")
         try slow.send(Array(Self.half[..<(600 << 10)]))
-        let overdrawn = try server.peer("anna")
-        try overdrawn.send(Array(Self.half[..<(700 << 10)]))
+        let exempt = try server.peer("anna")
+        try exempt.send(Array(Self.half[..<(700 << 10)]))
         let waiting = try server.peer("anna")
         try waiting.send(Self.half)
         #expect(waiting.unreadCount > 0)
@@ -144,7 +144,7 @@ struct FloodTests {
             server.loop.advanceTime(by: .seconds(5))
         }
         #expect(slow.isOpen)
-        #expect(try overdrawn.received().contains("line_stalled"))
+        #expect(try exempt.received().contains("line_stalled"))
     }
 
     /// A line of 4 MiB that grows by 40 KB a second would hold its memory for minutes.
@@ -158,10 +158,10 @@ struct FloodTests {
         let other = try server.peer("anna")
         try other.send(Array((Self.echo(3 << 20) + "\n").utf8))
         #expect(other.unreadCount > 0)
-        for _ in 0..<2 {
-            #expect(slow.isOpen)
-            try slow.send([UInt8](repeating: UInt8(ascii: "x"), count: 200_000))
-            server.loop.advanceTime(by: .seconds(5))
+        #expect(slow.isOpen)
+        for _ in 0..<5 {
+            if slow.isOpen { try slow.send([UInt8](repeating: UInt8(ascii: "x"), count: 40_000)) }
+            server.loop.advanceTime(by: .seconds(1))
         }
         #expect(try slow.received().contains("line_stalled"))
         try other.send()
@@ -199,14 +199,14 @@ struct FloodTests {
         budget.add(260, to: hostile)
         #expect(!budget.mayStartRequest(hostile))
         #expect(budget.mayStartRequest(other))
-        let overdraft = try #require(budget.takeRequestOverdraft(hostile))
-        #expect(budget.takeRequestOverdraft(hostile) == nil)
+        let exemption = try #require(budget.takeRequestExemption(hostile))
+        #expect(budget.takeRequestExemption(hostile) == nil)
         budget.add(800, to: hostile)
-        #expect(budget.takeRequestOverdraft(other) != nil)
+        #expect(budget.takeRequestExemption(other) != nil)
         let resumed = Shared(0)
         budget.whenARequestMayStart(for: 1, of: hostile) { resumed.change { $0 += 1 } }
         #expect(resumed.current == 0)
-        budget.returnRequestOverdraft(overdraft)
+        budget.returnRequestExemption(exemption)
         #expect(resumed.current == 1)
     }
 
@@ -219,12 +219,12 @@ struct FloodTests {
             budget.claim(100, for: connection, of: accounts[index]) { resumed.change { $0.append(connection) } }
         }
         #expect(claim(1, of: 1))
-        #expect(budget.isOverdrawn(1))
+        #expect(budget.isExempt(1))
         #expect(!claim(2, of: 2))
         #expect(!claim(3, of: 3))
         budget.endClaim(of: 1)
         #expect(resumed.current == [3])
-        #expect(budget.isOverdrawn(3) && !budget.isOverdrawn(2))
+        #expect(budget.isExempt(3) && !budget.isExempt(2))
         budget.endClaim(of: 3)
         #expect(resumed.current == [3, 2])
         budget.endClaim(of: 2)
@@ -232,10 +232,40 @@ struct FloodTests {
         #expect(budget.usedBytes == 0)
     }
 
-    @Test func lineThatAllOthersWaitForHasToComeFast() {
-        let limits = RPCLimits()
-        #expect(LineStall.growthMin(reserved: 128 << 10, limits) == 5 * 32 << 10)
-        #expect(LineStall.growthMin(reserved: 128 << 10, isOverdrawn: true, limits) == 5 * 256 << 10)
+    @Test func longLineWaitsTwoSecondsForASlowOneThatHoldsTheMemory() throws {
+        let server = EmbeddedServer {
+            Self.set(&$0)
+            $0.processBytesInFlightMax = 8 << 20
+        }
+        let filler = try server.peer("filler")
+        server.state.budget.add(6 << 20, to: server.state.budget.enter("filler"))
+        let slow = try server.peer("mallory")
+        try slow.send(Array(Self.half[..<(300 << 10)]))
+        let other = try server.peer("anna")
+        try other.send(Array((Self.echo(300 << 10) + "\n").utf8))
+        #expect(other.unreadCount > 0, "nothing fits")
+        server.loop.advanceTime(by: .seconds(2))
+        try other.send()
+        #expect(try other.received().utf8.count > 300 << 10)
+        #expect(try slow.received().contains("line_stalled"))
+        #expect(filler.isOpen)
+    }
+
+    @Test func linesReadElsewhereAreChargedByWhatTheyHold() throws {
+        let elsewhere = Mutex<[@Sendable () -> Void]>([])
+        let server = EmbeddedServer(runElsewhere: { body in elsewhere.withLock { $0.append(body) } }) {
+            Self.set(&$0)
+            $0.processBytesInFlightMax = 8 << 20
+        }
+        let budget = server.state.budget
+        let peer = try server.peer("anna")
+        try peer.send(Array((Self.echo(3 << 20) + "\n").utf8))
+        #expect(budget.usedBytes >= 8 << 20, "its buffer, and what its values may take")
+        while let body = elsewhere.withLock({ $0.popLast() }) { body() }
+        #expect(budget.usedBytes >= 7 << 20)
+        #expect(budget.usedBytes <= (7 << 20) + Self.reserve, "its buffer, and its values")
+        server.loop.run()
+        #expect(budget.usedBytes == 0)
     }
 
     @Test func clientIsAUserElseAnAddress() {

@@ -124,6 +124,30 @@ struct ReadReservationQueueTests {
         #expect(world.queue.isAwaited(3, of: "bea", used: 512))
     }
 
+    @Test func whatIsTakenLooksAtNoReadButTheNext() {
+        var queue = ReadReservationQueue(bytes: 16, limit: 128, clientMax: 64, runningMax: 1_000)
+        for id in 1...10_000 as ClosedRange<UInt64> {
+            queue.outgrew(.init(id: id, connection: id, client: "user\(id % 5_000)"))
+        }
+        var looks = 0
+        func next(used: Int) -> UInt64? {
+            queue.next(
+                .init(used: used) { _ in
+                    looks += 1
+                    return 16
+                })?.id
+        }
+        // Up to the limit and one beyond; then all wait.
+        var used = 0
+        while let _ = next(used: used) { used += 16 }
+        #expect(used == 112)
+        looks = 0
+        queue.taken(1)
+        _ = next(used: used - 16)
+        #expect(looks <= 5)
+        #expect(queue.waitingCount >= 9_990)
+    }
+
     @Test func everyReadGoesOnOrIsDroppedWhateverHappens() {
         var random = SeededRandom(seed: SeededRandom.seed())
         for _ in 0..<300 {
@@ -160,22 +184,5 @@ struct ReadReservationQueueTests {
             }
             #expect(waiting.isEmpty)
         }
-    }
-}
-
-struct PeerStallTests {
-    @Test func peerThatTakesTooLittleHasStalled() {
-        var limits = RPCLimits()
-        limits.stalledPeerSecondsMax = 5
-        limits.stalledPeerBytesPerSecond = 100
-        var stall = PeerStall()
-        var looks = [stall.looked(taken: 0, limits)]
-        stall.filled(taken: 1_000)
-        stall.filled(taken: 9_000)
-        looks.append(stall.looked(taken: 1_500, limits))
-        looks.append(stall.looked(taken: 1_999, limits))
-        stall.drained()
-        looks.append(stall.looked(taken: 1_999, limits))
-        #expect(looks == [false, false, true, false], "nothing waited, slow, stalled, nothing waited")
     }
 }

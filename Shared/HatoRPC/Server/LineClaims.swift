@@ -1,0 +1,219 @@
+/// Decides which unfinished lines may grow, and which of those that wait goes on next. Pure: events in, decisions out.
+///
+/// A line that grows beyond what one read brings claims the buffer it will lie in before it is read. Three rules
+/// decide, so that a client is held up by what it holds itself and not by others:
+///
+/// - As much stays free as the client then holds. The more a client has, the earlier it waits, and a client that has
+///   nothing yet finds something.
+/// - A share: a client may hold `clientMax`, and beyond that one of its lines may grow at a time.
+/// - An end: where nothing fits, one line in all may grow, of the client that holds the least. Otherwise a memory full
+///   of unfinished lines would stay full. That line has to come fast (`LineStall`).
+///
+/// Neither exception is made while complete lines are still being read elsewhere (`chargeBegan`), of that client or of
+/// all: they come to their end by themselves, and what they hold is free then.
+///
+/// Claims that wait go on in the order in which they came, as far as the rules allow. What a client holds is asked when
+/// a decision depends on it: an entry whose key may be too low is looked at again when it comes first, so each event
+/// costs the logarithm of the number of claims, however many wait.
+struct LineClaims {
+    /// What is held when a decision is made, in bytes.
+    struct Memory {
+        /// By all.
+        var used: Int
+        var usedByClient: (String) -> Int
+    }
+
+    /// A claim that is granted; the caller counts `growth` for the client before it asks again.
+    struct Grant: Hashable {
+        var connection: UInt64
+        var client: String
+        var growth: Int
+    }
+
+    private struct Claim {
+        var client: String
+        var granted = 0
+        /// What is waited for; nil: nothing.
+        var wanted: Int?
+        /// Its place among those that wait.
+        var turn: UInt64 = 0
+
+        var growth: Int { (wanted ?? granted) - granted }
+    }
+
+    /// An order by bytes, and by turn among equal ones.
+    private struct Rank: Comparable {
+        var bytes: Int
+        var turn: UInt64
+
+        static func < (left: Rank, right: Rank) -> Bool { (left.bytes, left.turn) < (right.bytes, right.turn) }
+    }
+
+    private struct Client {
+        /// The claims of the client that wait.
+        var byGrowth = IndexedHeap<UInt64, Rank>()
+        var byTurn = IndexedHeap<UInt64, UInt64>()
+        /// The connection whose line may grow beyond the share.
+        var exempt: UInt64?
+        /// Complete lines of the client that are read elsewhere.
+        var charges = 0
+
+        var isUnused: Bool { byTurn.isEmpty && exempt == nil && charges == 0 }
+    }
+
+    private let linesMax: Int
+    private let clientMax: Int
+    private var claims: [UInt64: Claim] = [:]
+    private var clients: [String: Client] = [:]
+    /// Clients whose next claim waits for free memory: by what that claim needs, and by what the client holds. Keys are
+    /// too low rather than too high.
+    private var byNeed = IndexedHeap<String, Rank>()
+    private var byHeld = IndexedHeap<String, Rank>()
+    /// The connection whose line may grow although nothing fits.
+    private var exempt: UInt64?
+    private var charges = 0
+    private var lastTurn: UInt64 = 0
+    private(set) var waitingCount = 0
+
+    /// - Parameter linesMax: bytes that may be held for a line to grow.
+    init(linesMax: Int, clientMax: Int) {
+        self.linesMax = linesMax
+        self.clientMax = clientMax
+    }
+
+    // MARK: Events
+
+    /// A line is to lie in a buffer of `capacity` bytes. Returns whether it has so much already; else it waits for
+    /// `next`.
+    mutating func claimed(_ capacity: Int, by connection: UInt64, of client: String) -> Bool {
+        var claim = claims[connection] ?? Claim(client: client)
+        guard capacity > claim.granted else { return true }
+        // It waits already, at its place.
+        if let wanted = claim.wanted, wanted >= capacity { return false }
+        if claim.wanted == nil {
+            lastTurn += 1
+            claim.turn = lastTurn
+            waitingCount += 1
+        }
+        claim.wanted = capacity
+        claims[connection] = claim
+        clients[client, default: Client()].byGrowth.insert(connection, Rank(bytes: claim.growth, turn: claim.turn))
+        clients[client]?.byTurn.insert(connection, claim.turn)
+        heldChanged(client)
+        return false
+    }
+
+    /// The line is complete, or the connection has closed. Returns what was granted to it.
+    mutating func ended(_ connection: UInt64) -> Int {
+        guard let claim = claims.removeValue(forKey: connection) else { return 0 }
+        if claim.wanted != nil { removeWaiting(connection, of: claim.client) }
+        if exempt == connection { exempt = nil }
+        if clients[claim.client]?.exempt == connection { clients[claim.client]?.exempt = nil }
+        heldChanged(claim.client)
+        return claim.granted
+    }
+
+    /// A complete line of this client is read elsewhere.
+    mutating func chargeBegan(of client: String) {
+        charges += 1
+        clients[client, default: Client()].charges += 1
+    }
+
+    mutating func chargeEnded(of client: String) {
+        charges -= 1
+        clients[client]?.charges -= 1
+        heldChanged(client)
+    }
+
+    /// The client may hold less: its next claim is looked at again.
+    mutating func heldChanged(_ name: String) {
+        byNeed.remove(name)
+        byHeld.remove(name)
+        guard let client = clients[name] else { return }
+        if client.isUnused { clients[name] = nil }
+        guard let first = client.byTurn.first else { return }
+        byNeed.insert(name, Rank(bytes: .min, turn: first.priority))
+        byHeld.insert(name, Rank(bytes: .min, turn: first.priority))
+    }
+
+    private mutating func removeWaiting(_ connection: UInt64, of client: String) {
+        clients[client]?.byGrowth.remove(connection)
+        clients[client]?.byTurn.remove(connection)
+        waitingCount -= 1
+    }
+
+    // MARK: Decisions
+
+    /// The next claim that is granted; nil: all must wait.
+    mutating func next(_ memory: Memory) -> Grant? {
+        if let exempt, let claim = claims[exempt], claim.wanted != nil { return grant(exempt, claim) }
+        let free = linesMax - memory.used
+        while let (name, rank) = byNeed.first, rank.bytes <= free {
+            let held = memory.usedByClient(name)
+            guard let connection = nextClaim(of: name, held), let claim = claims[connection] else {
+                // It waits for what it holds itself.
+                byNeed.remove(name)
+                byHeld.remove(name)
+                continue
+            }
+            // As much stays free as the client then holds.
+            let need = Rank(bytes: held + 2 * claim.growth, turn: claim.turn)
+            guard need == rank else {
+                byNeed.insert(name, need)
+                if let first = clients[name]?.byTurn.first {
+                    byHeld.insert(name, Rank(bytes: held, turn: first.priority))
+                }
+                continue
+            }
+            if held + claim.growth > clientMax { clients[name]?.exempt = connection }
+            return grant(connection, claim)
+        }
+        guard exempt == nil, charges == 0 else { return nil }
+        while let (name, rank) = byHeld.first, let connection = clients[name]?.byTurn.first?.key {
+            let held = Rank(bytes: memory.usedByClient(name), turn: rank.turn)
+            guard held == rank, let claim = claims[connection] else {
+                byHeld.insert(name, held)
+                continue
+            }
+            exempt = connection
+            return grant(connection, claim)
+        }
+        return nil
+    }
+
+    /// The claim of a client that goes on when it finds free memory: the smallest within the share, beyond it that of
+    /// the exempt line, or the first of those that may become exempt.
+    private func nextClaim(of name: String, _ held: Int) -> UInt64? {
+        guard let client = clients[name], let least = client.byGrowth.first else { return nil }
+        if held + least.priority.bytes <= clientMax { return least.key }
+        if let exempt = client.exempt { return claims[exempt]?.wanted == nil ? nil : exempt }
+        return client.charges == 0 ? client.byTurn.first?.key : nil
+    }
+
+    private mutating func grant(_ connection: UInt64, _ claim: Claim) -> Grant {
+        let grant = Grant(connection: connection, client: claim.client, growth: claim.growth)
+        removeWaiting(connection, of: claim.client)
+        claims[connection]?.granted = claim.granted + claim.growth
+        claims[connection]?.wanted = nil
+        heldChanged(claim.client)
+        return grant
+    }
+
+    /// The least free memory with which a claim goes on, as far as is known; nil: none waits for free memory.
+    var leastNeed: Int? { byNeed.first?.priority.bytes }
+
+    /// Whether the line of this connection is the one that goes on although nothing fits.
+    func isExempt(_ connection: UInt64) -> Bool { exempt == connection }
+
+    /// Whether something of this client waits.
+    func isWaiting(_ name: String) -> Bool { clients[name]?.byTurn.isEmpty == false }
+
+    /// Whether another connection waits for what this one holds: one of the same client, or one of another client that
+    /// finds no free memory.
+    func isAwaited(_ connection: UInt64, of client: String) -> Bool {
+        let own = clients[client]?.byTurn
+        let isOwnWaiting = own?.contains(connection) ?? false
+        if (own?.count ?? 0) > (isOwnWaiting ? 1 : 0) { return true }
+        return byNeed.count > (byNeed.contains(client) ? 1 : 0)
+    }
+}

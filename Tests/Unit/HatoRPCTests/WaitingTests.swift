@@ -1,0 +1,257 @@
+import HatoTesting
+import Testing
+
+@testable import HatoRPC
+
+/// Which lines and requests go on, and what it costs to find them among many that wait.
+struct WaitingTests {
+    // MARK: Lines
+
+    /// Claims with what is held of them, and a list that tells which of them the rules allow.
+    private struct Lines {
+        let linesMax: Int
+        let clientMax: Int
+        var claims: LineClaims
+        var held: [String: Int] = [:]
+        var granted: [UInt64: Int] = [:]
+        var waiting: [UInt64: (client: String, capacity: Int)] = [:]
+        var clients: [UInt64: String] = [:]
+        var order: [UInt64] = []
+        var looks = 0
+
+        init(linesMax: Int, clientMax: Int) {
+            self.linesMax = linesMax
+            self.clientMax = clientMax
+            claims = LineClaims(linesMax: linesMax, clientMax: clientMax)
+        }
+
+        var used: Int { held.values.reduce(0, +) }
+
+        mutating func claim(_ capacity: Int, by connection: UInt64, of client: String) {
+            guard !claims.claimed(capacity, by: connection, of: client) else { return }
+            clients[connection] = client
+            waiting[connection] = (client, capacity)
+            offer()
+        }
+
+        mutating func offer() {
+            while let grant = next() {
+                held[grant.client, default: 0] += grant.growth
+                granted[grant.connection, default: 0] += grant.growth
+                waiting[grant.connection] = nil
+                order.append(grant.connection)
+            }
+        }
+
+        private mutating func next() -> LineClaims.Grant? {
+            var looks = looks
+            let held = held
+            let grant = claims.next(
+                .init(used: used) {
+                    looks += 1
+                    return held[$0] ?? 0
+                })
+            self.looks = looks
+            return grant
+        }
+
+        mutating func end(_ connection: UInt64) {
+            let bytes = claims.ended(connection)
+            held[clients[connection] ?? "", default: 0] -= bytes
+            granted[connection] = nil
+            waiting[connection] = nil
+            claims.heldChanged(clients[connection] ?? "")
+            offer()
+        }
+
+        mutating func add(_ bytes: Int, to client: String) {
+            held[client, default: 0] += bytes
+            if bytes < 0 { claims.heldChanged(client) }
+            offer()
+        }
+
+        /// Whether one of the lines that wait is within its client's share, and leaves as much free as the client has.
+        var oneFits: Bool {
+            waiting.contains { connection, claim in
+                let own = (held[claim.client] ?? 0) + claim.capacity - (granted[connection] ?? 0)
+                return own <= clientMax && own + claim.capacity - (granted[connection] ?? 0) <= linesMax - used
+            }
+        }
+    }
+
+    @Test func whatIsGivenBackLooksAtNoLineButThoseThatGoOn() {
+        var lines = Lines(linesMax: 1_000, clientMax: 500)
+        lines.held["filler"] = 1_000
+        for id in 1...10_000 as ClosedRange<UInt64> { lines.claim(10, by: id, of: "user\(id % 5_000)") }
+        #expect(lines.order == [1], "one line goes on where nothing fits")
+        lines.looks = 0
+        lines.add(-10, to: "filler")
+        #expect(lines.looks <= 2)
+        lines.looks = 0
+        lines.add(-100, to: "filler")
+        let count = lines.order.count - 1
+        #expect(count > 0 && count < 10)
+        #expect(lines.looks <= 10 * (count + 2))
+        lines.looks = 0
+        lines.end(1)
+        #expect(lines.looks <= 20)
+        #expect(lines.claims.isAwaited(2, of: "user2"))
+        #expect(lines.claims.isAwaited(20_000, of: "filler"))
+    }
+
+    @Test func linesOfAClientThatHoldsMuchWaitAndOthersGoOn() {
+        var lines = Lines(linesMax: 1_000, clientMax: 300)
+        lines.add(290, to: "mallory")
+        lines.claim(100, by: 1, of: "mallory")
+        #expect(lines.order == [1], "one beyond the share")
+        lines.claim(100, by: 2, of: "mallory")
+        lines.claim(100, by: 3, of: "anna")
+        #expect(lines.order == [1, 3])
+        #expect(lines.claims.isAwaited(1, of: "mallory") && !lines.claims.isAwaited(3, of: "anna"))
+        lines.claim(200, by: 1, of: "mallory")
+        #expect(
+            lines.order == [1, 3, 2], "nothing fits: the first of the client that holds the least of those that wait")
+        lines.add(-290, to: "mallory")
+        #expect(lines.order == [1, 3, 2, 1])
+        for id in [1, 2, 3] as [UInt64] { lines.end(id) }
+        #expect(lines.used == 0)
+    }
+
+    @Test func lineThatGoesOnWhereNothingFitsMayGrowToItsEnd() {
+        var lines = Lines(linesMax: 100, clientMax: 50)
+        lines.held["filler"] = 100
+        for capacity in [10, 20, 40, 80] { lines.claim(capacity, by: 1, of: "anna") }
+        #expect(lines.order == [1, 1, 1, 1])
+        #expect(lines.claims.isExempt(1))
+        lines.claim(10, by: 2, of: "bea")
+        #expect(lines.order.last == 1)
+        lines.end(1)
+        #expect(lines.order.last == 2)
+    }
+
+    @Test func noExceptionIsMadeWhileLinesAreReadElsewhere() {
+        var lines = Lines(linesMax: 100, clientMax: 50)
+        lines.held["mallory"] = 100
+        lines.claims.chargeBegan(of: "mallory")
+        lines.claim(10, by: 1, of: "anna")
+        lines.claim(10, by: 2, of: "mallory")
+        #expect(lines.order == [])
+        lines.claims.chargeEnded(of: "mallory")
+        lines.offer()
+        #expect(lines.order == [1])
+    }
+
+    @Test func everyLineThatFitsGoesOnWhateverHappens() {
+        var random = SeededRandom(seed: SeededRandom.seed())
+        for _ in 0..<200 {
+            var lines = Lines(
+                linesMax: Int.random(in: 50...500, using: &random), clientMax: Int.random(in: 10...200, using: &random))
+            for _ in 0..<200 {
+                let id = UInt64.random(in: 0..<12, using: &random)
+                let client = "client\(id % 4)"
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0, 1:
+                    guard lines.waiting[id] == nil else { continue }
+                    lines.claim((lines.granted[id] ?? 0) + Int.random(in: 1...60, using: &random), by: id, of: client)
+                case 2: lines.end(id)
+                case 3: lines.add(Int.random(in: 1...40, using: &random), to: client)
+                default:
+                    let spare =
+                        (lines.held[client] ?? 0)
+                        - lines.granted.filter { $0.key % 4 == id % 4 }
+                        .values.reduce(0, +)
+                    if spare > 0 { lines.add(-Int.random(in: 1...spare, using: &random), to: client) }
+                }
+                #expect(!lines.oneFits)
+                #expect(lines.claims.waitingCount == lines.waiting.count)
+            }
+            // When lines come to their end, each of those that wait goes on.
+            for _ in 0..<50 where !lines.waiting.isEmpty {
+                for id in lines.granted.keys.sorted() where lines.waiting[id] == nil { lines.end(id) }
+                if let holder = lines.granted.keys.sorted().first, lines.waiting.count == lines.granted.count {
+                    lines.end(holder)
+                }
+            }
+            #expect(lines.waiting.isEmpty)
+        }
+    }
+
+    // MARK: Requests
+
+    @Test func oneRequestIsCalledForAnExemptionAndOthersAsMemoryIsFree() throws {
+        let budget = ProcessBudget(limit: 1_000, clientMax: 1_000, readBytes: 10)
+        let accounts = (0..<100).map { budget.enter("user\($0)") }
+        let filler = budget.enter("filler")
+        budget.add(1_000, to: filler)
+        budget.add(1, to: filler)
+        let exemption = try #require(budget.takeRequestExemption(accounts[0]))
+        let called = Shared<[Int]>([])
+        for (index, account) in accounts.enumerated() {
+            budget.whenARequestMayStart(for: UInt64(index), of: account) { called.change { $0.append(index) } }
+        }
+        #expect(called.current == [])
+        budget.returnRequestExemption(exemption)
+        #expect(called.current == [0], "one, not all")
+        // It does not take the exemption: the next one is called.
+        budget.requestLooked(of: accounts[0])
+        #expect(called.current == [0, 1])
+        let taken = try #require(budget.takeRequestExemption(accounts[1]))
+        budget.add(-31, to: filler)
+        #expect(called.current == [0, 1, 2, 3, 4, 5], "as many as there is memory for")
+        budget.forgetRequest(of: 5, accounts[5])
+        budget.returnRequestExemption(taken)
+    }
+
+    @Test func requestsOfAClientBeyondItsShareGoOnOneByOne() throws {
+        let budget = ProcessBudget(limit: 10_000, clientMax: 100, readBytes: 10)
+        let (mallory, anna) = (budget.enter("mallory"), budget.enter("anna"))
+        budget.add(200, to: mallory)
+        let exemption = try #require(budget.takeRequestExemption(mallory))
+        let called = Shared<[UInt64]>([])
+        for id in 1...3 as ClosedRange<UInt64> {
+            budget.whenARequestMayStart(for: id, of: mallory) { called.change { $0.append(id) } }
+        }
+        budget.whenARequestMayStart(for: 9, of: anna) { called.change { $0.append(9) } }
+        #expect(called.current == [9])
+        budget.returnRequestExemption(exemption)
+        #expect(called.current == [9, 1])
+        // It has closed meanwhile.
+        budget.forgetRequest(of: 1, mallory)
+        #expect(called.current == [9, 1, 2])
+        _ = budget.takeRequestExemption(mallory)
+        budget.requestLooked(of: mallory)
+        #expect(called.current == [9, 1, 2])
+        budget.add(-150, to: mallory)
+        #expect(called.current == [9, 1, 2, 3], "within its share again")
+    }
+
+    @Test func requestThatMayStartIsFoundWithoutALookAtThoseThatMayNot() {
+        var queue = StartQueue()
+        for id in 0..<10_000 as Range<UInt64> { queue.waits(id, of: "user\(id)") }
+        var looks = 0
+        func next(mayStart: Bool) -> UInt64? {
+            queue.next(
+                .init(
+                    mayStart: mayStart,
+                    isBeyondShare: { _ in
+                        looks += 1
+                        return false
+                    }, isExemptionFree: { _ in false }))
+        }
+        #expect(next(mayStart: false) == nil)
+        #expect(next(mayStart: true) == 0)
+        #expect(next(mayStart: true) == 1)
+        #expect(looks <= 3)
+        #expect(queue.waitingCount == 9_998)
+    }
+
+    @Test func clientsTakeTurns() {
+        var queue = StartQueue()
+        for id in 0..<3 as Range<UInt64> { queue.waits(id, of: "anna") }
+        for id in 3..<6 as Range<UInt64> { queue.waits(id, of: "bea") }
+        var called: [UInt64] = []
+        let memory = StartQueue.Memory(mayStart: true, isBeyondShare: { _ in false }, isExemptionFree: { _ in false })
+        while let connection = queue.next(memory) { called.append(connection) }
+        #expect(called == [0, 3, 1, 4, 2, 5])
+    }
+}
