@@ -8,7 +8,7 @@ import Testing
     /// The point and what holds it.
     private func rows() throws -> [(point: String, held: String)] {
         try repository.text(Self.page).split(separator: "\n").compactMap { line in
-            guard line.hasPrefix("| "), line != "| What holds | Held by |" else { return nil }
+            guard line.hasPrefix("| "), line != "| What holds | Tests |" else { return nil }
             let cells = line.replacing("\\|", with: "\u{0}").split(separator: "|").map {
                 $0.replacing("\u{0}", with: "|").trimmingPrefix(" ")
             }
