@@ -5,15 +5,15 @@ RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends binutils librocksdb-dev libssl-dev zlib1g-dev libjemalloc-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-# ROCKSDB=own: RocksDB without assertions, built in some 40 minutes; scripts/build-rocksdb says what it is good for.
+# ROCKSDB=own: RocksDB without assertions, built in some 40 minutes; scripts/build-rocksdb has the reasons.
 ARG ROCKSDB=debian
 COPY scripts/build-rocksdb scripts/
 RUN if [ "$ROCKSDB" = own ]; then \
       apt-get update -qq && apt-get install -y -qq --no-install-recommends dpkg-dev g++ \
       && rm -rf /var/lib/apt/lists/* && scripts/build-rocksdb; \
     fi
-# The packages of others, in a layer of their own: they are compiled again when Package.swift changes, and no sooner. In
-# an archive, since layers keep times in whole seconds: what was built would look older or newer than the build says.
+# The dependencies, in a layer of their own: they are compiled again only when Package.swift changes. The layer has an
+# archive, because layers keep times in whole seconds: built files would look older or newer than the build expects.
 COPY Package.swift ./
 RUN mkdir dependencies && touch dependencies/main.swift \
  && HATO_TARGETS=dependencies swift build -c release --static-swift-stdlib --product dependencies \
@@ -22,8 +22,8 @@ RUN mkdir dependencies && touch dependencies/main.swift \
 COPY scripts/static-libraries scripts/
 COPY Shared Shared
 COPY Services Services
-# The Swift runtime and RocksDB go into the binaries: the final images need neither, and a post costs less. Symbols lie
-# apart, in the target `symbols`: nothing that runs reads them, and they are half of a binary.
+# The Swift runtime and RocksDB go into the binaries: the final images need neither, and a post costs less. Symbols are
+# in a target of their own, `symbols`: no running program reads them, and they are half of a binary.
 RUN tar -xf /dependencies.tar && mkdir /out /symbols \
  && export HATO_TARGETS=services PKG_CONFIG_PATH="$(scripts/static-libraries)" \
  && for product in hato-auth hato-messages hato-notifier; do \
@@ -44,11 +44,12 @@ RUN apt-get update -qq \
  && groupadd --gid 10001 hato && useradd --uid 10001 --gid hato --no-create-home --shell /usr/sbin/nologin hato \
  && install -d -m 1777 /data
 USER 10001:10001
-# Any user that HATO_USER names may make a folder in the volume; the service makes its own, for itself alone.
+# Any user that HATO_USER names may make a folder in the volume; the service makes its own, which only its user can
+# read.
 VOLUME /data
 STOPSIGNAL SIGTERM
 
-# Each image runs its binary once: one that lacks a library is not built.
+# Each image runs its binary once: an image without a needed library is not built.
 FROM service AS auth
 COPY --from=build /out/hato-auth /usr/local/bin/
 RUN hato-auth --help >/dev/null

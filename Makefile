@@ -1,18 +1,18 @@
-# Hato's commands. `make run` and `make test` set up what they need; both say what is missing if something is.
+# Hato's commands. `make run` and `make test` set up what they need; if they cannot, they say what is missing.
 
 SWIFT ?= swift
 DATA ?= ./hato-data
 COMPOSE ?= docker compose
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
-# Tests of a process all start at once: some hundred that wait for clocks and sockets would starve each other, so there
-# are five processes. Those that start programs are apart: Foundation's Process reads past the end of the list of open
-# files where that is long.
+# All tests of a process start at once: some hundred that wait for clocks and sockets would delay each other too long,
+# so there are five processes. Tests that start programs have processes of their own: Foundation's Process reads past
+# the end of a long list of open files.
 PROGRAM_TESTS = ^Integration\.
 FAULT_TESTS = ^Fault\.
 WIRE_TESTS = ^Hato(RPC|Command|Runtime|Auth|Identity|Push)Tests\.
 STORE_TESTS = ^Hato(Storage|Messages|Notifier)Tests\.
 DEBIAN_PACKAGES = librocksdb-dev libssl-dev zlib1g-dev
-# Release binaries for Linux carry the Swift runtime and RocksDB in them: scripts/static-libraries says why.
+# Release binaries for Linux contain the Swift runtime and RocksDB: scripts/static-libraries has the reasons.
 ifeq ($(shell uname -s),Linux)
 RELEASE_FLAGS = -c release --static-swift-stdlib
 RELEASE_LIBRARIES = PKG_CONFIG_PATH="$$(./scripts/static-libraries)$${PKG_CONFIG_PATH:+:$$PKG_CONFIG_PATH}"
@@ -42,7 +42,7 @@ test: setup ## run all tests
 build: setup
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 
-setup: ## install what is missing, or say the exact command
+setup: ## install what is missing, or print the exact command
 	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is missing: see https://www.swift.org/install"; exit 1; }
 	@missing=""; for p in $(DEBIAN_PACKAGES); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
@@ -73,7 +73,7 @@ bench: setup allocator ## the table of speed and memory, release build; BENCH="-
 	  $(SWIFT) build $(RELEASE_FLAGS) --package-path Benchmarks --product $$product || exit 1; done
 	"$$($(SWIFT) build -c release --package-path Benchmarks --show-bin-path)/hato-bench" $(BENCH)
 
-interop-test: ## clients from elsewhere, in a virtual environment of their own
+interop-test: ## independent clients, in a virtual environment of their own
 	@./Tests/Interop/run
 
 compose-test: ## the images and README.md's session with containers, with docker compose or podman-compose

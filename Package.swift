@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// One folder is one target is one module. ARCHITECTURE.md says what each is for and which arrows may exist.
+// One folder is one target is one module. ARCHITECTURE.md says what each is for and which dependencies it may have.
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -49,7 +49,7 @@ func suite(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [S
         name: name, dependencies: dependencies, path: "Tests/\(name)", exclude: exclude, swiftSettings: settings)
 }
 
-/// Pages that lie beside the sources of a target.
+/// Pages beside the sources of a target.
 func excluded(_ name: String) -> [String] {
     ["HatoRPC": ["METHODS.md"], "hato-messages": ["Samples"], "hato-dev": ["Rules/chat.cases.json"]][name] ?? []
 }
@@ -78,12 +78,12 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
-        // What can be said, and how it is said.
+        // The model and the transport.
         room("HatoModel", in: "Shared"),
         room("HatoRPC", in: "Shared", ["HatoModel", nioCore, nioPosix, nioTLS, nioSSL, logging]),
         room("HatoTesting", in: "Shared", ["HatoModel", "HatoRPC"]),
 
-        // What services share.
+        // Shared by the services.
         room("HatoRules", in: "Shared", ["HatoModel"]),
         room("HatoStorage", in: "Shared"),
         .systemLibrary(
@@ -177,7 +177,7 @@ let package = Package(
 )
 
 // The images (Dockerfile) build parts of the package, so that a change compiles no more than it must. `services` leaves
-// out the tests; `dependencies` is what the services use of other packages, compiled before their sources are copied.
+// out the tests; `dependencies` contains the packages that the services use, compiled before our sources are copied.
 if let choice = Context.environment["HATO_TARGETS"] {
     package.targets.removeAll { $0.type == .test }
     if choice == "dependencies" {

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Apart from the main package, so that nobody who builds or tests Hato waits for it.
+// A package of its own, so that a build or test of Hato does not compile it.
 
 let package = Package(
     name: "hato-benchmarks",

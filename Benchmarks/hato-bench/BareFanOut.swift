@@ -1,7 +1,7 @@
 import Foundation
 
-/// What the machine itself takes to send a post to many: as many threads as a server has loops, each of which writes to
-/// its part of the sockets, and nothing else. No server is earlier.
+/// The time that the machine itself takes to send a post to many sockets: as many threads as a server has loops, each
+/// of which writes to its part of the sockets, and nothing else. No server is faster.
 struct BareFanOut: Sendable {
     private static let threads = 2
 
@@ -41,7 +41,7 @@ struct BareFanOut: Sendable {
             let due = start + UInt64(number) * 1_000_000_000 / UInt64(postsPerSecond)
             let now = Clock.now()
             if due > now { Thread.sleep(forTimeInterval: Double(due - now) / 1e9) }
-            // About what an event says beside the text.
+            // About the bytes of an event besides the text.
             let event = String(repeating: "x", count: 200) + DeliveryReader.text() + "\n"
             let bytes = Array(event.utf8)
             for socket in sockets { try socket.send(bytes) }

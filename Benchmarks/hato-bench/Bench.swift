@@ -1,10 +1,10 @@
-// Measures throw-away stacks, with the machine's floors and Redis beside them, in one table.
+// Measures temporary stacks, the machine's own limits and Redis, in one table.
 import Foundation
 import HatoTesting
 
 @main
 struct Bench {
-    /// What can be measured, in the order of the table.
+    /// The parts, in the order of the table.
     enum Part: String, CaseIterable {
         case floors, wire, posts, rules, reads, fanout, memory, listeners, beside, unread
         case largeRoom = "large-room"
@@ -60,12 +60,12 @@ struct Bench {
         return table
     }
 
-    /// Each part has a stack of its own: its rows are the same whether other parts ran before it or not.
+    /// Each part has a stack of its own: its rows do not depend on the parts before it.
     private func onStack(_ table: inout Table, _ body: (TestStack) async throws -> Table) async throws {
         table.rows += try await TestStack.run([], body).rows
     }
 
-    /// One with the rules of a chat, one with those it starts with.
+    /// One with the rules of a chat, one with its initial rules.
     private func onTwoStacks(_ table: inout Table, _ body: (TestStack, TestStack) async throws -> Table) async throws {
         table.rows += try await TestStack.run(["--rules", "chat"]) { ruled in
             try await TestStack.run([]) { try await body(ruled, $0) }

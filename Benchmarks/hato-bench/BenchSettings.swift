@@ -25,7 +25,7 @@ struct BenchSettings: Sendable {
     var bytes = 1_000_000_000
     var jsonPath: String?
 
-    /// What the command line says; nil when it says something else than `usage`.
+    /// The settings of the command line; nil if it does not have the form of `usage`.
     init?(_ arguments: [String]) {
         var rest = arguments[...]
         while let name = rest.popFirst() {

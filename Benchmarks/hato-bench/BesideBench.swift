@@ -2,11 +2,12 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// How late the posts of one client become while somebody else does something large.
+/// The delay of one client's posts during a large operation of another client.
 ///
-/// Posts come at a steady pace and count from when they were due. The figure of a row is how long the large thing took.
+/// Posts are sent at a steady pace, and their delay counts from the moment they were due. The figure of a row is the
+/// duration of the large operation.
 struct BesideBench: Sendable {
-    /// Of a post beside a large write or a large removal.
+    /// Of a post during a large write or a large removal.
     private static let late = Goal(.p99, .atMost(50_000))
     /// Four leaves each.
     private static let droppedMessages = 250_000
@@ -15,10 +16,10 @@ struct BesideBench: Sendable {
     var settings: BenchSettings
     /// With the rules of a chat.
     var ruled: TestStack
-    /// With the rules it starts with.
+    /// With its initial rules.
     var stack: TestStack
 
-    /// Something large that is done once in each turn, with what must be there first.
+    /// A large operation that is done once in each turn, with its preparation.
     private struct LargeThing {
         var what: String
         var goals: [Goal] = []
@@ -55,7 +56,7 @@ struct BesideBench: Sendable {
 
     // MARK: Large writes
 
-    /// As much as a line may hold, in leaves as small as those of a chat.
+    /// As much as a line may have, in leaves as small as those of a chat.
     private func largeWrite(as token: String) -> LargeThing {
         var messages: [UInt8] = []
         var count = 0
@@ -73,7 +74,7 @@ struct BesideBench: Sendable {
             })
     }
 
-    /// As many messages as an update may name, as large as fit into a line: rules are asked for each of them.
+    /// As many messages as an update may have, as large as fit into a line: rules are evaluated for each of them.
     private func measureRuledWrite(_ table: inout Table) async throws {
         let member = try await ruled.newUser()
         let rooms = ChatRooms(names: (0..<97).map { "bench\($0)" } + (0..<settings.windows).map { "big\($0)" })
@@ -156,7 +157,7 @@ struct BesideBench: Sendable {
         await client.close()
     }
 
-    /// Whether nothing is being built, and there are so many indexes.
+    /// Whether no index is being built, and there are so many indexes.
     private func isSettled(_ client: RPCClient, _ count: Int?) async throws -> Bool {
         let list = try await client.call(Messages.Indexes.List())
         return list.allSatisfy { $0.state == .ready } && (count ?? list.count) == list.count

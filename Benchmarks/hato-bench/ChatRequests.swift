@@ -1,7 +1,7 @@
 import HatoModel
 import HatoRPC
 
-/// What is posted and asked: chat messages of about 200 bytes and four fields, in rooms indexed by date.
+/// The posted and read data: chat messages of about 200 bytes and four fields, in rooms indexed by date.
 enum ChatRequests {
     static func message(_ number: Int, text: String? = nil) -> JSONValue {
         let filled = text ?? "Message \(number) " + String(repeating: "いま帰る ", count: 7)
@@ -11,7 +11,7 @@ enum ChatRequests {
         ]
     }
 
-    /// What a member may write under the rules of a chat: a message of his own, with the server's date.
+    /// A write that the rules of a chat allow to a member: a message of the member's own, with the server's date.
     static func ownMessage(_ number: Int, uid: String, text: String? = nil) -> JSONValue {
         let filled = text ?? "Message \(number) " + String(repeating: "いま帰る ", count: 7)
         return [
@@ -37,7 +37,7 @@ enum ChatRequests {
             ]))
     }
 
-    /// A request as it is sent.
+    /// A request as a line.
     static func line(_ method: String, _ params: [UInt8], id: Int = RequestID.first) -> [UInt8] {
         Array("{\"jsonrpc\":\"2.0\",\"id\":\(id),\"method\":\"\(method)\",\"params\":".utf8) + params
             + Array("}\n".utf8)

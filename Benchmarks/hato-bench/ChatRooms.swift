@@ -2,11 +2,11 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Chats under the rules of a chat: who is in them, and what members post and read.
+/// Chats under the rules of a chat: their members, and the members' posts and reads.
 struct ChatRooms: Sendable {
     var names: [String]
 
-    /// Makes a user a member of each, in whatever way the rules are set.
+    /// Makes a user a member of each, whichever rules are set.
     func admit(_ uid: String, on stack: TestStack) async throws {
         let client = stack.client(.messages, as: .administrator)
         let page = 1_000

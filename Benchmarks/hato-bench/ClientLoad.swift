@@ -1,10 +1,10 @@
 import HatoRPC
 import Synchronization
 
-/// Keeps so many requests of each client in flight: the next one is sent when an answer comes.
+/// Keeps so many requests of each client in flight: the next one is sent when a response arrives.
 ///
-/// The public client, as applications use it: it makes and reads JSON, watches time limits, and needs several times
-/// the processor of a `RawLoad`.
+/// It uses the public client, as applications do. That client makes and reads JSON, watches time limits, and needs
+/// several times the processor time of a `RawLoad`.
 struct ClientLoad: Sendable {
     var clients: [RPCClient]
     /// Requests in flight of each client.
@@ -41,7 +41,7 @@ struct ClientLoad: Sendable {
 /// One client of a load.
 ///
 /// `@unchecked Sendable`: after `run` has sent its first requests, everything happens in completions, which all run on
-/// the client's one event loop; `latencies` is read when the last one has.
+/// the client's one event loop; `latencies` is read after the last one.
 private final class Lane: @unchecked Sendable {
     private let client: RPCClient
     private let method: String

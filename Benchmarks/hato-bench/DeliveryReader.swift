@@ -1,15 +1,15 @@
 import Foundation
 
-/// Reads what many listeners are sent, on the calling thread, and looks for the posts in it: nothing is decoded.
+/// Reads the data of many listeners on the calling thread, and searches it for the posts: nothing is decoded.
 struct DeliveryReader {
-    /// Stands once in each post, and its first byte nowhere else, so that looking for it costs little.
+    /// Is once in each post, and its first byte nowhere else, so that the search costs little.
     private static let marker = Array("🕊".utf8)
-    /// Digits of the time a text begins with.
+    /// The digits of the time at the beginning of a text.
     private static let digits = 20
 
     private struct Listener {
         var posts = 0
-        /// The end of what was read, which may be half a marker.
+        /// The end of the bytes read so far, which may be half a marker.
         var rest: [UInt8] = []
     }
 
@@ -25,14 +25,14 @@ struct DeliveryReader {
         set = try SocketSet(sockets)
     }
 
-    /// A text that says when it was sent.
+    /// A text that contains the time of its sending.
     static func text() -> String {
         let now = String(Clock.now())
         let filled = String(repeating: "0", count: digits - now.count) + now
         return "🕊\(filled) " + String(repeating: "いま帰る ", count: 6)
     }
 
-    /// Reads until each listener has seen `count` posts more; the window begins now.
+    /// Reads until each listener has received `count` more posts; the window begins now.
     mutating func window(of count: Int) throws -> Window {
         let start = Clock.now()
         latencies.removeAll(keepingCapacity: true)
@@ -74,7 +74,7 @@ struct DeliveryReader {
         listeners[index].rest = Array(buffer[max(from, count - Self.marker.count - Self.digits)..<count])
     }
 
-    /// Where the marker begins first.
+    /// The first position of the marker.
     private static func first(in bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Int? {
         guard let start = bytes.baseAddress,
             let found = memchr(start + range.lowerBound, Int32(marker[0]), range.count)

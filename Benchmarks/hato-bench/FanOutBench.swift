@@ -3,10 +3,10 @@ import HatoRPC
 import HatoTesting
 import Synchronization
 
-/// One room with 100 listeners and one with 1,000: how late a post reaches them, and how many deliveries a second they
-/// get in a burst.
+/// One room with 100 listeners and one with 1,000: the delay of a post at the listeners, and the deliveries a second in
+/// a burst.
 ///
-/// Posts come from the public client, listeners are plain sockets on one thread: what is measured is the server.
+/// Posts are sent by the public client, listeners are plain sockets on one thread: the figure is that of the server.
 struct FanOutBench: Sendable {
     private static let postsPerSecond = 50
 
@@ -18,7 +18,7 @@ struct FanOutBench: Sendable {
         var listeners: Int
         /// Microseconds.
         var lateMax: Double
-        /// Of one burst; so many that all rooms are sent about the same.
+        /// Of one burst; so many that all rooms get about the same.
         var burstPosts: Int
     }
 
@@ -69,7 +69,7 @@ struct FanOutBench: Sendable {
         await writer.close()
     }
 
-    /// What the listeners saw of so many posts.
+    /// The delays of so many posts at the listeners.
     private func deliveries(
         of posts: Int, to sockets: [RawSocket], _ write: (Int) async throws -> Void
     ) async throws -> Window {
@@ -95,7 +95,7 @@ struct FanOutBench: Sendable {
         }
     }
 
-    /// All at once; ends when all are answered.
+    /// All at once; ends when all have a response.
     private func burst(_ posts: Int, _ room: Room, _ writer: RPCClient) async throws {
         let requests = (0..<posts).map {
             ChatRequests.push(room: room.name, ChatRequests.message($0, text: DeliveryReader.text()))

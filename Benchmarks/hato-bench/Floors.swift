@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the machine itself takes: no durable write is faster than its sync, no call faster than a wake-up.
+/// The limits of the machine itself: no durable write is faster than its sync, no call faster than a wake-up.
 struct Floors: Sendable {
     var settings: BenchSettings
 

@@ -2,11 +2,11 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// What 20 followers take from those who post: windows with none, with followers of something else, and with followers
+/// The cost of 20 followers for posting clients: windows with none, with followers of another path, and with followers
 /// of every post, in turn.
 ///
-/// What followers of every post are sent is made and read on the same processors: where posts alone take all of them,
-/// each delivery takes from the posts.
+/// The notifications of every post are made and read on the same processors: if posts alone use all of them, each
+/// delivery takes time from the posts.
 struct FollowerBench: Sendable {
     private static let followers = 20
 
@@ -82,7 +82,7 @@ struct FollowerBench: Sendable {
         }
     }
 
-    /// Where the processors are not all taken, deliveries must not make posts late.
+    /// If the processors are not all in use, deliveries must not delay posts.
     private func addPaced(_ token: String, to table: inout Table) async throws {
         let posts = PacedPosts(port: port, token: token, params: ChatRequests.pushes)
         var windows: [Followed: [Window]] = [:]

@@ -3,7 +3,7 @@ import HatoModel
 import HatoRPC
 import Synchronization
 
-/// Followers of the changes of a database, and a thread that takes what they are sent and looks at nothing of it.
+/// Followers of the changes of a database, and a thread that reads and discards their notifications.
 ///
 /// The thread alone uses the sockets until `close` has seen its end.
 final class Followers: Sendable {
@@ -12,7 +12,7 @@ final class Followers: Sendable {
     private let failure = Mutex<(any Error)?>(nil)
     private let end = DispatchSemaphore(value: 0)
 
-    /// - Parameter pattern: what each of them follows, e.g. `/chats/{chat}/messages/{id}`.
+    /// - Parameter pattern: the pattern of each of them, e.g. `/chats/{chat}/messages/{id}`.
     init(_ count: Int, of pattern: String, port: Int, administratorKey: String) throws {
         let params: JSONObject = ["patterns": [.string(pattern)]]
         sockets = try (0..<count).map { _ in
@@ -27,7 +27,7 @@ final class Followers: Sendable {
         }
     }
 
-    /// Throws when one of them was cut off: what was measured beside it had fewer.
+    /// Throws when one of them was disconnected: the measurement then had fewer.
     func close() throws {
         isOver.store(true, ordering: .sequentiallyConsistent)
         end.wait()

@@ -3,8 +3,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Years of chats: what members read and post under the rules of a chat, beside an empty database, and what memory
-/// stays taken.
+/// Years of chats: reads and posts of members under the rules of a chat, compared with an empty database, and the
+/// memory that remains in use.
 struct LargeRoomBench: Sendable {
     private static let large = "hall"
     /// Of small rooms, on the average.
@@ -63,7 +63,7 @@ struct LargeRoomBench: Sendable {
         )
     }
 
-    /// Until the store has nothing left to tidy, or two minutes have passed.
+    /// Until the store has no compaction left to do, or two minutes have passed.
     private func rest() async throws {
         let client = full.client(.messages, as: .administrator)
         let start = Clock.now()

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What a peer sends, line by line.
+/// The data of a peer, line by line.
 final class LineReader {
     private let socket: RawSocket
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
-    /// Where what is not handed out begins and ends.
+    /// The range of the bytes that are not returned yet.
     private var unread = 0..<0
 
     init(_ socket: RawSocket) { self.socket = socket }
@@ -38,7 +38,7 @@ final class LineReader {
         unread = 0..<unread.upperBound + (try socket.receive(into: &buffer, at: unread.upperBound))
     }
 
-    /// The line that answers a request, which must be a result.
+    /// The line of a response, which must be a result.
     @discardableResult
     func result(of method: String) throws -> [UInt8] {
         let line = try next()
@@ -50,7 +50,7 @@ final class LineReader {
     }
 }
 
-/// Calls that follow each other without waiting: those sent before are answered meanwhile.
+/// Calls that follow each other without waiting: the responses of earlier ones arrive meanwhile.
 struct PipelinedCalls {
     private let socket: RawSocket
     private let reader: LineReader
@@ -72,7 +72,7 @@ struct PipelinedCalls {
         inFlight += 1
     }
 
-    /// Returns when all are answered.
+    /// Returns when all have a response.
     mutating func finish() throws {
         while inFlight > 0 { try takeAnswer() }
     }

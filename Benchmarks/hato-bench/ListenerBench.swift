@@ -3,8 +3,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// What listeners cost where there are many: an event that many of them do not take, and a listen beside thousands on
-/// the same connection.
+/// The cost of many listeners: of an event that many of them do not read, and of a listen beside thousands on the same
+/// connection.
 struct ListenerBench: Sendable {
     private static let silentListeners = 500
     private static let updateBytes = 15 << 20
@@ -25,7 +25,7 @@ struct ListenerBench: Sendable {
 
     private var port: Int { stack.configuration(.messages).port }
 
-    /// The same is written twice: to nobody, and to listeners that read nothing after their first event.
+    /// The same is written twice: without listeners, and with listeners that read nothing after their first event.
     private func silentRow(_ token: String) throws -> Table.Row {
         let writer = try RawSocket(port: port, signedInWith: token)
         defer { writer.close() }
@@ -38,7 +38,7 @@ struct ListenerBench: Sendable {
         defer { for socket in silent { socket.close() } }
         let watch = try MemoryWatch(stack.processIdentifier)
         try write(to: "heard", writer)
-        // Whoever comes to a loop now comes after the events.
+        // Work that reaches a loop now comes after the events.
         for _ in 0..<8 {
             let socket = try RawSocket(port: port)
             try socket.call(Service.Health.method)
@@ -58,7 +58,7 @@ struct ListenerBench: Sendable {
             EncodedJSON(["path": .string("/chats/\(room)/messages"), "values": .object(values)]))
     }
 
-    /// By the processor time of the threads of event loops, which nothing else has work for.
+    /// By the processor time of the event loops' threads, which have no other work.
     private func listenRow(_ token: String) throws -> Table.Row {
         let socket = try RawSocket(port: port, signedInWith: token)
         defer { socket.close() }
@@ -71,7 +71,7 @@ struct ListenerBench: Sendable {
             value: Double(spent) / Double(Self.measuredListens), unit: "µs", goals: [Goal(.value, .atMost(100))])
     }
 
-    /// Each with the credential in its call; of each, the response and the first event are read.
+    /// Each with the credential in its call; the response and the first event of each are read.
     private func listen(_ count: Int, _ token: String, _ socket: RawSocket) throws {
         let inFlight = 100
         for _ in 0..<count / inFlight {
@@ -95,7 +95,7 @@ enum LoopTime {
         var ticks = 0
         for thread in try FileManager.default.contentsOfDirectory(atPath: folder) {
             let text = try String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)
-            // The name stands in parentheses, and may hold anything.
+            // The name is in parentheses, and may contain anything.
             guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")"),
                 text[text.index(after: open)..<close].hasPrefix("NIO-ELT")
             else { continue }

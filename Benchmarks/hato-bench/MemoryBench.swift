@@ -3,13 +3,14 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// What the stack's memory grows by for each idle connection, for each listener, and for a listener that never reads.
+/// The growth of the stack's memory for each idle connection, for each listener, and for a listener that never reads.
 ///
-/// Growth of the resident memory of the process, over so many of them that other growth is small beside it.
+/// It is the growth of the resident memory of the process, over so many of them that other growth is small in
+/// comparison.
 struct MemoryBench: Sendable {
     private static let connections = 2_000
     private static let silentListeners = 100
-    /// Written beside the silent listeners: what each of them would cost if it were kept.
+    /// Written while the silent listeners are connected: the cost of each of them if events were kept.
     private static let silentBytes = 16 << 20
 
     var stack: TestStack
@@ -29,7 +30,7 @@ struct MemoryBench: Sendable {
     private var port: Int { stack.configuration(.messages).port }
 
     private func connectionRows(_ token: String) throws -> [Table.Row] {
-        // What is made once (and what the allocator keeps) is not theirs.
+        // Memory that is allocated once (and what the allocator keeps) does not belong to them.
         try warmUp(token)
         let before = try resident()
         let sockets = try (0..<Self.connections).map { _ in try RawSocket(port: port) }
@@ -56,7 +57,7 @@ struct MemoryBench: Sendable {
         }
     }
 
-    /// The same is written twice: to nobody, and to listeners that read nothing after their first event.
+    /// The same is written twice: without listeners, and with listeners that read nothing after their first event.
     private func silentRow(_ token: String, postBytes: Int) throws -> Table.Row {
         let room = "silent\(postBytes)"
         let writer = try RawSocket(port: port, signedInWith: token)
@@ -80,7 +81,8 @@ struct MemoryBench: Sendable {
             of: Self.silentListeners, [Goal(.value, .atMost(1_000))])
     }
 
-    /// Always to the same child, so that the room stays small; each time something else, or nobody would be told.
+    /// Always the same child, so that the room stays small; each time another value, because an unchanged one has no
+    /// event.
     private func write(_ postBytes: Int, to room: String, _ writer: RawSocket) throws {
         let text = String(repeating: "x", count: postBytes)
         let inFlight = 16

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// Looks at the resident memory of a process every 20 ms, on a thread of its own.
+/// Measures the resident memory of a process every 20 ms, on a thread of its own.
 final class MemoryWatch: Sendable {
     private let process: Int32
     private let highest = Atomic(0)
     private let isOver = Atomic(false)
-    /// What it was at the begin.
+    /// The memory at the beginning.
     let first: Int
 
     init(_ process: Int32) throws {
@@ -20,7 +20,7 @@ final class MemoryWatch: Sendable {
         }
     }
 
-    /// How far it rose since the begin, at most.
+    /// The largest growth since the beginning.
     func growth() -> Int {
         isOver.store(true, ordering: .sequentiallyConsistent)
         look()
@@ -28,7 +28,7 @@ final class MemoryWatch: Sendable {
     }
 
     private func look() {
-        // A process that is gone has no memory to be counted.
+        // A process that has ended has no memory to measure.
         guard let bytes = try? ResidentMemory.bytes(of: process) else { return }
         highest.max(bytes, ordering: .sequentiallyConsistent)
     }

@@ -3,12 +3,12 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Writes many chat messages fast, as an administrator: updates of some hundred messages each, several on their way.
+/// Writes many chat messages fast, as an administrator: updates of some hundred messages each, several in flight.
 ///
-/// They come as they would in years of use: in the order of their dates, each into another room; keys rise with the
-/// dates, and texts differ, so that storage does not compress them to nothing.
+/// They arrive as in years of use: in the order of their dates, each into another room. Keys rise with the dates, and
+/// texts differ, so that storage does not compress them to nothing.
 struct MessageLoad: Sendable {
-    /// Which room the message of a number goes into.
+    /// The room of the message with a given number.
     enum Rooms: Sendable {
         case one(String)
         /// Every tenth message into `large`, the others into so many rooms at random.
@@ -17,7 +17,7 @@ struct MessageLoad: Sendable {
         static func name(_ number: Int) -> String { "room\(number)" }
     }
 
-    /// More of them are made ready beside the writer, and again when a call before them touches the same rooms: calls
+    /// Larger writes are prepared beside the writer, and again when a write before them touches the same rooms: calls
     /// of 350 wrote twice as many a second as calls of 3,000.
     private static let messagesPerCall = 350
     private static let inFlightMax = 8
@@ -31,7 +31,7 @@ struct MessageLoad: Sendable {
     var administratorKey: String
     var rooms: Rooms
 
-    /// Returns what the messages take as JSON. Ends when all are answered.
+    /// Returns the size of the messages as JSON. Ends when all have a response.
     @discardableResult
     func write(_ count: Int, bytesMax: Int = .max) throws -> (messages: Int, bytes: Int) {
         let socket = try RawSocket(port: port, signedInWith: administratorKey)

@@ -3,12 +3,12 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// A large tree, exported in pages into a file, imported from it into another database, and exported again: how far the
-/// memory of the stack grows meanwhile, how long it takes, and whether the two exports are equal byte for byte.
+/// A large tree, exported in pages into a file, imported from it into another database, and exported again: the growth
+/// of the stack's memory meanwhile, the duration, and whether the two exports are equal byte for byte.
 struct MovingBench: Sendable {
     private static let growthMax = 200.0
-    /// As `hato-messages import` sends them. With pages of 10,000, which are made ready beside the writer, an import
-    /// took half as long again, and six times the memory.
+    /// As `hato-messages import` sends them. With pages of 10,000, which are prepared beside the writer, an import took
+    /// half as long again, and six times the memory.
     private static let pageRows = 1_000.0
 
     var settings: BenchSettings
@@ -24,7 +24,7 @@ struct MovingBench: Sendable {
         return table
     }
 
-    /// What stands in the pages of an export, in 64 bits (as FNV-1a, eight bytes at a time), however it is cut into
+    /// A hash of the rows of an export, in 64 bits (as FNV-1a, eight bytes at a time), independent of the sizes of its
     /// pages.
     private struct Digest: Equatable, CustomStringConvertible {
         private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -80,7 +80,7 @@ struct MovingBench: Sendable {
         return (table, (first, second))
     }
 
-    /// Two rows: the seconds that `body` takes, and what the memory of the stack grows by meanwhile.
+    /// Two rows: the seconds that `body` takes, and the growth of the stack's memory meanwhile.
     private func watched(_ what: String, _ table: inout Table, _ body: () throws -> Void) throws {
         let watch = try MemoryWatch(stack.processIdentifier)
         let start = Clock.now()
@@ -95,7 +95,7 @@ struct MovingBench: Sendable {
                 goals: [Goal(.value, .atMost(Self.growthMax))]))
     }
 
-    /// What of the memory is the store's own, which has bounds of its own.
+    /// The part of the memory that belongs to the store, which has limits of its own.
     private func sayStore(_ socket: RawSocket) throws {
         let answer = try JSONParser.parse(Array(try socket.call(Messages.Stats.method).utf8))
         let store = answer.object?["result"]?.object?["store"]?.object
@@ -107,7 +107,7 @@ struct MovingBench: Sendable {
 
     // MARK: Pages
 
-    /// Hands out the rows of each page as they were sent: an array as text.
+    /// Returns the rows of each page as they were sent: an array as text.
     private func export(
         from database: String?, _ socket: RawSocket, _ take: (ArraySlice<UInt8>) throws -> Void
     ) throws -> Digest {
@@ -135,7 +135,7 @@ struct MovingBench: Sendable {
         return digest
     }
 
-    /// The array of rows within an answer. Behind it stands a path at most, and no path has a bracket in it.
+    /// The array of rows in a response. At most a path follows it, and no path has a bracket in it.
     private static func rows(in line: [UInt8]) throws -> ArraySlice<UInt8> {
         let name = Array("\"rows\":".utf8)
         let begin = line.indices.prefix(200).first { line[$0...].starts(with: name) }

@@ -3,15 +3,15 @@ import HatoModel
 import HatoRPC
 import Synchronization
 
-/// Posts of one client at a steady pace, whatever becomes of the ones before.
+/// Posts of one client at a steady pace, whatever the state of earlier ones.
 ///
-/// A post is late from the moment it was due: one that waits makes those behind it late too, as they are for whoever
-/// writes them. A client that sends the next post after an answer would see one late post and miss the others.
+/// The delay of a post counts from the moment it was due: one that waits delays those behind it too, as for a real
+/// sender. A client that sends the next post after a response would count one late post and miss the others.
 struct PacedPosts: Sendable {
-    /// What was seen while something else went on.
+    /// The figures during another operation.
     struct Outcome: Sendable {
         var window: Window
-        /// How long the other thing took.
+        /// The duration of the other operation.
         var seconds: Double
         var latestMs: Double
     }
@@ -19,7 +19,7 @@ struct PacedPosts: Sendable {
     private static let postsPerSecond = 500
     private static let interval = UInt64(1_000_000_000 / postsPerSecond)
 
-    /// Of one run: the sender says how many there are before it sends the last one.
+    /// Of one run: the sender publishes their number before it sends the last one.
     private final class Run: Sendable {
         let isOver = Atomic(false)
         let total = Atomic(Int.max)
@@ -27,10 +27,10 @@ struct PacedPosts: Sendable {
 
     var port: Int
     var token: String
-    /// The params of what is posted, in turn.
+    /// The params of the posts, in turn.
     var params: [EncodedJSON]
 
-    /// Posts go on while `body` does, and for a second at least.
+    /// Posts are sent while `body` runs, and for a second at least.
     func beside(_ body: () async throws -> Void) async throws -> Outcome {
         let socket = try await Blocking.run { try RawSocket(port: port, signedInWith: token) }
         defer { socket.close() }
@@ -74,7 +74,7 @@ struct PacedPosts: Sendable {
         }
     }
 
-    /// The pushes of one connection are answered in their order.
+    /// Responses to the pushes of one connection come in the order of the pushes.
     private func read(_ run: Run, _ start: UInt64, _ socket: RawSocket) throws -> [UInt32] {
         let reader = LineReader(socket)
         var latencies: [UInt32] = []
@@ -82,7 +82,7 @@ struct PacedPosts: Sendable {
             let line = try reader.result(of: Messages.Push.method)
             let number = latencies.count
             guard line.withUnsafeBytes(RequestID.read) == RequestID.first + number % 9_000 else {
-                throw BenchError("post \(number) is answered by \(String(decoding: line, as: UTF8.self))")
+                throw BenchError("the response of post \(number) is \(String(decoding: line, as: UTF8.self))")
             }
             let due = start + UInt64(number) * Self.interval
             latencies.append(UInt32(clamping: (Clock.now() - min(due, Clock.now())) / 1_000))

@@ -3,8 +3,8 @@ import HatoRPC
 import HatoTesting
 
 /// Durable pushes of a chat message into an indexed room; in turn with them, from the same generator, Redis' XADD of
-/// 200 bytes to one stream, each synced before it is answered. Then into many rooms, where neighbours in a group are
-/// strangers in the store.
+/// 200 bytes to one stream, each synced before its response. Then pushes into many rooms, where neighbours in a group
+/// are not neighbours in the store.
 struct PostBench: Sendable {
     private static let shapes = [LoadShape(1, 1), LoadShape(16, 1), LoadShape(64, 1), LoadShape(4, 64)]
 

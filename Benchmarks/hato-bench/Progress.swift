@@ -14,7 +14,7 @@ enum Clock {
 }
 
 enum Blocking {
-    /// Runs blocking work on a thread of its own: the tasks' threads are few. Profiles show it by its name.
+    /// Runs blocking work on a thread of its own, because the tasks' threads are few. Profiles show it by its name.
     static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {

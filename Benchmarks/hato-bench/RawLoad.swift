@@ -2,18 +2,18 @@ import Foundation
 
 /// Drives a server as redis-benchmark drives Redis: one thread, plain sockets, nothing decoded.
 ///
-/// Each connection sends `depth` requests in one write, waits until all are answered, and sends the next ones. What
-/// has come is taken from all connections before any of them sends again, as redis-benchmark does. What is sent is
-/// made beforehand and nothing is allocated on the way: on few processors, all that this thread takes is taken from
+/// Each connection sends `depth` requests in one write, waits until all have a response, and sends the next ones. All
+/// received bytes are read from all connections before any of them sends again, as redis-benchmark does. Requests are
+/// made beforehand and nothing is allocated during a run: on few processors, all the time of this thread is taken from
 /// the server.
 struct RawLoad {
-    /// How answers are told apart in a protocol.
+    /// How a protocol separates responses.
     struct Answers: Sendable {
-        /// Line ends that make one answer.
+        /// The number of line ends of a response.
         var lines: Int
-        /// What stands in a line of an answer that refuses, and how far from the line's begin.
+        /// The text in the line of an error response, and its offset from the beginning of the line.
         var failure: (byte: UInt8, offset: Int)
-        /// Whether an answer names its request. Others come in the order of the requests.
+        /// Whether a response names its request. Otherwise responses come in the order of the requests.
         var hasIDs: Bool
 
         /// `{"jsonrpc":"2.0","id":1000,"error"…`, not `"result"`.
@@ -26,28 +26,28 @@ struct RawLoad {
     private struct Lane {
         let socket: RawSocket
         var next: Int
-        /// Line ends of the answers that have not come.
+        /// Line ends of the responses that have not arrived.
         var missing = 0
         var sentAt: UInt64 = 0
-        /// How a line begins whose end has not come.
+        /// The beginning of a line whose end has not arrived.
         var begun: [UInt8] = []
     }
 
-    /// Bytes of a line that say what it is.
+    /// Bytes of a line that identify it.
     private static let headBytes = 32
 
     private let answers: Answers
     private let depth: Int
-    /// What is sent in turn, each of `depth` requests.
+    /// The requests that are sent in turn, each entry with `depth` of them.
     private let bursts: [[UInt8]]
     private var lanes: [Lane]
-    /// Whether a request is not answered, by lane and place in its burst.
+    /// Whether a request has no response yet, by lane and position in its burst.
     private var isOpen: [Bool]
     private let set: SocketSet
     private let buffer = ReadBuffer(bytes: 64 << 10)
     private var latencies: [UInt32] = []
 
-    /// - Parameter sockets: one of each client, whose load this is from now on.
+    /// - Parameter sockets: one of each client; the load owns them from now on.
     init(_ sockets: [RawSocket], depth: Int, requests: [[UInt8]], _ answers: Answers) throws {
         self.answers = answers
         self.depth = depth
@@ -79,7 +79,7 @@ struct RawLoad {
 
     mutating func warmUp() throws { _ = try window(seconds: 0.5) }
 
-    /// Ends when everything is answered.
+    /// Ends when every request has its response.
     mutating func window(seconds: Double) throws -> Window {
         latencies.removeAll(keepingCapacity: true)
         var ready: [Int] = []
@@ -114,7 +114,7 @@ struct RawLoad {
         try lanes[index].socket.send(bursts[next])
     }
 
-    /// Whether all requests of this connection are answered now.
+    /// Whether all requests of this connection have a response now.
     private mutating func receive(_ index: Int) throws -> Bool {
         let count = try lanes[index].socket.receive(into: buffer.bytes)
         let lines = try takeLines(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]), index)
@@ -125,12 +125,13 @@ struct RawLoad {
         return lanes[index].missing == 0
     }
 
-    /// Requests whose answers are not whole.
+    /// Requests whose responses are not complete.
     private func requests(_ missingLines: Int) -> Int { (missingLines + answers.lines - 1) / answers.lines }
 
     // MARK: Lines
 
-    /// How many lines end in what came. Throws when one of them refuses, or answers what was not asked.
+    /// The number of lines that end in the received bytes. Throws when one of them is an error, or belongs to no
+    /// request.
     private mutating func takeLines(_ bytes: UnsafeRawBufferPointer, _ index: Int) throws -> Int {
         var found = 0
         var rest = bytes
@@ -151,7 +152,7 @@ struct RawLoad {
         return found
     }
 
-    /// Keeps as much of a line as says what it is.
+    /// Keeps as much of a line as identifies it.
     private mutating func begin(_ bytes: UnsafeRawBufferPointer, _ index: Int) {
         let missing = Self.headBytes - lanes[index].begun.count
         if missing > 0 { lanes[index].begun.append(contentsOf: bytes.prefix(missing)) }
@@ -169,9 +170,9 @@ struct RawLoad {
     }
 }
 
-/// The ids of a load's requests: all of the same length, so that they stand at the same place in requests and answers.
+/// The ids of a load's requests: all of the same length, so that they have the same offset in requests and responses.
 enum RequestID {
-    /// The one that `ChatRequests.line` gives.
+    /// The id of `ChatRequests.line`.
     static let first = 1_000
     static let digits = 4
     /// `{"jsonrpc":"2.0","id":`
@@ -183,7 +184,7 @@ enum RequestID {
         return line
     }
 
-    /// Nil when no id stands there.
+    /// Nil if there is no id at that offset.
     static func read(_ line: UnsafeRawBufferPointer) -> Int? {
         guard line.count >= offset + digits else { return nil }
         var id = 0
@@ -196,7 +197,7 @@ enum RequestID {
     }
 }
 
-/// What sockets are read into, of one thread at a time.
+/// A buffer for reading from sockets, for one thread at a time.
 final class ReadBuffer {
     let bytes: UnsafeMutableRawBufferPointer
 
@@ -208,7 +209,7 @@ final class ReadBuffer {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Where a byte stands first.
+    /// The first position of a byte.
     func place(of byte: UInt8) -> Int? {
         guard let start = baseAddress, let found = memchr(start, Int32(byte), count) else { return nil }
         return UnsafeRawPointer(found) - start

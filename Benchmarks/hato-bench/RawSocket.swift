@@ -2,11 +2,11 @@ import Foundation
 import HatoModel
 import HatoRPC
 
-/// A TCP connection to this machine, as thin as it can be.
+/// A TCP connection to this machine, with as little code as possible.
 struct RawSocket: Sendable {
     let descriptor: Int32
 
-    /// Connects to 127.0.0.1. `receiveBytes` bounds what the kernel takes for a peer that does not read.
+    /// Connects to 127.0.0.1. `receiveBytes` limits the kernel's buffer for a peer that does not read.
     init(port: Int, receiveBytes: Int32? = nil) throws {
         self.init(descriptor: try Self.newDescriptor())
         if var receiveBytes {
@@ -75,10 +75,10 @@ struct RawSocket: Sendable {
         return (socket, Int(in_port_t(bigEndian: address.sin_port)))
     }
 
-    /// The next peer of a socket that listens.
+    /// The next peer of a listening socket.
     func accepted() throws -> RawSocket {
         let peer = accept(descriptor, nil, nil)
-        guard peer >= 0 else { throw BenchError("nobody came: \(String(cString: strerror(errno)))") }
+        guard peer >= 0 else { throw BenchError("no peer connected: \(String(cString: strerror(errno)))") }
         return RawSocket(descriptor: peer)
     }
 
@@ -95,7 +95,7 @@ struct RawSocket: Sendable {
         }
     }
 
-    /// What has come, at least one byte, from `offset` of the buffer on; returns how much.
+    /// The bytes that have arrived, at least one, from `offset` of the buffer on; returns their number.
     func receive(into buffer: inout [UInt8], at offset: Int = 0) throws -> Int {
         let count = buffer.withUnsafeMutableBytes { bytes in
             Foundation.read(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
@@ -110,12 +110,12 @@ struct RawSocket: Sendable {
         return count
     }
 
-    /// Ends both directions; who waits for something to read is woken.
+    /// Ends both directions; a waiting read returns.
     func end() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     // MARK: Lines, for setting up
 
-    /// Sends a request and takes the line that answers it, which must be a result.
+    /// Sends a request and reads the line of its response, which must be a result.
     @discardableResult
     func call(_ method: String, _ params: EncodedJSON = EncodedJSON("{}")) throws -> String {
         try send(ChatRequests.line(method, params.bytes))
@@ -128,7 +128,7 @@ struct RawSocket: Sendable {
         try call(Session.Authenticate.method, EncodedJSON(["auth": .string(token)]))
     }
 
-    /// Listens to the messages of a room; the first event, the value that is there, is read.
+    /// Listens to the messages of a room and reads the first event, the present value.
     func openListener(on room: String) throws {
         try call(Messages.Listen.method, EncodedJSON(["path": .string("/chats/\(room)/messages")]))
         try readLine()

@@ -45,7 +45,7 @@ struct ReadBench: Sendable {
         "reads: newest \(limit) of \(Figure.text(Double(settings.roomSize))), \(LoadShape(clients, 1))"
     }
 
-    /// One client measures how long a read takes, many measure how many there can be.
+    /// One client measures the duration of a read, many measure the reads a second.
     private static func goals(_ limit: Int, _ clients: Int, floor: Double) -> [Goal] {
         switch (limit, clients) {
         case (1, 1): [Goal(.p50, .atMost(floor + 150))]

@@ -1,5 +1,5 @@
-/// Redis under the load that ours is compared with, from the same generator; and, after each of its windows, as
-/// redis-benchmark drives it, which says what the generator is worth.
+/// Redis under the same load from the same generator as ours; and, after each of its windows, with redis-benchmark,
+/// whose figure shows how good the generator is.
 struct RedisLoad {
     private let server: RedisServer
     private let shape: LoadShape

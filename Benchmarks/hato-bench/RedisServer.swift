@@ -1,8 +1,8 @@
 import Foundation
 
-/// A redis-server of our own, in a temporary folder, on a free port, that syncs every write before it answers.
+/// A redis-server of our own, in a temporary folder, on a free port, that syncs every write before its response.
 ///
-/// It never rewrites its log: that takes a processor for seconds, and the window it falls into would decide a
+/// It never rewrites its log: a rewrite takes a processor for seconds, and the window it falls into would decide a
 /// comparison.
 final class RedisServer: Sendable {
     let port: Int
@@ -15,7 +15,7 @@ final class RedisServer: Sendable {
 
     // MARK: Life
 
-    /// Nil when Redis is not installed.
+    /// Nil if Redis is not installed.
     static func start() throws -> RedisServer? {
         guard let path = find("redis-server") else {
             Progress.say("redis-server is not installed: nothing to compare posts with")
@@ -27,7 +27,7 @@ final class RedisServer: Sendable {
         throw BenchError("redis-server did not start")
     }
 
-    /// Nil when it does not come up, e.g. because somebody took its port in between.
+    /// Nil if it does not start, e.g. because another process took its port in between.
     private init?(_ path: String) throws {
         let (socket, port) = try RawSocket.listening()
         socket.close()
@@ -63,7 +63,7 @@ final class RedisServer: Sendable {
         return false
     }
 
-    /// It has nothing to keep, so it is killed: a Redis that is asked to end may be loading or writing, and takes its
+    /// It has no data to keep, so it is killed: a Redis that is asked to end may be loading or writing, and takes its
     /// time.
     func stop() {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }

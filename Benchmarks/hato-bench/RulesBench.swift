@@ -2,8 +2,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// What rules cost: a member posts his own messages under the rules of a chat, and in turn with him an administrator
-/// the same messages into a stack with the rules it starts with, which ask him nothing; and Redis.
+/// The cost of rules: a member posts messages under the rules of a chat; in turn with these posts an administrator
+/// posts the same messages into a stack with its initial rules, which are not evaluated for administrators; and Redis.
 struct RulesBench: Sendable {
     private static let shapes = [LoadShape(64, 1), LoadShape(4, 64)]
     private static let rooms = ChatRooms(names: (0..<97).map { "bench\($0)" })
@@ -11,7 +11,7 @@ struct RulesBench: Sendable {
     var settings: BenchSettings
     /// With the rules of a chat.
     var ruled: TestStack
-    /// With the rules it starts with.
+    /// With its initial rules.
     var open: TestStack
 
     func rows() async throws -> Table {

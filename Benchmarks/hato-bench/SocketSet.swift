@@ -3,7 +3,7 @@ import Foundation
 #if os(Linux)
     import CEpoll
 
-    /// Waits for several sockets at once. What a wait costs does not grow with the sockets that are silent.
+    /// Waits for several sockets at once. The cost of a wait does not grow with the number of silent sockets.
     final class SocketSet {
         private let descriptor: Int32
         private var events = [epoll_event](repeating: epoll_event(), count: 256)
@@ -20,7 +20,7 @@ import Foundation
 
         deinit { close(descriptor) }
 
-        /// Puts the indices of sockets that have something to read into `ready`: none when nothing came in time.
+        /// Puts the indices of readable sockets into `ready`: none if nothing arrived in time.
         func wait(_ ready: inout [Int], milliseconds: Int32) throws {
             ready.removeAll(keepingCapacity: true)
             let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
@@ -37,7 +37,7 @@ import Foundation
             entries = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         }
 
-        /// Puts the indices of the sockets that have something to read into `ready`: none when nothing came in time.
+        /// Puts the indices of readable sockets into `ready`: none if nothing arrived in time.
         func wait(_ ready: inout [Int], milliseconds: Int32) throws {
             ready.removeAll(keepingCapacity: true)
             guard poll(&entries, nfds_t(entries.count), milliseconds) >= 0 else {
@@ -49,7 +49,7 @@ import Foundation
 #endif
 
 extension SocketSet {
-    /// Throws when nothing came for 30 s.
+    /// Throws when nothing arrived for 30 s.
     func wait(_ ready: inout [Int]) throws {
         try wait(&ready, milliseconds: 30_000)
         guard !ready.isEmpty else { throw BenchError("nothing came for 30 s") }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What must be reached for a row to be as good as it should be.
+/// The goal of a row.
 struct Goal: Sendable {
     enum Figure: Sendable {
         case value, p50, p99, ratio
@@ -25,12 +25,12 @@ struct Table: Sendable {
     struct Row: Sendable {
         var what: String
         var value: Double
-        /// What `value` counts, e.g. `posts/s`, `kB`.
+        /// The unit of `value`, e.g. `posts/s`, `kB`.
         var unit: String
         /// Microseconds.
         var p50: Double?
         var p99: Double?
-        /// How often the figure of something else that was measured in turn with this.
+        /// The ratio to another figure that was measured in turn with this one.
         var ratio: (value: Double, to: String)?
         var goals: [Goal] = []
     }
@@ -136,7 +136,7 @@ extension Table.Row {
 }
 
 enum Figure {
-    /// Whole numbers with thousands parted; two digits behind the point below 10, one below 100.
+    /// Whole numbers with thousands separators; two digits behind the point below 10, one below 100.
     static func text(_ value: Double) -> String {
         if value != value.rounded(), abs(value) < 100 {
             return String(format: abs(value) < 10 ? "%.2f" : "%.1f", value)

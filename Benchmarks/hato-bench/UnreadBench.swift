@@ -2,9 +2,10 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Connections that ask for large values and take nothing: the memory of the stack, and what others wait for a read.
+/// Connections that request large values and read nothing: the memory of the stack, and the delay of other clients'
+/// reads.
 struct UnreadBench: Sendable {
-    /// What the stack may use.
+    /// The memory that the stack may use.
     static let memoryBytes = 1 << 30
 
     private static let connections = 64

@@ -1,11 +1,11 @@
-/// What one stretch of time showed, or the medians of several.
+/// The figures of one window, or the medians of several.
 struct Window: Sendable {
     var perSecond: Double
     /// Microseconds.
     var p50: Double
     var p99: Double
 
-    /// - Parameter microseconds: of each answer.
+    /// - Parameter microseconds: of each response.
     init(seconds: Double, latencies microseconds: [UInt32]) {
         let sorted = microseconds.sorted()
         perSecond = Double(sorted.count) / seconds
@@ -13,7 +13,7 @@ struct Window: Sendable {
         p99 = Self.at(0.99, sorted)
     }
 
-    /// Each figure is the median of its own.
+    /// Each figure is the median of its own values.
     init(mediansOf windows: [Window]) {
         perSecond = windows.map(\.perSecond).median
         p50 = windows.map(\.p50).median
@@ -30,6 +30,6 @@ extension Array where Element == Double {
     /// 0 when there is none.
     var median: Double { isEmpty ? 0 : sorted()[count / 2] }
 
-    /// The median over pairs that were measured one after the other: what slows the machine for a while slows both.
+    /// The median over pairs that were measured one after the other: a slow phase of the machine slows both.
     func ratio(to other: [Double]) -> Double { zip(self, other).map { $0 / Swift.max($1, 1) }.median }
 }

@@ -2,11 +2,11 @@ import HatoModel
 import HatoRPC
 import Logging
 
-/// The wire alone: a method that answers what it got.
+/// The transport alone: a method that returns its params.
 struct WireBench: Sendable {
     struct Echo: RPCRequest {
         static let method = "bench.echo"
-        static let summary = "Answers what it got"
+        static let summary = "Returns its params"
         static let access = Access.anyone
         static let effect = Effect.read
         static var example: RPCExample<Echo> { .init(Echo(value: "a"), .init(value: "a")) }
@@ -16,7 +16,7 @@ struct WireBench: Sendable {
             var value: JSONValue
             static let fields = Fields<Self>(blank: Self(value: .null), .required("value", \.value))
 
-            // By hand, as is `decode`: what is measured is the transport alone.
+            // Written by hand, as is `decode`: only the transport is measured.
             func write(into writer: inout JSONWriter) {
                 writer.beginObject()
                 writer.member("value")
@@ -63,12 +63,12 @@ struct WireBench: Sendable {
         func remembered(_ credential: String) -> Caller? { nil }
 
         func authenticate(_ credential: String) async throws -> Caller {
-            throw RPCError.unauthenticated(reason: "INVALID_ID_TOKEN", "This server knows nobody")
+            throw RPCError.unauthenticated(reason: "INVALID_ID_TOKEN", "This server has no users")
         }
     }
 }
 
-/// How many clients, and how many requests of each are in flight.
+/// The number of clients, and of each client's requests in flight.
 struct LoadShape: Sendable, CustomStringConvertible {
     var clients: Int
     var depth: Int

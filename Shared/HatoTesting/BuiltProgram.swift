@@ -7,7 +7,7 @@ public enum BuiltProgram {
         folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Test bundles lie beside the products they were built with; on macOS the bundle is a folder inside that folder.
+    /// Test bundles are beside the products they were built with; on macOS the bundle is a folder inside that folder.
     private static var folders: [String] {
         let starts = CommandLine.arguments.prefix(1) + CommandLine.arguments.filter { $0.contains(".xctest") }
         let files = starts.map { URL(fileURLWithPath: $0) } + [Bundle.main.executableURL].compactMap { $0 }

@@ -1,4 +1,4 @@
-/// What was waited for in vain.
+/// A wait that reached its deadline.
 public struct NeverHappened: Error, CustomStringConvertible {
     public var description: String
 
@@ -6,9 +6,8 @@ public struct NeverHappened: Error, CustomStringConvertible {
     public init(_ what: String) { description = "never came true: \(what)" }
 }
 
-/// Returns as soon as `condition` holds; asks again and again, for there are things that cannot be waited for in
-/// another way. Throws `NeverHappened` after `limit`, which is longer than any machine needs: only a test that fails
-/// gets there.
+/// Returns as soon as `condition` holds. It polls, because some conditions have no event to wait for. Throws
+/// `NeverHappened` after `limit`, which is longer than any machine needs: only a failing test reaches it.
 public func eventually(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(240), _ condition: () async throws -> Bool
 ) async throws {

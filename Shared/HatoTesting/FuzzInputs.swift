@@ -1,13 +1,13 @@
 import Foundation
 
-/// The inputs of a fuzzing test: each is made from a seed of its own, which is said when something fails.
+/// The inputs of a fuzzing test. Each input is made from a seed of its own, which is printed when a check fails.
 ///
-/// `HATO_FUZZ=n` tries n inputs; otherwise there are as many as fit into every run. `HATO_SEED=n HATO_FUZZ=1` repeats
+/// `HATO_FUZZ=n` tries n inputs; the default is a number that fits into every run. `HATO_SEED=n HATO_FUZZ=1` repeats
 /// the input with the seed n.
 package enum FuzzInputs {
-    /// Calls `body` for each input and returns what it found wrong, with the seeds, at most ten.
+    /// Calls `body` for each input and returns the failures it found, with their seeds, at most ten.
     ///
-    /// - Parameter usual: how many inputs there are unless the environment says it.
+    /// - Parameter usual: the number of inputs, unless the environment sets another one.
     package static func failures(
         _ usual: Int, of test: String = #function, _ body: (inout SeededRandom) throws -> String?
     ) -> [String] {

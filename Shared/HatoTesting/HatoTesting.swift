@@ -1,4 +1,4 @@
-// Starts a throw-away stack and hands out clients, for users' test suites and our own.
+// Starts a temporary stack and returns clients for it, for test suites of users and our own.
 //
 // ```swift
 // try await TestStack.run { stack in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Random numbers that a seed repeats (SplitMix64): print the seed when something fails.
+/// Random numbers that a seed repeats (SplitMix64): print the seed when a test fails.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -17,8 +17,8 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
 }
 
 extension SeededRandom {
-    /// The seed of a random test, which is printed. Each run has the same, so that a change that breaks one is known by
-    /// it; `HATO_SEED=random` takes others, and `HATO_SEED=n` repeats one.
+    /// The seed of a random test, which is printed. Each run has the same seed, so a failure is caused by a change of
+    /// the code. `HATO_SEED=random` takes another seed, and `HATO_SEED=n` repeats one.
     package static func seed(of test: String = #function) -> UInt64 {
         let wanted = ProcessInfo.processInfo.environment["HATO_SEED"] ?? ""
         let seed = wanted == "random" ? UInt64.random(in: 0...UInt64.max) : UInt64(wanted) ?? 1

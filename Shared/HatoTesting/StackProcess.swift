@@ -12,7 +12,7 @@ import Synchronization
 
 /// The child process, its pipes, and its end.
 ///
-/// `@unchecked Sendable`: `Process` and `Pipe` are set up before anybody else sees them; afterwards only calls that are
+/// `@unchecked Sendable`: `Process` and `Pipe` are set up before other threads see them; afterwards only calls that are
 /// safe from any thread are made.
 final class StackProcess: @unchecked Sendable {
     private struct State {
@@ -34,7 +34,7 @@ final class StackProcess: @unchecked Sendable {
     init(_ path: String, _ arguments: [String]) throws(TestStackError) {
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
-        // Settings of whoever runs the tests must not reach a throw-away stack.
+        // Settings in the environment of the tests must not reach a temporary stack.
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HATO_") }
         process.standardInput = input
         process.standardOutput = output
@@ -58,7 +58,7 @@ final class StackProcess: @unchecked Sendable {
 
     var log: String { state.withLock { String(decoding: $0.log, as: UTF8.self) } }
 
-    /// The first line on standard output, which says that all services answer.
+    /// The first line on standard output, which says that all services are ready.
     func readyLine(within limit: Duration) async throws(TestStackError) -> JSONObject {
         let watch = Task { [weak self] in
             try await Task.sleep(for: limit)

@@ -2,17 +2,17 @@ import Foundation
 public import HatoModel
 public import HatoRPC
 
-/// One `hato-dev --ephemeral` of its own, on free ports, in a temporary folder: gone when it stops.
+/// One `hato-dev --ephemeral` of its own, on free ports, in a temporary folder that is deleted when it stops.
 ///
-/// It also ends when the process that started it dies, however it dies: it holds the other end of its standard input.
-/// Any number may run at once, in one process or several.
+/// The stack also ends when the process that started it ends, even by a crash, because that process holds the other end
+/// of its standard input. Any number of stacks may run at once, in one process or several.
 public final class TestStack: Sendable {
     /// The services of the stack.
     public enum Service: String, Sendable, CaseIterable {
         case auth, messages, notifier
     }
 
-    /// Who a client speaks as.
+    /// The identity of a client.
     public enum Identity: Sendable {
         case nobody
         case administrator
@@ -21,7 +21,7 @@ public final class TestStack: Sendable {
 
     /// The key that makes a caller an administrator.
     public let administratorKey: String
-    /// What the stack said when it was ready.
+    /// The ready line of the stack.
     public let announcement: JSONObject
     private let addresses: [Service: RPCClientConfiguration]
     private let process: StackProcess
@@ -29,8 +29,8 @@ public final class TestStack: Sendable {
     // MARK: Life
 
     /// Starts `hato-dev`, found by the environment's `HATO_DEV`, then `PATH`, then beside the running test's own
-    /// products. `arguments` are further settings (`["--rules", file]`); with `--data` among them, what is written
-    /// stays. Throws `TestStackError`, with what the stack wrote to stderr.
+    /// products. `arguments` are further settings (`["--rules", file]`); with `--data` among them, the data is kept.
+    /// Throws `TestStackError`, with the stack's output on stderr.
     public static func start(
         _ arguments: [String] = [], executable: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> TestStack {
@@ -76,24 +76,24 @@ public final class TestStack: Sendable {
         administratorKey = String(key)
     }
 
-    /// A stack that is forgotten ends too, only later.
+    /// A stack without references ends too, only later.
     deinit { process.closeInput() }
 
-    /// Asks the stack to end, waits for it, and ends it by force after `limit`.
+    /// Asks the stack to end, waits for it, and kills it after `limit`.
     public func stop(within limit: Duration = .seconds(15)) async { await process.stop(within: limit) }
 
-    /// Ends it at once, like a power failure.
+    /// Kills the stack at once, like a power failure.
     public func kill() async { await process.kill() }
 
     /// The process id of the stack.
     public var processIdentifier: Int32 { process.identifier }
 
-    /// The last of what the stack wrote to stderr.
+    /// The end of the stack's output on stderr.
     public var log: String { process.log }
 
     // MARK: Clients
 
-    /// Where a service listens.
+    /// The address of a service, without a credential.
     public func configuration(_ service: Service) -> RPCClientConfiguration {
         guard let configuration = addresses[service] else {
             preconditionFailure("this hato-dev serves no \(service.rawValue)")
@@ -101,7 +101,7 @@ public final class TestStack: Sendable {
         return configuration
     }
 
-    /// A client of its own connection.
+    /// A client with a connection of its own.
     public func client(_ service: Service, as identity: Identity = .nobody) -> RPCClient {
         let configuration = configuration(service)
         switch identity {
@@ -111,7 +111,7 @@ public final class TestStack: Sendable {
         }
     }
 
-    /// Makes an account: with an e-mail address, or anonymous.
+    /// Creates an account: with an e-mail address, or anonymous.
     public func newUser(email: String? = nil, password: String = "correct horse battery") async throws -> Auth.Session {
         let client = client(.auth)
         let session = try await client.call(Auth.SignUp(email: email, password: email == nil ? nil : password))
@@ -120,7 +120,7 @@ public final class TestStack: Sendable {
     }
 }
 
-/// Why there is no stack.
+/// Why the stack could not be started.
 public enum TestStackError: Error, Sendable, CustomStringConvertible {
     case notFound
     case cannotStart(path: String, reason: String)
@@ -135,7 +135,7 @@ public enum TestStackError: Error, Sendable, CustomStringConvertible {
         case .cannotStart(let path, let reason): "\(path) did not start: \(reason)"
         case .endedEarly(let status, let log): "hato-dev ended with status \(status) before it was ready:\n\(log)"
         case .neverReady(let log): "hato-dev was not ready in time:\n\(log)"
-        case .badReadyLine(let line): "hato-dev announced itself in a way this library does not know: \(line)"
+        case .badReadyLine(let line): "this library does not understand the ready line of hato-dev: \(line)"
         }
     }
 }

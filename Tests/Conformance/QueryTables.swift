@@ -3,7 +3,7 @@ import HatoRules
 import HatoTree
 import Testing
 
-/// The tables about queries: what they select, in which order, and what is said about wrong ones.
+/// The tables about queries: the children they select, their order, and the errors of wrong queries.
 struct QueryTables {
     @Test func everyQueryOfTheTableSelectsWhatItSays() throws {
         try run(Table("tree-queries").json)
@@ -44,14 +44,14 @@ struct QueryTables {
                 _ = try TreeQuery(query)
             } catch {
                 found = error.reason
-                #expect(error.message.contains("e.g. "), "\(query.text) shows no example of what is right")
+                #expect(error.message.contains("e.g. "), "\(query.text) shows no example of a right value")
             }
             #expect(try found == row.requiredString("reason"), "\(query.text)")
         }
     }
 }
 
-/// One collection with its indexes.
+/// A collection with its indexes.
 private struct QueryWorld {
     var catalog = IndexCatalog()
     let runner: QueryRunner

@@ -2,9 +2,9 @@ import HatoModel
 import HatoRules
 import Testing
 
-/// The table of rule expressions: who asks, over which data, and whether the expression is refused, goes wrong, or is
-/// true or false. Its facts were checked against the live service by the authors of targaryen (ISC licence); the row
-/// that expects `query.orderByKey` says so in its query, as a plain read has no order any more.
+/// The table of rule expressions: caller, data, and whether the expression is refused, is an error, or is true or
+/// false. Its facts were checked against the live service by the authors of targaryen (ISC licence). The row that
+/// expects `query.orderByKey` names the order in its query, because a plain read has no order any more.
 struct RulesTables {
     @Test func everyExpressionOfTheTableHasItsOutcome() throws {
         let table = try Table("rules-expressions")
@@ -16,8 +16,8 @@ struct RulesTables {
         }
     }
 
-    /// As many as were seen elsewhere, each once: none is left out, and none is taken for another outcome.
-    @Test func tableHasEveryExpressionThatWasSeen() throws {
+    /// The table has every recorded expression once, with its recorded outcome.
+    @Test func tableHasEveryRecordedExpression() throws {
         let rows = try Table("rules-expressions").rows("expressions")
         func count(_ outcome: JSONValue) -> Int { rows.count { $0["outcome"] == outcome } }
         #expect(Set(rows.map(\.text)).count == 186)

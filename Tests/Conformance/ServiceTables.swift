@@ -1,7 +1,8 @@
 import HatoModel
 import Testing
 
-/// The table of operations under rules, through a whole service: what is allowed is done, what is not leaves nothing.
+/// The table of operations under rules, against a whole service: an allowed operation is done, a refused one changes
+/// nothing.
 @Suite(.timeLimit(.minutes(5)))
 struct ServiceTables {
     @Test func everyOperationOfTheTableIsAllowedOrRefusedAsItSays() async throws {
@@ -37,7 +38,7 @@ struct ServiceTables {
         }
     }
 
-    /// The hash of the table is the etag that a read tells, and the condition that lets one write through.
+    /// The hash of the table is the etag that a read returns, and the condition under which exactly one write succeeds.
     @Test func everyHashOfTheTableIsTheEtagOfItsValue() async throws {
         let rows = try Table("tree-reading").rows("hashes")
         try await TableService.with { service in
@@ -50,7 +51,7 @@ struct ServiceTables {
                 let write: JSONObject = ["path": "/a/b", "value": ["next": true], "ifMatch": .string(etag)]
                 let written = try await service.call("messages.set", write)["etag"]
                 guard case .failure(let refused) = try await service.answer("messages.set", write) else {
-                    Issue.record("\(value.text): what is no more was taken as a condition")
+                    Issue.record("\(value.text): a former value was accepted as a condition")
                     continue
                 }
                 #expect(refused.reason == "etag_mismatch", "\(value.text)")

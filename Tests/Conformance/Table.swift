@@ -23,7 +23,7 @@ struct TableError: Error {
 }
 
 extension JSONValue {
-    /// The member that a row must have.
+    /// The required member of a row.
     func required(_ name: String) throws -> JSONValue {
         guard let value = self[name] else { throw TableError(missing: name) }
         return value
@@ -34,7 +34,7 @@ extension JSONValue {
         return value
     }
 
-    /// As text, for messages.
+    /// The table as text, for messages.
     var text: String {
         var writer = JSONWriter()
         writer.write(self)

@@ -4,7 +4,7 @@ import HatoRPC
 import HatoStorage
 import Logging
 
-/// A messages service over a memory store for the rows of a table, asked as an administrator by raw method names.
+/// A messages service over an in-memory store for the rows of a table, called as an administrator by raw method names.
 struct TableService {
     private let client: RPCClient
     fileprivate static let administrator = "administrator"
@@ -22,7 +22,7 @@ struct TableService {
             store: try MemoryStore(), configuration: configuration, authenticator: Names(), logger: logger)
         let (host, port) = try await service.start()
         var asking = RPCClientConfiguration(host: host, port: port)
-        // No row is about this: a loaded machine may take long.
+        // No row tests a time limit, and a loaded machine may be slow.
         asking.timeout = .seconds(120)
         let client = RPCClient(asking.with(credential: administrator))
         let outcome: Result<Void, any Error>
@@ -36,7 +36,7 @@ struct TableService {
         try await client.call(method: method, params: params)
     }
 
-    /// The result of a call, or what it is refused with.
+    /// The result of a call, or the error it is refused with.
     func answer(
         _ method: String, _ params: JSONObject
     ) async throws -> Result<JSONValue, RPCError> {
@@ -47,12 +47,12 @@ struct TableService {
         }
     }
 
-    /// Everything there is, with the version it has.
+    /// The whole tree, with its version.
     func everything() async throws -> [JSONValue] {
         var found: [JSONValue] = [try await call("messages.databases.list")]
         for method in ["messages.get", "messages.rules.get", "messages.indexes.list", "messages.stats"] {
             var answer = try await call(method, method == "messages.get" ? ["path": "/", "export": true] : [:])
-            // Figures of the store itself, such as how much memory it holds.
+            // Figures of the store itself, such as its memory.
             if case .object(var object) = answer {
                 object["store"] = nil
                 answer = .object(object)

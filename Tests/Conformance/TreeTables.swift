@@ -2,7 +2,7 @@ import HatoModel
 import HatoTree
 import Testing
 
-/// The tables about the tree: what a write does, how a node reads, what comes first.
+/// The tables about the tree: the result of a write, the value of a node, the order of keys and values.
 struct TreeTables {
     @Test func everyWriteOfTheTableLeavesTheStateItSays() throws {
         for row in try Table("tree-writes").rows("writes") {
@@ -72,12 +72,12 @@ struct TreeTables {
             var writer = JSONWriter()
             try tree.nodes.write(.root, .export, to: &writer)
             #expect(String(decoding: writer.bytes, as: UTF8.self) == export.text)
-            // What is exported is written the same again.
+            // A written export gives the same node again.
             #expect(try TreeNode(json: export) == TreeNode(json: stored), "\(export.text)")
         }
     }
 
-    /// From text to text, through the tree; and what is read back is the same number again.
+    /// From text to text, through the tree; the printed text is read as the same number again.
     @Test func everyNumberOfTheTableIsReadAsItSays() throws {
         let table = try Table("tree-reading")
         for row in try table.rows("numbers") {

@@ -1,21 +1,21 @@
 import HatoModel
 import Testing
 
-/// The table of wrong calls: what each method of messages says no to, in which words, and that nothing of a wrong call
-/// is done.
+/// The table of wrong calls: the mistakes that each method of messages refuses, the texts of the errors, and that a
+/// wrong call changes nothing.
 @Suite(.timeLimit(.minutes(5)))
 struct WrongCallTables {
     private static let methods = Dictionary(uniqueKeysWithValues: Messages.methods.map { ($0.method, $0) })
 
-    /// One call with its answer.
+    /// A call with its expected error.
     struct Row {
         var method: String
         var params: JSONObject
-        /// Of a parameter that is wrong.
+        /// The name of the wrong parameter.
         var parameter: String?
         var code: Int
         var reason: String
-        /// All of it, or how it begins before the example.
+        /// The whole message, or its part before the example.
         var message: String
         var isWhole: Bool
         var text: String { "\(method) \(JSONValue.object(params).text.prefix(300))" }
@@ -50,7 +50,7 @@ struct WrongCallTables {
         }
     }
 
-    /// No parameter is forgotten, also of methods to come.
+    /// The table has every parameter, also those of future methods.
     @Test func everyParameterOfEveryMethodIsWrongSomewhere() throws {
         let rows = try Self.rows(Table("wrong-calls"))
         for method in Self.methods.keys.sorted() {
@@ -61,7 +61,7 @@ struct WrongCallTables {
         }
     }
 
-    /// The queries of their own table, in every method that takes one.
+    /// The queries of their own table, in every method that has a query.
     @Test func everyWrongQueryIsRefusedWhereverItStands() async throws {
         try await TableService.with { service in
             for row in try Table("tree-queries").rows("refused") {
@@ -81,8 +81,8 @@ struct WrongCallTables {
         }
     }
 
-    /// `{"repeat": "x", "times": 3}` anywhere in a row stands for `"xxx"`, with `"list": true` for `["x", "x", "x"]`;
-    /// what is no text always becomes a list.
+    /// `{"repeat": "x", "times": 3}` anywhere in a row stands for `"xxx"`, with `"list": true` for `["x", "x", "x"]`; a
+    /// value that is not a string always becomes a list.
     private static func rows(_ table: Table) throws -> [Row] {
         let bases = table.json["bases"]?.object ?? [:]
         var rows: [Row] = []

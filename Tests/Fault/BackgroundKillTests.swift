@@ -4,11 +4,11 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `hato-messages` dies in what it does beside its commits: forgetting old changes, writing a backup.
-@Suite("Messages that die in the background", .serialized, .timeLimit(.minutes(20)))
+/// `hato-messages` is killed during its background work: deleting old changes, writing a backup.
+@Suite("Messages killed during background work", .serialized, .timeLimit(.minutes(20)))
 struct BackgroundKillTests {
     @Test(arguments: ["changes.beforeForget", "changes.afterMark", "changes.afterForget"])
-    func forgettingChangesLosesNothingElse(failpoint: String) async throws {
+    func deletingChangesLosesNothingElse(failpoint: String) async throws {
         for _ in 0..<FaultSettings.kills { try await forget(failpoint) }
         print("\(FaultSettings.kills) kills at \(failpoint); losses: 0")
     }
@@ -29,7 +29,7 @@ struct BackgroundKillTests {
             let keys = Set(found["value"]?.object?.members.map(\.name) ?? [])
             #expect(answered.isSubset(of: keys))
             #expect(keys.count <= answered.count + 1)
-            // What is kept can be read; what is not is refused.
+            // Kept changes can be read; others are refused.
             let epoch = try await waiting(for: "changes to be forgotten") {
                 let stats = try await client.call(method: "messages.stats")
                 return (stats["oldestChange"]?.number ?? 0) > 2 ? stats["epoch"] : nil
@@ -62,7 +62,7 @@ struct BackgroundKillTests {
     }
 
     @Test(arguments: ["backup.beforeCopy", "backup.afterCopy", "backup.beforeRename", "backup.afterRename"])
-    func aBackupIsThereWholeOrNotAtAll(failpoint: String) async throws {
+    func aBackupIsWholeOrAbsent(failpoint: String) async throws {
         for _ in 0..<FaultSettings.kills { try await backUp(failpoint) }
         print("\(FaultSettings.kills) kills at \(failpoint); losses: 0")
     }

@@ -4,7 +4,7 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Files that are not as they were written: never served, said by name, and found by `verify`.
+/// Damaged files: their data is never served, errors name them, and `verify` finds the damage.
 @Suite("Messages with damaged files", .serialized, .timeLimit(.minutes(20)))
 struct DamagedFilesTests {
     private static let count = 200
@@ -15,7 +15,7 @@ struct DamagedFilesTests {
         return .string((0..<130).map { _ in String(random.next(), radix: 16) }.joined())
     }
 
-    /// Messages with data in files of both kinds: the log, and, when it has been opened once more, tables.
+    /// A service with data in both kinds of files: the log and, when it has been opened once more, tables.
     private func write(_ messages: LoneMessages, isInTables: Bool) async throws {
         try await messages.start()
         let client = messages.client()
@@ -50,7 +50,7 @@ struct DamagedFilesTests {
         print("\(FaultSettings.kills) stores with flipped bits; \(Self.count) reads each: \(refused) refused, 0 wrong")
     }
 
-    /// Returns how many reads were refused.
+    /// Returns the number of refused reads.
     private func flipBit(using random: inout SeededRandom) async throws -> Int {
         let eighth = Int.random(in: 1...7, using: &random)
         var refused = 0
@@ -93,12 +93,12 @@ struct DamagedFilesTests {
         try bytes.write(to: file)
     }
 
-    /// RocksDB does without a filter that is damaged: it hides no row. Found it is, since the disk is not to be
+    /// RocksDB does without a damaged filter, which hides no row. `verify` reports it, since the disk is not to be
     /// trusted.
     @Test func aFlippedBitInAFilterIsFoundAndHidesNothing() async throws {
         try await withBackups { messages, backups in
             try await write(messages, isInTables: true)
-            // Those of rows, and those of changes.
+            // Tables of rows, and tables of changes.
             let tables = try files(messages, "sst").filter { try Data(contentsOf: $0).count > 100_000 }
             for table in tables {
                 try flipBit(of: table, at: try #require(Self.filter(Data(contentsOf: table))) + 20)
@@ -125,7 +125,7 @@ struct DamagedFilesTests {
         }
     }
 
-    /// Where the filter begins, as a table says behind its name: seven bits a byte, the lowest first.
+    /// The start of the filter, which a table stores behind its name: seven bits a byte, the lowest first.
     private static func filter(_ table: Data) -> Int? {
         let name = Data("fullfilter.rocksdb.BuiltinBloomFilter".utf8)
         guard let place = table.range(of: name)?.upperBound else { return nil }
@@ -188,7 +188,7 @@ struct DamagedFilesTests {
         #expect(!FileManager.default.fileExists(atPath: backups + "/damaged"))
     }
 
-    /// The smallest tables hold what the store knows of itself: without it the service does not start.
+    /// The smallest tables contain the store's own records, without which the service does not start.
     @Test func verifyFindsAFlippedBitInTheSmallestTable() async throws {
         try await LoneMessages.run { messages in
             try await write(messages, isInTables: true)
@@ -240,9 +240,9 @@ struct DamagedFilesTests {
         return try #require(all.first { $0.lastPathComponent.hasPrefix("MANIFEST") })
     }
 
-    /// It does not start, says one of these, and `verify` finds something, the same before and after. `verify`
-    /// changes no file; the start none either, but for a log that ends too early, which RocksDB only then knows to be
-    /// all there is.
+    /// The service does not start, its log has one of these texts, and `verify` finds something, the same before and
+    /// after. `verify` changes no file. The start changes none either, except a log that ends too early, which RocksDB
+    /// only then accepts as complete.
     private func expectRefusal(
         _ messages: LoneMessages, _ words: String..., keepsFiles: Bool = true
     ) async throws {
@@ -259,12 +259,12 @@ struct DamagedFilesTests {
         #expect(again.code == 1 && again.result["findings"] == result["findings"], "\(again.result.encodedText)")
     }
 
-    /// The names of files that were there and are not, or not as they were.
+    /// The names of files that are missing or changed.
     private static func differences(_ before: [String: Data], _ after: [String: Data]) -> [String] {
         before.filter { after[$0.key] != $0.value }.keys.sorted()
     }
 
-    /// Every file of the store; but for the log in which RocksDB tells of itself, which holds nothing of ours.
+    /// Every file of the store, except RocksDB's own text log, which has no data of ours.
     private func contents(_ messages: LoneMessages) throws -> [String: Data] {
         var contents: [String: Data] = [:]
         let folder = URL(fileURLWithPath: messages.data)

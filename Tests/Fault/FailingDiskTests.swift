@@ -4,22 +4,22 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Disks that say no: what cannot be made durable is refused and the service ends, saying why; what cannot be read is
-/// an error and nothing else.
+/// Disks that fail: a write that cannot be made durable is refused, and the service ends with the reason; a read that
+/// fails is an error and has no other effect.
 @Suite("Messages on a failing disk", .serialized, .timeLimit(.minutes(20)))
 struct FailingDiskTests {
     @Test(arguments: [
         ("commit.beforeApply", 40), ("commit.afterApply", 40), ("commit.beforeSync", 40), ("commit.afterSync", 40),
         ("commit.beforeTake", 3), ("commit.afterTake", 3),
     ])
-    func afterAFailedCommitTheServiceEndsAndNothingAnsweredIsLost(failpoint: String, passingsMax: Int) async throws {
+    func afterAFailedCommitTheServiceEndsAndNoAcknowledgedWriteIsLost(failpoint: String, passingsMax: Int) async throws {
         let seed = UInt64(FaultSettings.seed)
         print("failing disk test, \(failpoint): HATO_FAULT_SEED=\(seed)")
         var random = SeededRandom(seed: seed)
         try await LoneMessages.run { messages in
             let history = RecordedHistory()
             let witness = Witness(history)
-            // The first commit makes the database: no load meets that.
+            // The first commit makes the database: no load runs during it.
             try await messages.start()
             await messages.program.stop()
             for _ in 0..<FaultSettings.kills {
@@ -102,9 +102,9 @@ struct FailingDiskTests {
     }
 }
 
-/// A data folder that cannot be written: by its mode, or for root by a mount of its own.
+/// A data folder without write permission: by its mode, or for root by a mount of its own.
 private enum ReadOnlyFolder {
-    /// Nil where that cannot be arranged.
+    /// Nil if the machine does not allow that.
     static func run(_ messages: LoneMessages) async throws -> Program.Ended? {
         let script: String
         if geteuid() == 0 {

@@ -4,11 +4,11 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `hato-messages` dies at every promise of a commit, in the middle of many clients' work, and comes back: what was
-/// answered or seen is there once and whole, and the whole history is linearizable (`HistoryCheck`).
-@Suite("Messages that die at a failpoint", .serialized, .timeLimit(.minutes(60)))
+/// `hato-messages` is killed at each guarantee of a commit while many clients work, and restarted. Acknowledged and
+/// visible writes are in the store once and whole, and the whole history is linearizable (`HistoryCheck`).
+@Suite("Messages killed at a failpoint", .serialized, .timeLimit(.minutes(60)))
 struct FailpointKillTests {
-    /// Where a commit can be killed, and how often a life passes there at most before it is.
+    /// The failpoints of a commit, and how often a run passes each at most before it is killed there.
     static let places: [(name: String, passingsMax: Int)] = [
         ("commit.beforeApply", 60), ("commit.afterApply", 60), ("commit.beforeSync", 40), ("commit.afterSync", 40),
         ("commit.beforePublish", 40), ("commit.afterPublish", 40), ("commit.beforeAnswer", 150),
@@ -16,14 +16,14 @@ struct FailpointKillTests {
         ("commit.beforeTake", 4), ("commit.afterTake", 4), ("log.afterZeros", 3),
     ]
 
-    @Test func nothingThatWasAnsweredOrSeenIsLost() async throws {
+    @Test func noAcknowledgedOrVisibleWriteIsLost() async throws {
         let seed = UInt64(FaultSettings.seed)
         print("failpoint test: HATO_FAULT_SEED=\(seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
         var random = SeededRandom(seed: seed)
         try await LoneMessages.run { messages in
             let history = RecordedHistory()
             let witness = Witness(history)
-            // The first commit makes the database: no load meets that.
+            // The first commit makes the database: no load runs during it.
             try await messages.start()
             await messages.program.kill()
             var kills = 0
@@ -47,7 +47,7 @@ struct FailpointKillTests {
         }
     }
 
-    /// A service that died near a large write may have left it to the next start to put its rows in their place.
+    /// A service killed near a large write may leave it to the next start to ingest its rows.
     static func verify(_ messages: LoneMessages, after name: String = "") async throws -> (Int32, JSONValue) {
         let first = try await messages.program.run(["verify", "--data", messages.data, "--json"])
         if name.hasSuffix("Take") {
@@ -61,14 +61,14 @@ struct FailpointKillTests {
         return try await messages.verify()
     }
 
-    /// Dies again while it recovers.
+    /// Killed again during recovery.
     private func dieInRecovery(_ messages: LoneMessages, _ kills: inout Int) async throws {
         await #expect(throws: NeverHappened.self) { try await messages.start(failpoints: "open.afterRecovery=kill") }
         #expect(await messages.program.diedAtFailpoint())
         kills += 1
     }
 
-    /// Of a service that has started again.
+    /// Of a service that was started again.
     static func check(
         _ name: String, _ messages: LoneMessages, _ history: RecordedHistory, _ witness: Witness
     ) async throws -> HistoryCheck.Summary {
@@ -78,7 +78,7 @@ struct FailpointKillTests {
         let feed = try await feed(client, through: last)
         try await witness.hasSeen(last)
         let summary = try HistoryCheck(name, history, feed: feed).run()
-        // The tree is what the feed leads to.
+        // The tree is the result of the feed.
         let replay = Replay(feed)
         for path in Set(feed.flatMap(\.changes.keys)) {
             let found = try await client.call(method: "messages.get", params: ["path": .string(path.text)])

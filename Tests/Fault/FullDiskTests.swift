@@ -4,13 +4,13 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// A disk that takes no more while pushes come: what does not fit is refused, the service says why and ends, and
-/// nothing answered is lost.
+/// A disk that becomes full under pushes: the service refuses the writes that do not fit, logs why and ends; no
+/// acknowledged write is lost.
 @Suite("A service on a full disk", .timeLimit(.minutes(10)))
 struct FullDiskTests {
-    /// - Parameter words: of 16 characters in a push. The log is prepared where pushes are small.
+    /// - Parameter words: of 16 characters in a push. The log is prepared if pushes are small.
     @Test(arguments: [5_000, 500])
-    func pushesAreRefusedTheServiceEndsAndWhatWasAnsweredIsThere(words: Int) async throws {
+    func pushesAreRefusedTheServiceEndsAndAcknowledgedPushesAreStored(words: Int) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-full-\(UUID().uuidString)")
             .path
         try FileManager.default.createDirectory(
@@ -19,7 +19,7 @@ struct FullDiskTests {
         _ = FileManager.default.createFile(
             atPath: "\(folder)/admin-key", contents: Data((key + "\n").utf8), attributes: [.posixPermissions: 0o600])
         let program = try Program("hato-messages", logFile: "\(folder)/messages.log")
-        // Nobody is at the port of auth: messages starts without it.
+        // No process listens at the port of auth: messages starts without it.
         let arguments = [
             "serve", "--data", "\(folder)/data", "--port", "0", "--auth", "127.0.0.1:1", "--admin-key-file",
             "\(folder)/admin-key", "--exit-with-stdin",
@@ -35,14 +35,14 @@ struct FullDiskTests {
         let log = try String(contentsOfFile: "\(folder)/messages.log", encoding: .utf8)
         #expect(log.contains("the store has failed"))
         let says = log.contains("File too large") || log.contains("background work")
-        #expect(says, "the log says what the disk said, or where it is said")
+        #expect(says, "the log has the error of the disk, or names the file that has it")
 
-        // With room again, it starts on what it has.
+        // With space again, it starts with its data.
         let roomy = try await client(of: try await program.start(arguments), key)
         let tree = try await roomy.call(method: "messages.get", params: ["path": "/full"])
         let found = try #require(tree["value"]?.object)
         for (number, key) in answered.enumerated() { #expect(found[key] == .string(Self.noise(number, words))) }
-        // A push that was refused may be there or not, whole.
+        // A refused push is in the store whole, or not at all.
         #expect(found.members.count <= answered.count + 1)
         _ = try await roomy.call(method: "messages.push", params: ["path": "/full", "value": "after"])
         let health = try await roomy.call(method: "service.health")
@@ -52,7 +52,7 @@ struct FullDiskTests {
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    /// The keys of the pushes that were answered, in order, and what the first other one was refused with.
+    /// The keys of the acknowledged pushes, in order, and the error of the first other one.
     private func pushUntilRefused(_ client: RPCClient, _ words: Int) async -> (answered: [String], refusal: RPCError?) {
         var answered: [String] = []
         while answered.count < 2_000 {

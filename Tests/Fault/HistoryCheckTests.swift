@@ -1,8 +1,7 @@
 import HatoModel
 import Testing
 
-/// The check of histories finds what it is there to find. (Known issues in the log of these tests are the faults they
-/// make up.)
+/// `HistoryCheck` finds the faults it is made for. (Known issues in the log of these tests are invented faults.)
 @Suite("The check of recorded histories")
 struct HistoryCheckTests {
     private static let key = RandomLoad.path("k", "k0")
@@ -54,7 +53,7 @@ struct HistoryCheckTests {
 
     @Test func aSoundHistoryPasses() throws {
         try check(Self.sound, Self.feed)
-        // Without an answer: done, or not.
+        // Without a response: done, or not.
         try check(Self.sound + [Self.set(4, at: nil, 50, 60)], Self.feed)
         try check(Self.sound + [Self.set(4, at: nil, 50, 60)], Self.feed + [Self.commit(4, 4)])
     }
@@ -63,9 +62,9 @@ struct HistoryCheckTests {
 
     @Test func aLostWriteIsFound() { finds { try check(Self.sound, [Self.commit(2, 1)]) } }
 
-    @Test func aWriteThatIsThereTwiceIsFound() { finds { try check(Self.sound, Self.feed + [Self.commit(4, 3)]) } }
+    @Test func aDuplicateWriteIsFound() { finds { try check(Self.sound, Self.feed + [Self.commit(4, 3)]) } }
 
-    @Test func aWriteOfNobodyIsFound() { finds { try check(Self.sound, Self.feed + [Self.commit(4, 99)]) } }
+    @Test func aCommitWithoutAnOperationIsFound() { finds { try check(Self.sound, Self.feed + [Self.commit(4, 99)]) } }
 
     @Test func halfAWriteIsFound() {
         let both = [(RandomLoad.path("m", "a"), JSONValue.number(4)), (RandomLoad.path("m", "b"), JSONValue.number(4))]
@@ -74,7 +73,7 @@ struct HistoryCheckTests {
         finds { try check(Self.sound + [update], Self.feed + [half]) }
     }
 
-    @Test func aReadOfWhatWasNotThereIsFound() {
+    @Test func aReadOfAMissingValueIsFound() {
         finds { try check(Self.sound + [Self.read(4, 3, at: 2, 50, 60)], Self.feed) }
     }
 
@@ -82,7 +81,7 @@ struct HistoryCheckTests {
         finds { try check(Self.sound + [Self.read(4, 1, at: 2, 50, 60)], Self.feed) }
     }
 
-    @Test func aWriteBeforeItWasAskedForIsFound() {
+    @Test func aWriteBeforeItsRequestIsFound() {
         finds { try check([Self.set(3, at: 3, 0, 10), Self.set(1, at: 2, 20, 30)], Self.feed) }
     }
 

@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Indexes never lie: random queries, asked before, during and after index builds that are also killed between their
-/// pages, are answered with what a scan of the whole room selects at the version of the answer, while writes go on.
+/// Indexes are always right. Random queries run before, during and after index builds that are also killed between
+/// their pages, while writes go on. Each gets the result of a scan of the whole room at the version of its response.
 @Suite("Indexes while they are built", .timeLimit(.minutes(60)))
 struct IndexQueryTests {
     static let few = """
@@ -63,7 +63,8 @@ struct IndexQueryTests {
         await client.close()
     }
 
-    /// Begins to build all indexes on a disk that fails at the thirtieth page: there it stays, and says how far it is.
+    /// Begins to build all indexes on a disk that fails at the thirtieth page: the build stops there and reports its
+    /// progress.
     private func stopInTheMiddle(_ messages: LoneMessages) async throws {
         await messages.program.stop()
         try await messages.start(failpoints: "index.beforePage=error@30")
@@ -78,7 +79,7 @@ struct IndexQueryTests {
         await messages.program.stop()
     }
 
-    /// Begins to build all indexes anew and dies in it; then the service is there again.
+    /// Begins to build all indexes again and is killed during it; then the service is started again.
     private func killBuild(
         _ messages: LoneMessages, _ failpoint: String, _ traffic: RoomTraffic, seed: UInt64
     ) async throws {
@@ -122,7 +123,7 @@ struct IndexQueryTests {
         }
         let byIndex = queries.count { $0.keys != nil }
         print(
-            "\(queries.count) queries, \(byIndex) of them by an index; \(history.answeredWrites.count) writes answered, "
+            "\(queries.count) queries, \(byIndex) of them by an index; \(history.answeredWrites.count) writes acknowledged, "
                 + "\(Int(Double(history.answeredWrites.count) / max(1, seconds)))/s meanwhile; "
                 + "wrong answers: 0")
         await client.close()
@@ -131,7 +132,7 @@ struct IndexQueryTests {
         #expect(code == 0, "\(result.encodedText)")
     }
 
-    /// Changes of one commit stand beside each other: their order does not matter.
+    /// The order of changes of one commit does not matter.
     private static func apply(_ commit: SeenCommit, to node: TreeNode) throws -> TreeNode {
         var node = node
         for (path, value) in commit.changes { node = node.setting(try TreeNode(json: value), at: path) }

@@ -4,16 +4,16 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `kill -9` of services in the middle of pushes: what was answered is there once, whole, in the tree, in its index and
-/// in the feed; its webhook comes at least once, for nothing else, and not again after a quiet restart.
+/// `kill -9` of services during pushes. Each acknowledged push is there once, whole, in the tree, in its index and in
+/// the feed. Its webhook is delivered at least once, for no other push, and not again after a quiet restart.
 @Suite("Services that are killed", .serialized, .timeLimit(.minutes(30)))
 struct KillTests {
     @Test(arguments: [FaultStack.Part.messages, .notifier, .auth])
-    func everyAnsweredPushIsThereOnceAndDelivered(victim: FaultStack.Part) async throws {
+    func everyAcknowledgedPushIsStoredOnceAndDelivered(victim: FaultStack.Part) async throws {
         try await check(.apart, victim)
     }
 
-    @Test func everyAnsweredPushIsThereOnceWhenAllServicesDieTogether() async throws {
+    @Test func everyAcknowledgedPushIsStoredOnceWhenAllServicesAreKilled() async throws {
         try await check(.together, .everything)
     }
 
@@ -45,7 +45,7 @@ struct KillTests {
         await receiver.stop()
     }
 
-    /// A user with a device, and a trigger that tells that user of every message.
+    /// A user with a device, and a trigger that notifies that user of every message.
     private func prepare(_ stack: FaultStack, _ receiver: WebhookReceiver) async throws -> String {
         let (auth, messages, notifier) = (stack.client(.auth), stack.client(.messages), stack.client(.notifier))
         _ = try await messages.call(method: "messages.rules.set", params: ["rules": .string(FaultStack.rules)])
@@ -63,7 +63,7 @@ struct KillTests {
                 "id": "fault", "pattern": "/chats/{chat}/messages/{message}", "on": ["created"],
                 "recipients": ["uids": [.string(uid)]], "notification": ["title": "fault", "body": "{after.text}"],
             ])
-        // A trigger starts at now: now must be before the first push.
+        // A trigger starts at the current version, which must be before the first push.
         _ = try await waiting(for: "the notifier to follow the feed") {
             let stats = try await notifier.call(method: "notifier.stats")
             return stats["cursors"]?.array?.first?["following"] == true ? true : nil
@@ -71,7 +71,7 @@ struct KillTests {
         return uid
     }
 
-    /// Every message of the room by its key; what they must be, they are.
+    /// Every message of the room by its key; their values are right.
     private func checkTree(_ stack: FaultStack, _ load: PushLoad) async throws -> [String: Int] {
         let client = stack.client(.messages)
         let tree = try await client.call(method: "messages.get", params: ["path": .string(PushLoad.room)])
@@ -84,22 +84,22 @@ struct KillTests {
             #expect(value == PushLoad.value(Int(number)), "message \(number) is not whole")
         }
         let answered = load.answered
-        for (number, key) in answered.keys { #expect(found[key] == number, "push \(number) was answered with \(key)") }
+        for (number, key) in answered.keys { #expect(found[key] == number, "the response of push \(number) has key \(key)") }
         let numbers = found.values.sorted()
         #expect(Set(numbers).count == numbers.count, "a push is there twice")
         #expect(Set(numbers).subtracting(answered.keys.keys).isSubset(of: answered.unanswered))
         #expect(Set(load.numbers).subtracting(answered.unanswered) == Set(answered.keys.keys))
-        print("\(found.count) messages; \(answered.unanswered.count) pushes were not answered")
+        print("\(found.count) messages; \(answered.unanswered.count) pushes have no response")
 
         let byDate = try await client.call(
             method: "messages.get", params: ["path": .string(PushLoad.room), "query": ["orderBy": "date"]])
         let order = (byDate["keys"]?.array ?? []).compactMap { $0.string.flatMap { found[$0] } }
-        #expect(order == numbers, "the index is not what the tree is")
+        #expect(order == numbers, "the index differs from the tree")
         await client.close()
         return found
     }
 
-    /// The feed tells of every message once, in order of versions.
+    /// The feed has every message once, in order of versions.
     private func checkFeed(_ stack: FaultStack, _ found: [String: Int]) async throws {
         let client = stack.client(.messages)
         let feed = try await client.subscribe(
@@ -112,7 +112,7 @@ struct KillTests {
             for change in event.params["changes"]?.array ?? [] {
                 let key = try #require(change["params"]?["message"]?.string)
                 #expect(change["type"] == "created")
-                #expect(change["after"] == found[key].map(PushLoad.value), "the feed tells of \(key) what is not there")
+                #expect(change["after"] == found[key].map(PushLoad.value), "the feed has another value of \(key)")
                 seen[key, default: 0] += 1
             }
             if seen.count >= found.count { break }
@@ -123,13 +123,13 @@ struct KillTests {
         await client.close()
     }
 
-    /// Everything that is there is delivered, nothing else is, and nothing is left over.
+    /// Every message of the tree is delivered, no other one is, and no delivery remains.
     private func checkDeliveries(
         _ stack: FaultStack, _ receiver: WebhookReceiver, _ found: [String: Int]
     ) async throws {
         let paths = Set(found.keys.map { "\(PushLoad.room)/\($0)" })
         let missing = { paths.subtracting(receiver.times.keys).count }
-        // One device takes one delivery after the other: a slow machine may need long for all, but not for the next.
+        // One device gets one delivery after the other: a slow machine may need long for all, but not for the next.
         while case let count = missing(), count > 0 {
             _ = try await waiting(for: "one of \(count) of \(paths.count) deliveries") {
                 missing() < count ? true : nil
@@ -140,7 +140,7 @@ struct KillTests {
         print("\(paths.count) deliveries and \(doubles) repetitions")
     }
 
-    /// The notifier's place in the feed is where the feed ends; killed when all is quiet, it tells nothing twice.
+    /// The notifier's position in the feed is the end of the feed; killed while all is quiet, it sends nothing twice.
     private func checkCursor(
         _ stack: FaultStack, _ receiver: WebhookReceiver, _ victim: FaultStack.Part, after found: [String: Int]
     ) async throws {
@@ -166,7 +166,7 @@ struct KillTests {
     }
 }
 
-/// Accounts made while services die: those that were answered can go on.
+/// Accounts created while services are killed: those with a response can sign in.
 private final class SignUps: Sendable {
     private let stack: FaultStack
     private let sessions = Sessions()

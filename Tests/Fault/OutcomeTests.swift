@@ -4,8 +4,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Writes that were on their way when the disk failed: the caller learns that their outcome is not known, and that he
-/// may repeat them only where it does no harm (protocol §3).
+/// Writes under way when the disk fails: the caller learns that their outcome is not known, and that they may be
+/// repeated only where this does no harm (protocol §3).
 @Suite("Writes whose outcome is not known", .serialized, .timeLimit(.minutes(20)))
 struct OutcomeTests {
     /// A call, and whether it may be sent again.
@@ -21,7 +21,7 @@ struct OutcomeTests {
         }
     }
 
-    @Test func messagesSaysSoOfEachWrite() async throws {
+    @Test func everyWriteOfMessagesReportsAnUnknownOutcome() async throws {
         let increment: JSONValue = [".sv": ["increment": 1]]
         var large: JSONObject = ["n": increment]
         for number in 0..<3_000 { large.append("k\(number)", 1) }
@@ -44,7 +44,7 @@ struct OutcomeTests {
             ])
     }
 
-    @Test func authSaysSoOfEachWrite() async throws {
+    @Test func everyWriteOfAuthReportsAnUnknownOutcome() async throws {
         try await Self.run(
             "hato-auth", [],
             [
@@ -54,7 +54,7 @@ struct OutcomeTests {
             ])
     }
 
-    @Test func notifierSaysSoOfEachWrite() async throws {
+    @Test func everyWriteOfNotifierReportsAnUnknownOutcome() async throws {
         let device: JSONObject = ["platform": "webhook", "url": "http://127.0.0.1:9/hook", "uid": "u1"]
         var known = device
         known["secret"] = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -64,12 +64,12 @@ struct OutcomeTests {
             [
                 Row("notifier.devices.register", device, isRetryable: false),
                 Row("notifier.devices.register", known, isRetryable: true),
-                // Last: what it left would be delivered by the next life, which commits that first.
+                // Last: the next run commits its write first and would deliver it.
                 Row("notifier.send", ["to": ["uids": ["u1"]], "notification": text], isRetryable: false),
             ])
     }
 
-    /// Makes each call in a life of its own whose first sync fails.
+    /// Makes each call in a run of its own whose first sync fails.
     private static func run(_ name: String, _ settings: [String], _ rows: [Row]) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-outcome-\(UUID().uuidString)")
             .path
@@ -85,7 +85,7 @@ struct OutcomeTests {
                 "serve", "--data", "\(folder)/data", "--port", "0", "--admin-key-file", "\(folder)/admin-key",
                 "--exit-with-stdin",
             ] + settings
-        // A new store is written to before anybody calls.
+        // A new store is written to before the first request.
         _ = try await program.start(arguments)
         await program.stop()
         for row in rows {
@@ -94,7 +94,7 @@ struct OutcomeTests {
             let client = RPCClient(RPCClientConfiguration(host: "127.0.0.1", port: port).with(credential: key))
             do {
                 let result = try await client.call(method: row.method, params: row.params)
-                Issue.record("\(row.method) was answered: \(result)")
+                Issue.record("\(row.method) succeeded: \(result)")
             } catch let error as RPCError {
                 #expect(error.code == .unavailable, "\(row.method) \(error)")
                 #expect(error.reason == "outcome_unknown", "\(row.method) \(error)")

@@ -3,9 +3,9 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `kill -9` of the service ends its connections too: what they left to be written is written by the next start, before
-/// it answers anybody.
-@Suite("What killed connections have left", .serialized, .timeLimit(.minutes(10)))
+/// `kill -9` of the service ends its connections too: the next start makes their onDisconnect writes before the first
+/// response.
+@Suite("onDisconnect writes after a kill", .serialized, .timeLimit(.minutes(10)))
 struct PresenceKillTests {
     @Test(arguments: FaultStack.Layout.allCases) func presenceIsOfflineAfterAKill(layout: FaultStack.Layout)
         async throws
@@ -27,7 +27,7 @@ struct PresenceKillTests {
                     method: "messages.set",
                     params: ["path": path, "value": ["state": "online", "round": .number(Double(round))]])
                 try await stack.killAndRestart(layout == .together ? .everything : .messages)
-                // The first answer of the new process: nothing is waited for.
+                // The first response of the new process: the test waits for nothing.
                 let after = stack.client(.messages)
                 let status = try await after.call(method: "messages.get", params: ["path": path])["value"]
                 #expect(status?["state"] == "offline")

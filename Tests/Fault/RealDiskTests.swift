@@ -4,9 +4,9 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `hato-messages` in the middle of many clients' work when its disk has no room, or goes away with the power: it
-/// refuses what it cannot keep, says why, and ends; on a mended disk it is there again with all that was answered or
-/// seen (`HistoryCheck`).
+/// `hato-messages` under the load of many clients when its disk becomes full or loses its power. The service refuses
+/// the writes it cannot keep, logs why, and ends. On the repaired disk it starts with all acknowledged and visible
+/// writes (`HistoryCheck`).
 @Suite(
     "Messages on disks that fail", .serialized,
     .enabled(if: TestDisk.isPossible, "disks are made by root, of loop devices"),
@@ -18,7 +18,7 @@ struct RealDiskTests {
 
         fileprivate var disk: TestDisk.Kind { self == .full ? .memory : .image }
 
-        /// What the log says of it; one of these.
+        /// The texts of the log, of which one is there.
         fileprivate var words: [String] {
             switch self {
             case .full: ["No space left on device", "background work of the database"]
@@ -28,7 +28,7 @@ struct RealDiskTests {
     }
 
     @Test(arguments: Fault.allCases)
-    func nothingThatWasAnsweredOrSeenIsLost(fault: Fault) async throws {
+    func noAcknowledgedOrVisibleWriteIsLost(fault: Fault) async throws {
         let (seed, rounds) = (UInt64(FaultSettings.seed), FaultSettings.kills)
         print("\(fault.rawValue): HATO_FAULT_SEED=\(seed) HATO_FAULT_KILLS=\(rounds)")
         var random = SeededRandom(seed: seed)
@@ -36,7 +36,7 @@ struct RealDiskTests {
             try await TestDisk.with(fault.disk, at: messages.data) { disk in
                 let history = RecordedHistory()
                 let witness = Witness(history)
-                // The first commit makes the database: no load meets that.
+                // The first commit makes the database: no load runs during it.
                 try await messages.start()
                 await messages.program.stop()
                 for round in 0..<rounds {
@@ -85,7 +85,7 @@ struct RealDiskTests {
         try disk.cutPower()
     }
 
-    /// Without any room it does not start, and says why; nothing gets lost by that.
+    /// Without any space it does not start, and logs why; no data is lost by that.
     private func expectNoStart(_ messages: LoneMessages, _ disk: TestDisk) async throws {
         try disk.leave(kilobytes: 0)
         let ended = try await messages.program.run(messages.arguments)

@@ -5,13 +5,13 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// `kill -9` of auth in the middle of refreshes, between rotation and answer too: a session is never lost, and never
-/// lives twice.
-@Suite("Sessions of an auth that is killed", .serialized, .timeLimit(.minutes(30)))
+/// `kill -9` of auth during refreshes, also between rotation and response: a session is never lost, and never has two
+/// valid tokens.
+@Suite("Sessions while auth is killed", .serialized, .timeLimit(.minutes(30)))
 struct RotationKillTests {
     private static let sessions = 8
 
-    @Test func everySessionGoesOnAndNoneLivesTwice() async throws {
+    @Test func everySessionContinuesAndNoneHasTwoTokens() async throws {
         var random = SeededRandom(seed: UInt64(FaultSettings.seed))
         let rounds = (0..<FaultSettings.kills).map { _ in Int.random(in: 20..<120, using: &random) }
         print("rotation kill test: HATO_FAULT_SEED=\(FaultSettings.seed) HATO_FAULT_KILLS=\(FaultSettings.kills)")
@@ -34,7 +34,7 @@ struct RotationKillTests {
     }
 }
 
-/// One session: each refresh shows the token that the last one brought. What was not answered is asked again with the
+/// One session: each refresh sends the token of the last response. A request without a response is sent again with the
 /// same token, as every client does.
 private final class Chain: Sendable {
     private struct State {
@@ -62,7 +62,7 @@ private final class Chain: Sendable {
         await client.close()
     }
 
-    /// The last token is good, every other one is not: shown again, it ends the session for the last one too.
+    /// The last token is valid, every other one is not: presented again, it ends the session for the last one too.
     func check() async throws {
         let client = stack.client(.auth)
         var tokens = state.withLock { $0.tokens }
@@ -80,7 +80,7 @@ private final class Chain: Sendable {
     }
 
     private func answer(_ client: RPCClient, _ method: String, _ params: JSONObject) async throws -> String {
-        let result = try await waiting(for: "an answer of \(method)") { () -> JSONValue? in
+        let result = try await waiting(for: "a response of \(method)") { () -> JSONValue? in
             do {
                 return try await client.call(method: method, params: params)
             } catch let error as RPCError where error.code == .unavailable {

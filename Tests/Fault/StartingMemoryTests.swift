@@ -4,17 +4,17 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// A start takes no more memory than its settings promise, however long the log is that an earlier run has left.
+/// A start takes no more memory than its settings allow, however long the log of an earlier run is.
 @Suite("The memory of a start", .timeLimit(.minutes(10)), .enabled(if: ProcessMemory.isKnown))
 struct StartingMemoryTests {
     private static let logBytes = 48 << 20
     private static let large = 96 << 20
     private static let small = 8 << 20
-    /// Memtables and those that are being written out, and what reading takes.
+    /// Memtables and those that are being flushed, and memory for reading.
     private static let growthMax = 2 * small + (8 << 20)
     private static let stackBytes = 8 << 20
 
-    /// In a process that the system gives no more memory than that.
+    /// In a process that the system limits to that much memory.
     @Test func aFullLogOfLargerMemtablesIsStartedOnWithinSmallOnes() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-start-\(UUID().uuidString)")
             .path
@@ -42,7 +42,8 @@ struct StartingMemoryTests {
         let running = try ProcessMemory(of: filled).peakBytes
         await program.kill()
 
-        // Beyond, the system gives no memory. It counts the whole stacks of threads that only start.
+        // Beyond it, the system gives no memory. The limit also counts the whole stacks of threads that have just
+        // started.
         let limits = Program.Limits(dataBytesMax: idleDataBytes + Self.growthMax + 4 * Self.stackBytes)
         let again = try await program.start(settings("data", memtables: Self.small), limits: limits)
         let starting = try ProcessMemory(of: again).peakBytes
@@ -57,7 +58,7 @@ struct StartingMemoryTests {
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Returns how many pushes were answered.
+    /// Returns the number of acknowledged pushes.
     private func fill(_ database: String, _ client: RPCClient) async throws -> Int {
         var random = SeededRandom(seed: 13)
         var count = 0
@@ -71,7 +72,7 @@ struct StartingMemoryTests {
         return count
     }
 
-    /// What RocksDB has written to its log.
+    /// The bytes that RocksDB has written to its log.
     private static func logBytes(of database: String) throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: database).filter { $0.hasSuffix(".log") }
             .reduce(0) { sum, name in
@@ -86,10 +87,10 @@ struct StartingMemoryTests {
     }
 }
 
-/// One request takes no more memory than `memory-bytes` promises.
+/// A request takes no more memory than `memory-bytes` allows.
 @Suite("The memory of one request", .timeLimit(.minutes(10)), .enabled(if: ProcessMemory.isKnown))
 struct RequestMemoryTests {
-    @Test func aWriteOfMoreValuesThanThereIsMemoryForIsRefusedAndTakesLittle() async throws {
+    @Test func aWriteOfTooManyValuesIsRefusedAndTakesLittleMemory() async throws {
         let memory = 100 << 20
         try await LoneMessages.run(["--memory-bytes", "\(memory)"]) { messages in
             let ready = try await messages.start()
@@ -107,16 +108,16 @@ struct RequestMemoryTests {
     }
 }
 
-/// What Linux says of the memory of a process.
+/// The memory of a process, as Linux reports it.
 struct ProcessMemory {
-    /// The most it has had at one time.
+    /// The peak.
     let peakBytes: Int
-    /// What it can write to now: what `RLIMIT_DATA` counts.
+    /// The writable memory now, as `RLIMIT_DATA` counts it.
     let dataBytes: Int
 
     static var isKnown: Bool { FileManager.default.fileExists(atPath: "/proc/self/status") }
 
-    /// - Parameter ready: what the process said when it was ready.
+    /// - Parameter ready: the ready line of the process.
     init(of ready: JSONObject) throws {
         let pid = try #require(ready["pid"]?.integer)
         let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)

@@ -4,9 +4,9 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// What a crash leaves of a log that is prepared with zeros: none of what was answered is lost, or refused; and what
-/// was damaged is no crash's.
-@Suite("Messages that were killed with a prepared log", .serialized, .timeLimit(.minutes(20)))
+/// The state of a log prepared with zeros after a crash: no acknowledged write is lost or refused, and damage is not
+/// taken for the end of a crash.
+@Suite("Messages killed with a prepared log", .serialized, .timeLimit(.minutes(20)))
 struct TornLogTests {
     private static let count = 300
 
@@ -19,7 +19,7 @@ struct TornLogTests {
     private struct Log {
         let file: URL
         var bytes: Data
-        /// Where its records end.
+        /// The end of its records.
         let end: Int
     }
 
@@ -78,7 +78,7 @@ struct TornLogTests {
             let log = try await writeAndKill(messages)
             #expect(log.bytes.count > log.end + 100_000, "zeros follow")
             var torn = log.bytes
-            // Of the first part of a record, which goes to the end of its block, some is there.
+            // Some of the first part of a record is there; the part goes to the end of its block.
             let blockRest = (32 << 10) - log.end % (32 << 10)
             let head = log.end + (blockRest < 7 ? blockRest : 0)
             let length = (32 << 10) - head % (32 << 10) - 7
@@ -99,7 +99,7 @@ struct TornLogTests {
         }
     }
 
-    /// Half a kilobyte that was on disk is not there any more: also when the `answered` file is older than that.
+    /// Half a kilobyte that was on disk is lost, also where the `answered` file is older.
     @Test func aLostSectorIsNoTornRecord() async throws {
         var random = SeededRandom(seed: UInt64(FaultSettings.seed))
         try await LoneMessages.run { messages in
@@ -131,7 +131,7 @@ struct TornLogTests {
         try await LoneMessages.run { messages in
             let log = try await writeAndKill(messages)
             for round in 0..<max(3, FaultSettings.kills) {
-                // The last records, which zeros follow, too.
+                // Also the last records, which zeros follow.
                 let place = Int.random(in: (round % 2 == 0 ? 0 : log.end - 3_000)..<log.end, using: &random)
                 var bytes = log.bytes
                 bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
@@ -146,7 +146,7 @@ struct TornLogTests {
         }
     }
 
-    /// It costs the log nothing but the time that it would have spared.
+    /// The log loses only the time that preparing would have saved.
     @Test func zerosThatCannotBeWrittenFailNoWrite() async throws {
         try await LoneMessages.run { messages in
             let log = try await writeAndKill(messages, failpoints: "log.afterZeros=error")

@@ -4,7 +4,7 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Counters that many clients raise at once by `ifMatch`: none of the increments is lost or done twice.
+/// Counters that many clients increment at once with `ifMatch`: no increment is lost or done twice.
 @Suite("Transactions under contention", .timeLimit(.minutes(30)))
 struct TransactionTests {
     private static let clients = 8

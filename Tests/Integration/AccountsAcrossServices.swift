@@ -3,7 +3,8 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// What an account is good for beyond auth: its tokens open the messages of its own user, and only those.
+/// Accounts in the other services: the tokens of an account give access to the messages of its own user, and only to
+/// those.
 @Suite(.timeLimit(.minutes(5)))
 struct AccountsAcrossServices {
     private static let ownData = """
@@ -45,7 +46,7 @@ struct AccountsAcrossServices {
         }
     }
 
-    /// Hashing a password in a debug build takes many seconds where others do it too.
+    /// Hashing a password in a debug build takes many seconds while other tests hash, too.
     private static func patientClient(of stack: TestStack) -> RPCClient {
         var configuration = stack.configuration(.auth)
         configuration.timeout = .seconds(240)
@@ -86,7 +87,8 @@ struct AccountsAcrossServices {
         }
     }
 
-    /// What `auth` is in rules, for an account with all there is, an anonymous one and nobody.
+    /// The value of `auth` in rules, for an account with all members, an anonymous one, and a caller without a
+    /// credential.
     @Test func rulesSeeTheClaimsOfRealTokens() async throws {
         try await TestStack.run { stack in
             let (auth, administrator) = (Self.patientClient(of: stack), stack.client(.auth, as: .administrator))
@@ -171,12 +173,12 @@ struct AccountsAcrossServices {
             let after = try await stack.newUser()
             try await push(stack, after, "後")
             #expect(try await texts(stack, after) == ["後"])
-            #expect(try await texts(stack, before) == ["前"], "tokens of the retired key live on")
+            #expect(try await texts(stack, before) == ["前"], "tokens of the retired key stay valid")
             await administrator.close()
         }
     }
 
-    @Test func formSaysEveryFieldThatIsWrong() async throws {
+    @Test func errorOfAFormNamesEveryWrongField() async throws {
         try await TestStack.run { stack in
             let client = stack.client(.auth)
             let refused = await error {

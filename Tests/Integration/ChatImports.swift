@@ -4,7 +4,7 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// `hato-messages` by hand: chat logs in, trees out and in again, exit codes.
+/// `hato-messages` on the command line: import of chat logs, export and import of trees, exit codes.
 @Suite(.timeLimit(.minutes(5)))
 struct ChatImports {
     @Test func chatLogIsImportedOnceHoweverOftenItIs() async throws {
@@ -43,8 +43,8 @@ struct ChatImports {
         }
     }
 
-    /// A log that went on since it was imported, in more than one batch.
-    @Test func whatWasThereBeforeIsCountedApart() async throws {
+    /// A log that has grown since it was imported, in more than one batch.
+    @Test func existingMessagesAreCountedSeparately() async throws {
         try await TestStack.run { stack in
             let folder = try TemporaryFolder()
             func lines(_ range: Range<Int>, of room: String) -> String {
@@ -99,7 +99,7 @@ struct ChatImports {
         }
     }
 
-    @Test func wrongTreeIsToldBeforeAnythingIsWritten() async throws {
+    @Test func wrongTreeIsReportedBeforeAnyWrite() async throws {
         try await TestStack.run { stack in
             let folder = try TemporaryFolder()
             let rest = (0..<3_000).map { #""k\#($0)":1"# }.joined(separator: ",")
@@ -176,7 +176,7 @@ struct ChatImports {
         }
     }
 
-    @Test func exportSaysWhenItsOutputTakesNoMore() async throws {
+    @Test func exportReportsAFailingOutput() async throws {
         try await TestStack.run { stack in
             #expect(try await command(["set", "/a", "1"], on: stack).code == 0)
             let full = try await command(["export"], on: stack, streams: .init(output: "/dev/full"))

@@ -10,7 +10,7 @@ struct ChatRules {
     private static let cases = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Services/Dev/hato-dev/Rules/chat.cases.json").standardizedFileURL.path
 
-    @Test func everyRuleIsSeenTrueAndFalseAndAnswersAsItShould() async throws {
+    @Test func everyRuleIsTrueAndFalseInTheCasesAsExpected() async throws {
         let ended = try await Executable.run(
             "hato-messages", ["rules", "test", ChatRules.cases, "--coverage", "--json"])
         #expect(ended.code == 0, "\(ended.text) \(ended.error)")
@@ -18,7 +18,7 @@ struct ChatRules {
         #expect(try #require(ended.output["cases"]?.number) > 90)
     }
 
-    @Test func wrongExpectationIsFoundAndSaid() async throws {
+    @Test func wrongExpectationIsReported() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -35,8 +35,8 @@ struct ChatRules {
         #expect(ended.output["failures"]?.array?.count == 1)
     }
 
-    /// As compilers say it, each at the beginning of a line: editors jump there.
-    @Test func wrongRulesAreToldWithFileLineAndColumn() async throws {
+    /// In the form of compilers, each at the beginning of a line, so that editors find them.
+    @Test func wrongRulesAreReportedWithFileLineAndColumn() async throws {
         let folder = try TemporaryFolder()
         let text = "{\n  \"rules\": {\n    \".read\": \"tru\",\n    \".write\": \"fals\"\n  }\n}"
         let file = try folder.write("wrong.rules.json", text)
@@ -59,7 +59,7 @@ struct ChatRules {
         }
     }
 
-    @Test func stackWithTheRulesOfAChatLetsMembersWriteAndNobodyElse() async throws {
+    @Test func stackWithTheRulesOfAChatLetsOnlyMembersWrite() async throws {
         try await TestStack.run(["--rules", "chat"]) { stack in
             let (masuo, tara, stranger) = (
                 try await stack.newUser(), try await stack.newUser(), try await stack.newUser()

@@ -12,10 +12,10 @@ import Testing
     import Darwin
 #endif
 
-/// Connections that only take slots, against a service with few open files.
+/// Connections that only take slots, on a service with few open files.
 @Suite(.timeLimit(.minutes(10)))
 struct ConnectionFloods {
-    @Test func clientWithACredentialGetsInAndTheStoreKeepsItsFiles() async throws {
+    @Test func clientWithACredentialConnectsAndTheStoreKeepsItsFiles() async throws {
         let folder = try TemporaryFolder()
         let auth = try await ServingProgram("hato-auth", ["--data", "\(folder.path)/data"], in: folder, openFiles: 256)
         let log = try folder.text("hato-auth.log")
@@ -25,8 +25,8 @@ struct ConnectionFloods {
         let client = try auth.client()
         for number in 0..<400 {
             silent.append(try SilentPeer(from: "127.0.1.\(number % 200 + 1)", to: auth.port))
-            // A burst is less than the files that are kept free: a connection that is closed for another keeps its own
-            // until its event loop comes to it.
+            // A burst is smaller than the reserve of files: a connection that is closed for another keeps its file
+            // until its event loop closes it.
             if number % 25 == 24 { _ = try await client.call(method: "service.health") }
         }
         for number in 0..<50 {
@@ -40,7 +40,7 @@ struct ConnectionFloods {
         #expect(answer["error"]?["data"]?["reason"] == "too_many_connections")
         let after = try folder.text("hato-auth.log")
         #expect(!after.contains("could not be accepted"), "\(after)")
-        // Each kind of notice once a second, however many connections came.
+        // Each kind of notice at most once a second, however many connections came.
         let notices = after.split(separator: "\n").count {
             $0.contains("longest silent") || $0.contains("refused a conn")
         }
@@ -63,7 +63,7 @@ private struct SilentPeer {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// The first line it is sent; nil when there is none.
+    /// The first line it gets; nil if there is none.
     func line() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 4_096)
         let count = recv(descriptor, &bytes, bytes.count, 0)

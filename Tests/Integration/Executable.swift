@@ -5,7 +5,7 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// The project's built programs, run as people run them.
+/// The project's built programs, started from the command line.
 enum Executable {
     struct Ended {
         var code: Int32
@@ -14,16 +14,16 @@ enum Executable {
         var output: JSONValue { (try? JSONParser.parse(text)) ?? .null }
     }
 
-    /// Longer than any machine needs; only what hangs gets there.
+    /// Longer than any machine needs: only a program that hangs reaches it.
     private static let patience: Duration = .seconds(240)
 
-    /// The files a program reads and writes; without `output`, what it prints is kept.
+    /// The files that a program reads and writes; without `output`, its output is kept.
     struct Streams {
         var input = "/dev/null"
         var output: String?
     }
 
-    /// Runs a program to its end. Of the environment, only what is given here is Hato's.
+    /// Runs a program to its end. Variables of Hato come only from the argument, none from the environment.
     static func run(
         _ name: String, _ arguments: [String], _ environment: [String: String] = [:], streams: Streams = Streams()
     ) async throws -> Ended {
@@ -46,7 +46,7 @@ enum Executable {
         return Ended(code: process.terminationStatus, text: try folder.text("output"), error: try folder.text("error"))
     }
 
-    /// Lets the process have at most so many files open, whatever it asks for.
+    /// Limits the open files of the process, whatever it requests.
     fileprivate static func limit(_ process: Process, openFiles: Int) throws {
         let program = try #require(process.executableURL).path
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -67,8 +67,8 @@ enum Executable {
     }
 }
 
-/// A `serve` on a free port, unless the arguments name one, with the administrator key of its test. It ends with its
-/// standard input at the latest.
+/// A `serve` on a free port, unless the arguments name one, with the administrator key of its test. It ends at the
+/// latest with its standard input.
 final class ServingProgram: Sendable {
     static let administratorKey = "administrator-key-of-the-tests-0123456789"
 
@@ -104,7 +104,7 @@ final class ServingProgram: Sendable {
         self.address = address
     }
 
-    /// What the program said instead of getting ready.
+    /// The output of a program that ended before it was ready.
     struct NeverReady: Error { let log: String }
 
     var port: Int { address.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
@@ -117,7 +117,7 @@ final class ServingProgram: Sendable {
 
     var isRunning: Bool { process.isRunning }
 
-    /// What it has written to stderr.
+    /// Its output on stderr.
     var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
 
     func stop() async {
@@ -127,7 +127,7 @@ final class ServingProgram: Sendable {
     }
 }
 
-/// Opens once; whoever waits goes on.
+/// Opens once; all waiting tasks then continue.
 final class Latch: Sendable {
     private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
 
@@ -150,7 +150,7 @@ final class Latch: Sendable {
     }
 }
 
-/// A folder that goes with its owner.
+/// A folder that is deleted with its owner.
 final class TemporaryFolder {
     private let url = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)")
 

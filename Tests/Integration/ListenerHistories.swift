@@ -5,8 +5,8 @@ import HatoTesting
 import Synchronization
 import Testing
 
-/// Random histories against the running service: every notification of every listener must show what the tree held at
-/// its version, for nodes and for queries, also after listening again from a position.
+/// Random histories against the running service: every notification of every listener must show the tree at its
+/// version, for nodes and for queries, also after listening again from a position.
 @Suite(.timeLimit(.minutes(10)))
 struct ListenerHistories {
     static let seed = SeededRandom.seed(of: "histories of listeners")
@@ -66,12 +66,12 @@ struct ListenerHistories {
             }
             group.addTask {
                 let client = stack.client(.messages, as: .administrator)
-                // Listeners go on when their index comes and goes.
+                // Listeners continue when their index is removed and built again.
                 var turn = 0
                 while await !end.isOver {
                     turn += 1
                     _ = try await client.call(Messages.Rules.Set(rules: turn % 2 == 0 ? Self.rules : Self.fewerRules))
-                    // The writers get somewhere with these rules before the next ones come.
+                    // The writers make progress with these rules before the next ones are set.
                     let next = try await client.call(Messages.Stats()).version + 20
                     try await eventually("the writers get on") {
                         if await end.isOver { return true }
@@ -95,11 +95,11 @@ struct ListenerHistories {
     }
 }
 
-/// What happened.
+/// The recorded operations.
 struct History: Sendable {
     struct Write: Sendable {
         var version: UInt64
-        /// Order within a writer: a write that changes nothing answers with the version of the state it found.
+        /// Order within a writer: a write that changes nothing returns the version of the state it found.
         var changes: [(path: TreePath, value: JSONValue)]
     }
 
@@ -127,7 +127,7 @@ struct History: Sendable {
         for write in writes.sorted(by: { $0.version < $1.version }) {
             var next = node
             for change in write.changes { next = next.setting(try TreeNode(json: change.value), at: change.path) }
-            // Two writes may answer with one version only when all but one of them change nothing.
+            // Two writes may return one version only if all but one of them change nothing.
             if next == node { continue }
             node = next
             states.append((write.version, node))
@@ -136,7 +136,7 @@ struct History: Sendable {
     }
 }
 
-/// Tells when nobody writes any more.
+/// Reports when all writers are done.
 actor Writers {
     private var writers = 2
 
@@ -145,7 +145,7 @@ actor Writers {
     var isOver: Bool { writers == 0 }
 }
 
-/// Writes at random, asks queries in between, and notes what it did.
+/// Writes at random, sends queries in between, and records its operations.
 struct RandomWriter {
     var random: SeededRandom
 
@@ -244,7 +244,7 @@ struct RandomWriter {
     }
 }
 
-/// Listens, folds what it hears, and notes what it saw at which version.
+/// Listens, folds its events, and records its state at each version.
 struct RandomListener: Sendable {
     let path: TreePath
     let query: TreeQuery?
@@ -284,14 +284,15 @@ struct RandomListener: Sendable {
 
     var name: String { "\(query.map { "\($0.json)" } ?? "everything") at \(path)" }
 
-    /// What should be seen of a tree.
+    /// The expected state for a tree.
     func view(of tree: TreeNode) -> TreeNode { selected(from: tree.node(at: path)) }
 
     private func selected(from node: TreeNode) -> TreeNode {
         query.map { .object(unsorted: $0.select(from: node)) } ?? node
     }
 
-    /// Listens until nobody writes any more and everything is seen; sometimes anew, sometimes from where it was.
+    /// Listens until all writers are done and the state is complete; sometimes from the beginning, sometimes from its
+    /// position.
     func run(_ client: RPCClient, _ end: Writers, _ random: SeededRandom) async throws -> RandomListener {
         var listener = self
         var random = random
@@ -322,7 +323,7 @@ struct RandomListener: Sendable {
         return listener
     }
 
-    /// Answers true when nobody writes any more and the listener has seen what there is, or did not in time.
+    /// Returns true when all writers are done and the listener has the last state, or did not get it in time.
     private func waitForTheEnd(_ sight: Sight, _ client: RPCClient, _ end: Writers) async throws -> Bool {
         try await eventually("the writers are done") { await end.isOver }
         let read = try await client.call(Messages.Get(path: path, form: .export))
@@ -332,7 +333,7 @@ struct RandomListener: Sendable {
     }
 }
 
-/// What a listener has seen so far.
+/// The state of a listener so far.
 final class Sight: Sendable {
     private struct State {
         var reducer: ChildEventReducer
@@ -356,7 +357,7 @@ final class Sight: Sendable {
         state.withLock { $0.reducer = ChildEventReducer(query) }
     }
 
-    /// Takes in so many notifications; answers false.
+    /// Applies so many notifications; returns false.
     func watch(_ subscription: RPCSubscription, _ patience: Int) async throws -> Bool {
         var count = 0
         for try await event in subscription {

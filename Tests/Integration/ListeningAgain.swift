@@ -21,7 +21,7 @@ struct ListeningAgain {
         try await eventually("the first value is printed") { try lines(printed).count == 1 }
         await first.stop()
 
-        // Written where the command cannot see it.
+        // Written while the command is not connected.
         let elsewhere = try await ServingProgram("hato-messages", serve, in: folder)
         try await set("y", at: elsewhere)
         try await set("z", at: elsewhere)
@@ -29,7 +29,7 @@ struct ListeningAgain {
 
         let port = try #require(first.address.split(separator: ":").last.map(String.init))
         let again = try await ServingProgram("hato-messages", serve + ["--port", port], in: folder)
-        try await eventually("what was missed is printed") { try lines(printed).count == 2 }
+        try await eventually("the missed changes are printed") { try lines(printed).count == 2 }
         try await set("last", at: again)
         let end = try await ended
         await again.stop()
@@ -59,7 +59,7 @@ struct ListeningAgain {
         try await eventually("the first change is printed") { try lines(printed).count == 1 }
         await first.stop()
 
-        // Written where the command cannot see it.
+        // Written while the command is not connected.
         let elsewhere = try await ServingProgram("hato-messages", serve, in: folder)
         try await set("y", at: elsewhere)
         try await set("z", at: elsewhere)
@@ -67,7 +67,7 @@ struct ListeningAgain {
 
         let port = try #require(first.address.split(separator: ":").last.map(String.init))
         let again = try await ServingProgram("hato-messages", serve + ["--port", port], in: folder)
-        try await eventually("what was missed is printed") { try lines(printed).count == 3 }
+        try await eventually("the missed changes are printed") { try lines(printed).count == 3 }
         try await set("last", at: again)
         let end = try await ended
         await again.stop()
@@ -76,7 +76,7 @@ struct ListeningAgain {
         #expect(changes.allSatisfy { $0["method"] == "messages.change" })
         let entries = changes.map { $0["params"]?["changes"]?.array?.first }
         #expect(entries.map { $0?["path"]?.string } == ["/a/x", "/a/y", "/a/z", "/a/last"])
-        // As it came: what was not there is said.
+        // In its original form: a missing value is visible.
         #expect(entries.allSatisfy { $0?["before"] == JSONValue.null })
     }
 

@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct MetricsPages {
     @Test(arguments: [TestStack.Service.auth, .messages, .notifier])
-    func everyMetricStandsInTheReadme(service: TestStack.Service) async throws {
+    func readmeListsEveryMetric(service: TestStack.Service) async throws {
         let shown = try await TestStack.run { stack in
             try await stack.client(service, as: .administrator).call(Service.Metrics()).text
         }
@@ -20,7 +20,7 @@ struct MetricsPages {
         let names = readme.matches(of: #/(?m)^\| `(hato_[a-z_]+)` \| (counter|gauge|histogram) \|/#)
         let documented = Dictionary(names.map { (String($0.1), String($0.2)) }) { $1 }
         #expect(documented.count == names.count, "a name stands in the README twice")
-        // All services of the stack live in one process, whose metrics each of them shows.
+        // All services of the stack run in one process, so each of them shows the metrics of all.
         let own = shown.matches(of: #/(?m)^# TYPE (hato_[a-z_]+) ([a-z]+)$/#)
             .filter { $0.1.hasPrefix("hato_\(service.rawValue)_") || $0.1.hasPrefix("hato_rpc_") }
         let exposed = Dictionary(own.map { (String($0.1), String($0.2)) }) { $1 }
@@ -36,7 +36,7 @@ struct MetricsPages {
         let (data, _) = try await URLSession.shared.data(from: url)
         let text = String(decoding: data, as: UTF8.self)
         #expect(text.contains("hato_messages_commit_seconds_count"))
-        // What is looked at when somebody asks is there the first time already.
+        // Figures that are read at a scrape are there the first time, too.
         #expect(text.contains("\nhato_messages_databases 1\n"))
         #expect(text.contains("\nhato_messages_store_kept_changes "))
         await client.close()

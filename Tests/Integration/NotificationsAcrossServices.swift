@@ -19,7 +19,8 @@ struct NotificationsAcrossServices {
         await client.close()
     }
 
-    /// Two members of a chat with a receiver each, and a trigger for the chat's messages; returns the other's secret.
+    /// Two members of a chat with a receiver each, and a trigger for the chat's messages; returns the other member's
+    /// secret.
     private func furnish(
         _ stack: TestStack, _ author: (Auth.Session, Receiver), _ other: (Auth.Session, Receiver)
     ) async throws -> String {
@@ -48,7 +49,7 @@ struct NotificationsAcrossServices {
         await client.close()
     }
 
-    @Test func theOtherIsNotifiedSignedAndOnceTheAuthorNever() async throws {
+    @Test func theOtherMemberGetsOneSignedNotificationAndTheAuthorNone() async throws {
         try await TestStack.run { stack in
             let (author, other) = (try await Receiver(), try await Receiver())
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
@@ -75,7 +76,7 @@ struct NotificationsAcrossServices {
         }
     }
 
-    @Test func onlyWhatATriggerAsksForIsNotified() async throws {
+    @Test func onlyMatchingChangesAreNotified() async throws {
         try await TestStack.run { stack in
             let receiver = try await Receiver()
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
@@ -90,7 +91,7 @@ struct NotificationsAcrossServices {
             trigger.when = "after.text.contains('@サザエ') && before.text != after.text && chat != 'lobby'"
             _ = try await administrator.call(trigger)
             for text in ["おはよう", "@サザエ おはよう"] { try await push(stack, writer, text) }
-            // A write below the node: what it does not tell is asked for, and known not to have changed.
+            // A write below the node: the notifier reads the missing values, and knows that they have not changed.
             let messages = stack.client(.messages)
             for (child, value) in [("/text", "やあ @サザエ"), ("/seen", true)] as [(String, JSONValue)] {
                 _ = try await messages.call(
@@ -109,7 +110,7 @@ struct NotificationsAcrossServices {
         }
     }
 
-    @Test func anImportCanBeToldToFireNoTriggers() async throws {
+    @Test func anImportFiresNoTriggersIfRequested() async throws {
         try await TestStack.run { stack in
             let (author, other) = (try await Receiver(), try await Receiver())
             let (writer, reader) = (try await stack.newUser(), try await stack.newUser())
@@ -122,7 +123,7 @@ struct NotificationsAcrossServices {
             }
             await messages.close()
             try await push(stack, writer, "ただいま")
-            try await eventually("what came after the import") { other.received.compactMap(\.text).contains("ただいま") }
+            try await eventually("the message after the import is delivered") { other.received.compactMap(\.text).contains("ただいま") }
             try await settled(stack)
             #expect(other.received.compactMap(\.text) == ["m2", "ただいま"])
             await author.stop()
@@ -149,10 +150,10 @@ struct NotificationsAcrossServices {
                 })
             let client = stack.client(.messages, as: .user(idToken: writer.idToken))
             _ = try await client.call(Messages.Set(path: try TreePath("/chats/c1/messages"), value: .object(messages)))
-            try await eventually("all are told") { Set(other.received.compactMap(\.number)) == Set(0..<150) }
+            try await eventually("all are delivered") { Set(other.received.compactMap(\.number)) == Set(0..<150) }
             _ = try await client.call(Messages.Remove(path: try TreePath("/chats/c1")))
             let gone = Set((0..<150).map { "m\($0) is gone" })
-            try await eventually("all are told to be gone") { gone.isSubset(of: other.received.compactMap(\.text)) }
+            try await eventually("all removals are delivered") { gone.isSubset(of: other.received.compactMap(\.text)) }
             try await settled(stack)
             #expect(other.received.count == 300)
             await client.close()
@@ -193,10 +194,10 @@ private final class Receiver: Sendable {
 
         var text: String? { (try? JSONParser.parse(body))?["data"]?["body"]?.string }
 
-        /// What its text begins with.
+        /// The beginning of its text.
         var number: Int? { text.flatMap { Int($0.prefix { $0 != " " }) } }
 
-        /// By the words of Standard Webhooks, not by the code that signed.
+        /// By the text of Standard Webhooks, without the code that signed.
         func isSigned(with secret: String) -> Bool {
             guard let key = Data(base64Encoded: String(secret.dropFirst("whsec_".count))) else { return false }
             let message = Data("\(id).\(timestamp).".utf8) + body

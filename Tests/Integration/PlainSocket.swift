@@ -4,15 +4,15 @@ import HatoRPC
 import HatoTesting
 import Synchronization
 
-/// A blocking TCP connection to this machine that reads only when it is asked to, for one caller at a time.
+/// A blocking TCP connection to this machine that reads only on request, for one caller at a time.
 final class PlainSocket: Sendable {
-    /// Longer than any machine needs; only what hangs gets there.
+    /// Longer than any machine needs: only a call that hangs reaches it.
     private static let secondsMax = 240
-    /// What the kernel takes for a peer that does not read.
+    /// The kernel's buffer for a peer that does not read.
     private static let receiveBytes: Int32 = 8 << 10
 
     private let descriptor: Int32
-    /// What came behind the last line.
+    /// The bytes behind the last line.
     private let received = Mutex<[UInt8]>([])
 
     /// - Parameter address: such as `127.0.0.1:7702`.
@@ -65,7 +65,7 @@ final class PlainSocket: Sendable {
             let count = bytes.withUnsafeBytes {
                 write(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent)
             }
-            guard count > 0 else { throw NeverHappened("what is sent is taken: \(String(cString: strerror(errno)))") }
+            guard count > 0 else { throw NeverHappened("the socket takes all bytes: \(String(cString: strerror(errno)))") }
             sent += count
         }
     }
@@ -99,7 +99,7 @@ final class PlainSocket: Sendable {
     }
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs blocking work on a thread of its own.
 enum Blocking {
     static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in

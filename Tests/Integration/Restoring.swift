@@ -4,10 +4,10 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Backups of running services, and the way back: `serve`, `backup`, `restore`, `serve`.
+/// Backups of running services, and their restoration: `serve`, `backup`, `restore`, `serve`.
 @Suite(.timeLimit(.minutes(10)))
 struct Restoring {
-    /// Peers that never answer: what is tested here needs none.
+    /// Peers that never respond: these tests need none.
     private static let noAuth = ["--auth", "127.0.0.1:1"]
     private static let noPeers = noAuth + ["--messages", "127.0.0.1:1"]
 
@@ -90,7 +90,7 @@ struct Restoring {
             let state = try await client.call(method: "messages.get", params: ["path": "/", "export": true])
             #expect(state == atBackup)
             #expect(try await client.call(Messages.Stats()).epoch != position.epoch)
-            // Versions begin to differ here: nobody may go on where the other history was.
+            // Versions differ from here on: no client may continue from a position of the other history.
             for version in [position.version, UInt64(1)] {
                 let follow = await refusal {
                     try await client.subscribe(
@@ -125,7 +125,7 @@ struct Restoring {
         #expect(try await client.call(method: "messages.get", params: ["path": "/a"])["value"] == "ただいま")
         await client.close()
         await again.stop()
-        // Where a store lies in the folder itself, as it did in earlier days, it is found there.
+        // A store of a former version, in the data folder itself, is found there.
         try FileManager.default.moveItem(
             atPath: "\(folder.path)/data/messages/store", toPath: "\(folder.path)/store")
         try FileManager.default.removeItem(atPath: "\(folder.path)/data/messages")

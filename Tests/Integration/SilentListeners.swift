@@ -4,12 +4,12 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Listeners that do not take their events, on the built programs.
+/// Listeners that do not read their events, on the built programs.
 @Suite(.timeLimit(.minutes(10)))
 struct SilentListeners {
     private static let eventBytes = 15 << 20
 
-    /// /proc is read.
+    /// The test reads /proc.
     private static var isLinux: Bool {
         #if os(Linux)
             true
@@ -23,28 +23,28 @@ struct SilentListeners {
         try await TestStack.run { stack in
             let (address, process) = (Self.address(stack), stack.processIdentifier)
             let writer = stack.client(.messages, as: .administrator)
-            // What a large write takes by itself stands before the first look.
+            // The memory of a large write itself is there before the first measurement.
             try await Self.write(Self.eventBytes, to: "/alone", writer)
             let key = stack.administratorKey
             let silent = try await Blocking.run {
                 try (0..<300).map { _ in try PlainSocket.listening(to: "/heard", at: address, key) }
             }
             let last = try await Blocking.run { try PlainSocket.listening(to: "/heard", at: address, key) }
-            // Its first event, of nothing.
+            // Its first event, which is null.
             _ = try await Blocking.run { try last.line() }
             let before = try Self.residentBytes(process)
             try await Self.write(Self.eventBytes, to: "/heard", writer)
-            // Whoever has listened last is sent the event last.
+            // The newest listener gets the event last.
             let event = try await Blocking.run { try last.line() }
             #expect(event.count > Self.eventBytes)
             for _ in 0..<8 {
-                // New connections go to all loops in turn; what they were given before is done.
+                // New connections are assigned to all event loops in turn; earlier work of the loops is done by then.
                 let other = stack.client(.messages, as: .administrator)
                 _ = try await other.call(Service.Health())
             }
             let growth = try Self.residentBytes(process) - before
             #expect(growth < 10 * Self.eventBytes, "grew by \(growth >> 20) MiB for \(silent.count) listeners")
-            // Those who come now are sent what is on its way already.
+            // New listeners now get the bytes that are on their way already.
             let late = try await Blocking.run {
                 try (0..<100).map { _ in try PlainSocket.listening(to: "/heard", at: address, key) }
             }
@@ -69,21 +69,21 @@ struct SilentListeners {
             try await Self.write(9 << 20, to: "/\(name)", writer)
         }
         let own = try await Blocking.run { try PlainSocket.listening(to: "/own", at: address, key) }
-        // Its first event, of nothing.
+        // Its first event, which is null.
         _ = try await Blocking.run { try own.line() }
         // A connection gets its own event before its response, unless it is behind.
         let answer = try await Blocking.run {
             try own.send("messages.set", ["path": "/own", "value": Self.value(9 << 20, "first")])
             return try own.line()
         }
-        #expect(try JSONParser.parse(answer)["result"] != nil, "an event came although there is no room")
+        #expect(try JSONParser.parse(answer)["result"] != nil, "an event came although the budget is full")
         try await Self.write(9 << 20, to: "/own", writer, name: "newest")
         for peer in silent { peer.end() }
         let event = try await Blocking.run { try own.line() }
         let entry = try JSONParser.parse(event)["params"]?["events"]?.array?.first
         #expect(entry?["path"] == "/")
         #expect(entry?["data"]?["name"] == "newest")
-        // From now on it gets everything again.
+        // From now on it gets all events again.
         try await Self.write(100, to: "/own", writer, name: "small")
         let next = try await Blocking.run { try own.line() }
         #expect(try JSONParser.parse(next)["params"]?["events"]?.array?.first?["data"]?["name"] == "small")

@@ -4,10 +4,10 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// The library other projects test with: stacks start, are apart from each other, and leave nothing behind.
+/// The library for test suites of other projects: stacks start, are separate from each other, and leave nothing behind.
 @Suite(.timeLimit(.minutes(5)))
 struct ThrowAwayStack {
-    @Test func stackAnswersAndIsGoneAfterwards() async throws {
+    @Test func stackServesRequestsAndIsGoneAfterwards() async throws {
         let (folder, identifier) = try await TestStack.run { stack in
             let health = try await stack.client(.messages, as: .administrator).call(Service.Health())
             #expect(health.service == "messages")
@@ -28,7 +28,7 @@ struct ThrowAwayStack {
         #expect(kill(identifier, 0) != 0)
     }
 
-    @Test func twoStacksKnowNothingOfEachOther() async throws {
+    @Test func twoStacksAreSeparate() async throws {
         let one = try await TestStack.start()
         let other = try await TestStack.start()
         let writer = one.client(.messages, as: .administrator)
@@ -40,7 +40,7 @@ struct ThrowAwayStack {
         await other.stop()
     }
 
-    @Test func stackEndsWhenNobodyHoldsItAnyMore() async throws {
+    @Test func stackEndsWithItsLastReference() async throws {
         var stack: TestStack? = try await TestStack.start()
         let identifier = try #require(stack?.processIdentifier)
         stack = nil
@@ -52,16 +52,16 @@ struct ThrowAwayStack {
             var values = JSONObject()
             for number in 0..<20_000 { values.append("k\(number)", .number(Double(number))) }
             _ = try await stack.client(.messages, as: .administrator).call(
-                Messages.Set(path: try TreePath("/nobody/knows/it"), value: .object(values)))
+                Messages.Set(path: try TreePath("/slow/write"), value: .object(values)))
             try await eventually("a line about it") {
                 stack.log.split(separator: "\n").contains {
-                    $0.contains("slow operation") && $0.contains("/nobody/knows/it")
+                    $0.contains("slow operation") && $0.contains("/slow/write")
                 }
             }
         }
     }
 
-    @Test func wrongSettingSaysWhatTheStackSaid() async throws {
+    @Test func errorOfAWrongSettingHasTheOutputOfTheStack() async throws {
         do {
             _ = try await TestStack.start(["--no-such-setting", "1"])
             Issue.record("it started")

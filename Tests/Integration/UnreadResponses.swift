@@ -4,14 +4,15 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// Peers that ask for much and take nothing hold no more memory than the settings give them, and nobody else up.
+/// Peers that request much and read nothing take no more memory than the settings allow, and do not delay other
+/// clients.
 @Suite(.timeLimit(.minutes(10)))
 struct UnreadResponses {
     private static let connections = 24
     private static let reads = 16
     private static let valueBytes = 1_500_000
     private static let budget = 32 << 20
-    /// The budget, and what one large read takes for a moment, a debug build and the allocator.
+    /// The budget, plus memory for one large read, a debug build and the allocator.
     private static let growthMax = budget + (64 << 20)
 
     private static func withStack(_ body: (TestStack, TestStack.Identity) async throws -> Void) async throws {
@@ -59,7 +60,7 @@ struct UnreadResponses {
         return line.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) }.map { Int($0) } ?? 0
     }
 
-    @Test func peersThatTakeNothingHoldTheirShareAndAreCutOffWithAReason() async throws {
+    @Test func peersThatReadNothingAreLimitedAndDisconnectedWithAReason() async throws {
         try await Self.withStack { stack, hostile in
             let other = stack.client(.messages, as: .user(idToken: try await stack.newUser().idToken))
             let administrator = stack.client(.messages, as: .administrator)
@@ -72,7 +73,7 @@ struct UnreadResponses {
                     let read = try await other.call(method: "messages.get", params: ["path": "/small"])
                     #expect(read["value"] == 1)
                 }
-                // What is large is served to others, too.
+                // Large results are served to other clients, too.
                 let large = try await other.call(method: "messages.get", params: ["path": "/large"])
                 #expect(large["value"]?.string?.utf8.count == Self.valueBytes)
                 growth = max(growth, try Self.residentBytes(stack) - before)
@@ -81,7 +82,7 @@ struct UnreadResponses {
             print("unread pipelines: growth of \(growth >> 20) MiB")
             #expect(growth <= Self.growthMax)
             var received = sockets.map { _ in [UInt8]() }
-            try await eventually("one is told why it was cut off") {
+            try await eventually("one gets the reason for its disconnection") {
                 for (index, socket) in sockets.enumerated() {
                     received[index] = received[index].suffix(1_000) + socket.available()
                 }
@@ -92,7 +93,7 @@ struct UnreadResponses {
         }
     }
 
-    @Test func readsOfConnectionsThatAreGoneAreNotDone() async throws {
+    @Test func readsOfClosedConnectionsAreNotDone() async throws {
         try await Self.withStack { stack, hostile in
             let administrator = stack.client(.messages, as: .administrator)
             let (before, memory) = (
@@ -111,10 +112,9 @@ struct UnreadResponses {
         }
     }
 
-    /// A thin line: 384 KiB a second of a response of 12 MB, through buffers of the kernels that fill at once and
-    /// then let a megabyte pass every few seconds. All the time another connection waits for what this response
-    /// takes.
-    @Test func aPeerThatReadsSlowlyIsNotCutOff() async throws {
+    /// A slow connection: 384 KiB a second of a response of 12 MB, through buffers of the kernels that fill at once and
+    /// then accept a megabyte every few seconds. All the time another connection waits for the memory of this response.
+    @Test func aPeerThatReadsSlowlyIsNotDisconnected() async throws {
         let settings = [
             "--process-bytes-in-flight-max", "\(64 << 20)", "--client-bytes-in-flight-max", "\(16 << 20)",
             "--stalled-peer-seconds-max", "1",

@@ -6,7 +6,7 @@ import Foundation
     import Musl
 #endif
 
-/// A blocking socket that reads only when the test says so.
+/// A blocking socket that reads only when the test calls it.
 final class UnreadSocket {
     private let descriptor: Int32
 
@@ -51,14 +51,14 @@ final class UnreadSocket {
         return nil
     }
 
-    /// The next `count` bytes, waited for; fewer at the end.
+    /// Waits for the next `count` bytes and returns them; fewer at the end.
     func read(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let received = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
         return Array(bytes.prefix(max(0, received)))
     }
 
-    /// What is there now, at most so much.
+    /// The bytes that have arrived, at most so many.
     func available(_ count: Int = 1 << 20) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let received = recv(descriptor, &bytes, count, Int32(MSG_DONTWAIT))

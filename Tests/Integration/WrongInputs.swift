@@ -2,11 +2,11 @@ import Foundation
 import HatoModel
 import Testing
 
-/// What strangers mistype: each command says which setting or file is wrong, why, and ends with the code that
-/// protocol §8 gives it. No name of a library, a type or a source file is shown.
+/// Wrong input on the command line: each command names the wrong setting or file and the reason, and ends with the exit
+/// code of protocol §8. No name of a library, a type or a source file is shown.
 @Suite(.timeLimit(.minutes(10)))
 struct WrongInputs {
-    /// A command line in which `@` stands for the folder of the test, and what comes of it.
+    /// A command line in which `@` stands for the folder of the test, and its expected outcome.
     struct Case: Sendable, CustomTestStringConvertible {
         var line: String
         var code: Int32
@@ -112,7 +112,7 @@ struct WrongInputs {
     ]
 
     @Test(arguments: serving + calling)
-    func whatIsWrongIsNamed(wrong: Case) async throws {
+    func wrongInputIsNamed(wrong: Case) async throws {
         let folder = try TemporaryFolder()
         for (name, mode) in [("file", 0o600), ("open", 0o644)] {
             let path = try folder.write(name, "no key, no certificate")
@@ -132,7 +132,7 @@ struct WrongInputs {
         }
         var words = wrong.line.split(separator: " ").map { filled(String($0)) }
         let name = words.removeFirst()
-        // Were it right after all, it would not run for ever.
+        // If the input were right after all, the command would still end.
         if words.first == "serve" || name == "hato-dev" { words.append("--exit-with-stdin") }
         let ended = try await Executable.run(name, words)
         #expect(ended.code == wrong.code, "\(ended.error)")
@@ -172,7 +172,7 @@ struct WrongInputs {
 
     /// The end of the file is missing, not a quotation mark.
     @Test(arguments: [["import-chats"], ["import"], ["import-chats", "--skip-bad-lines"]])
-    func aCutOffGzipFileIsToldAsSuch(command: [String]) async throws {
+    func aTruncatedGzipFileIsNamed(command: [String]) async throws {
         let folder = try TemporaryFolder()
         let row = command == ["import"] ? #"["/a/%",1]"# : #"{"room":"r","at":1700000%,"sender":"a","text":"鳩"}"#
         let lines = (100_000..<101_000).map { row.replacing("%", with: String($0)) }

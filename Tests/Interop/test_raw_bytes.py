@@ -62,7 +62,7 @@ class RawBytesTest(unittest.TestCase):
         self.assertIn("result", by_id["1"])
         self.assert_error(by_id[None], -32600)
         self.assert_error(by_id["5"], -32601, "5")
-        # All notifications: nothing comes back, the next answer is that of the next request.
+        # All notifications: none of them has a response; the next response is that of the next request.
         self.socket.sendall(b'[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b","params":[7]}]\n')
         self.socket.sendall(b'{"jsonrpc":"2.0","method":"update","params":[1,2,3,4,5]}\n')
         self.assertEqual(self.ask(b'{"jsonrpc":"2.0","id":9,"method":"service.health"}')["id"], 9)

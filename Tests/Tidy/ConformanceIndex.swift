@@ -1,11 +1,11 @@
 import Testing
 
-/// `Tests/Conformance/README.md`: every point of the specification with the tests that hold it.
+/// `Tests/Conformance/README.md`: every point of the specification with its tests.
 @Suite struct ConformanceIndex {
     private let repository = Repository()
     private static let page = "Tests/Conformance/README.md"
 
-    /// The point and what holds it.
+    /// The point and its tests.
     private func rows() throws -> [(point: String, held: String)] {
         try repository.text(Self.page).split(separator: "\n").compactMap { line in
             guard line.hasPrefix("| "), line != "| What holds | Tests |" else { return nil }
@@ -13,14 +13,14 @@ import Testing
                 $0.replacing("\u{0}", with: "|").trimmingPrefix(" ")
             }
             guard cells.count == 2 else {
-                Issue.record("\(Self.page) has a row that is no pair: \(line)")
+                Issue.record("\(Self.page) has a row without two cells: \(line)")
                 return nil
             }
             return (String(cells[0]), String(cells[1]))
         }
     }
 
-    @Test func everyPointIsHeldByTestsThatExistOrSaysWhyNot() throws {
+    @Test func everyPointHasTestsThatExistOrSaysWhyNot() throws {
         let tests = try tests()
         for row in try rows() {
             if row.held.hasPrefix("Not here: ") {
@@ -28,8 +28,8 @@ import Testing
                 continue
             }
             let names = row.held.matches(of: #/`(\w+\.\w+)`/#).map { String($0.1) }
-            #expect(!names.isEmpty, "\(row.point) is held by nothing")
-            for name in names { #expect(tests.contains(name), "\(row.point) is held by \(name), which is no test") }
+            #expect(!names.isEmpty, "\(row.point) has no test")
+            for name in names { #expect(tests.contains(name), "\(row.point) names \(name), which is no test") }
         }
     }
 
@@ -46,7 +46,7 @@ import Testing
         let runners = try repository.files(ending: ".swift", under: "Tests/Conformance").map(repository.text).joined()
         for path in repository.files(ending: ".json", under: "Tests/Conformance/Tables") {
             let name = path.split(separator: "/").last.map { String($0.dropLast(5)) } ?? ""
-            #expect(runners.contains("Table(\"\(name)\")"), "\(path) is run by nobody")
+            #expect(runners.contains("Table(\"\(name)\")"), "\(path) has no runner")
         }
     }
 

@@ -1,6 +1,6 @@
 import Testing
 
-/// Every public declaration says what it is.
+/// Every public declaration has a docstring.
 @Suite struct Documentation {
     private let repository = Repository()
     private let commentColumnsMax = 120
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// The names that our protocols require: their conforming types need not say it again.
+    /// The names that our protocols require: conforming types need not document them again.
     private func requirementsOfOurs() throws -> Set<String> {
         var names: Set<String> = []
         for path in repository.sources {
@@ -77,7 +77,7 @@ private struct PublicDeclaration {
     var kind: String
     var name: String
     var isDocumented: Bool
-    /// An initialiser that gives each property a parameter or a value: the properties say what they are.
+    /// An initialiser that gives each property a parameter or a value: the properties are documented.
     var isMemberwise: Bool
     /// A request, notification or result.
     var isMethod: Bool
@@ -97,7 +97,7 @@ private struct PublicDeclaration {
         var above = index - 1
         while above >= 0, lines[above].contains(#/^\s*@/#) { above -= 1 }
         let attributes = lines[..<index].suffix(6).reversed().prefix { !$0.allSatisfy(\.isWhitespace) }
-        // The help of an option of a command says what it is.
+        // The help of an option of a command documents it.
         let isOption = attributes.contains {
             $0.contains("@Option") || $0.contains("@Flag") || $0.contains("@Argument")
         }

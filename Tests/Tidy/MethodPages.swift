@@ -2,7 +2,7 @@ import Foundation
 import HatoModel
 import Testing
 
-/// The METHODS.md of each service says what is declared; `make methods` writes them anew.
+/// The METHODS.md of each service describes the declared methods; `make methods` writes them again.
 @Suite struct MethodPages {
     private let repository = Repository()
 

@@ -9,7 +9,7 @@ struct Repository {
             .deletingLastPathComponent()
     }
 
-    /// Paths relative to the root of all files with this ending, build folders and hidden ones left out.
+    /// Paths relative to the root of all files with this ending, without build folders and hidden ones.
     func files(ending: String, under folder: String = "") -> [String] {
         let start = root.appending(path: folder)
         guard let paths = FileManager.default.enumerator(atPath: start.path) else { return [] }
@@ -29,7 +29,7 @@ struct Repository {
     }
 }
 
-/// A Swift file with its comments and the contents of its strings blanked, so that what is left can be counted.
+/// A Swift file with its comments and the contents of its strings blanked, so that the rest can be counted.
 struct SourceFile {
     let path: String
     let lines: [String]
@@ -39,7 +39,7 @@ struct SourceFile {
         lines = Self.blanked(text).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// Lines that hold code.
+    /// Lines that contain code.
     var codeLines: Int { lines.count { $0.contains { !$0.isWhitespace } } }
 
     var imports: [String] {
@@ -68,7 +68,7 @@ struct SourceFile {
     /// Functions and initialisers that have a body, with their lengths and numbers of parameters.
     var functions: [Function] {
         lines.indices.compactMap { start in
-            // Most lines are not looked at closer.
+            // Most lines need no closer look.
             guard ["func ", "init", "subscript"].contains(where: lines[start].contains) else { return nil }
             guard let match = lines[start].firstMatch(of: #/(^|\s)(func\s+\S|init[?<(]|subscript[<(])/#) else {
                 return nil
@@ -114,7 +114,7 @@ struct SourceFile {
                     if !listDone && parentheses > 0 && !character.isWhitespace { sawParameter = true }
                 }
             }
-            // A requirement of a protocol has no body: what follows is another declaration.
+            // A requirement of a protocol has no body: another declaration follows.
             if depth == 0, listDone, index + 1 < lines.count,
                 lines[index + 1].contains(#/^\s*(public |static |mutating |private )*(func|var|let|init|case)\b/#)
             {
@@ -130,7 +130,7 @@ struct SourceFile {
     }
 }
 
-/// Blanks comments and the contents of strings, on bytes: all that matters here is ASCII.
+/// Blanks comments and the contents of strings, on bytes: the relevant characters are all ASCII.
 private struct Blanker {
     let bytes: [UInt8]
     var out: [UInt8] = []
@@ -160,7 +160,7 @@ private struct Blanker {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// Leaves out everything up to `end`; line ends stay, so that lines keep their numbers.
+    /// Skips everything up to `end`; line ends stay, so that lines keep their numbers.
     private mutating func skip(to end: StaticString, keepsEnd: Bool) {
         while at < bytes.count, !has(end, at: at) {
             if bytes[at] == UInt8(ascii: "\n") { out.append(bytes[at]) }

@@ -1,6 +1,7 @@
 import Testing
 
-/// Nothing grows past what a reader holds in the head: lines of code, comments and texts not counted.
+/// Files, functions and lists of parameters are short enough to be understood at once: lines of code, without comments
+/// and texts.
 @Suite struct Sizes {
     private let repository = Repository()
     private let fileLinesMax = 400
@@ -27,7 +28,7 @@ import Testing
     @Test func manyParametersBecomeAStruct() throws {
         for path in repository.sources {
             for function in SourceFile(path: path, text: try repository.text(path)).functions
-            // The memberwise initialiser of a struct that is such a struct lists its properties.
+            // The memberwise initialiser of a struct that replaces many parameters lists its properties.
             where !function.signature.contains("init(") {
                 #expect(
                     function.parameters <= parametersMax,

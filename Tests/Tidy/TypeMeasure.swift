@@ -1,7 +1,7 @@
 /// The types of one target with all their extensions in it.
 struct TypeMeasure: Sendable {
     struct Measured: Sendable {
-        /// An enum without cases, which only holds the names of others.
+        /// An enum without cases, which is a namespace.
         var isNamespace = false
         /// The stored properties that other files may change, by the file that declares them.
         var openProperties: [(name: String, path: String)] = []
@@ -27,7 +27,7 @@ struct TypeMeasure: Sendable {
     private mutating func add(_ file: SourceFile) {
         var open: [Open] = []
         var depth = 0
-        // The declaration whose brace has not come yet.
+        // The declaration whose opening brace has not been read yet.
         var declared: Open?
         for line in file.lines where line.contains(where: { !$0.isWhitespace }) {
             if declared == nil, let declaration = Self.declaration(line) {
@@ -81,7 +81,7 @@ struct TypeMeasure: Sendable {
         }.map(\.name)
     }
 
-    /// Whether a line assigns to a property, to something in it, or calls what changes a collection.
+    /// Whether a line assigns to a property or to a member of it, or calls a method that changes a collection.
     private static func changes(_ line: String, _ property: String) -> Bool {
         guard line.contains(property) else { return false }
         var rest = line[...]

@@ -1,6 +1,6 @@
 import Testing
 
-/// The words of the house: names that say nothing are not used, and what is unfinished has a name.
+/// Names and words: names are not empty words, and unfinished code is not left behind.
 @Suite struct Words {
     private let repository = Repository()
     private let emptyNames = [
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func nothingUnfinishedAndNothingThatMayCrash() throws {
-        // Put together so that this file does not find itself.
+        // Split so that this file does not contain them.
         let words = ["TO" + "DO", "FIX" + "ME", "try" + "!", "fatal" + "Error("]
         for path in repository.sources {
             let text = try repository.text(path)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func theProjectSpeaksOfItselfAlone() throws {
+    @Test func theProjectNamesNothingOutsideOfIt() throws {
         let words = ["/wo" + "rk/", "shared/" + "spec", "shared/" + "design", "shared/" + "notes", "shared/" + "data"]
         let texts =
             repository.allSwift + repository.files(ending: ".md") + repository.files(ending: ".yaml") + [
@@ -56,19 +56,19 @@ import Testing
         }
     }
 
-    /// Where a test may pause in another way than `eventually`, and how often: what it pauses for is no event.
+    /// Where a test may pause in another way than with `eventually`, and how often: these pauses wait for no event.
     private static let pauses = [
-        // Limits of time, after which a program that hangs is killed.
+        // Time limits, after which a program that hangs is killed.
         "Tests/Integration/Executable.swift": 1, "Tests/Fault/Stack/Program.swift": 1,
         // The moment at which a program kills itself.
         "Tests/Unit/HatoStorageTests/RocksDB/CrashTests.swift": 1,
-        // A closure that may not suspend: what must not happen gets a moment to happen.
+        // In a closure that may not suspend: time in which a forbidden event would happen.
         "Tests/Unit/HatoStorageTests/RocksDB/SyncTests.swift": 2,
         // The pace of a peer that reads slowly.
         "Tests/Integration/UnreadResponses.swift": 1,
     ]
 
-    /// A sleep is too short on a loaded machine and too long on every other: tests wait for the thing itself, or ask
+    /// A sleep is too short on a loaded machine and too long on every other: tests wait for the event itself, or poll
     /// for it with `eventually`, which has a deadline.
     @Test func testsNeverSleepToWait() throws {
         let pause = #/\b(Task|Thread|[cC]lock(\(\))?)\.sleep\(|\bu?sleep\(\d|\busleep\(/#

@@ -3,19 +3,19 @@ import HatoIdentity
 import HatoRocksDB
 import HatoRuntime
 
-/// The folder everything lies in, and the administrator key that is made with it.
+/// The folder of all data, and the administrator key that is created with it.
 struct DevFolder: Sendable {
     let path: String
     private let isTemporary: Bool
     private let warn: @Sendable (String) -> Void
 
-    /// Makes the folder, readable by its owner alone, when it is not there. Throws `SettingsError`.
+    /// Makes the folder, readable by its owner alone, if it does not exist. Throws `SettingsError`.
     init(_ settings: Settings, warn: @escaping @Sendable (String) -> Void) throws {
         self.warn = warn
         isTemporary = settings.flag("ephemeral")
         if isTemporary, let source = settings.source(of: "data") {
             throw SettingsError(
-                "settings ephemeral and data (\(source)) contradict each other: one keeps nothing, the other says where"
+                "settings ephemeral and data (\(source)) contradict each other: one keeps no data, the other names its folder"
             )
         }
         let temporary = URL.temporaryDirectory.appending(path: "hato-\(UUID().uuidString)").path
@@ -23,23 +23,24 @@ struct DevFolder: Sendable {
         if let warning = try DataFolder.make(path) { warn(warning) }
     }
 
-    /// In the data folder of the service, as if it were served by itself: so its `restore` and `serve` fit. Folders of
-    /// earlier days, which are the store itself, stay as they are.
+    /// A store in the data folder of its service, as `serve` of that service has it: so its `restore` and `serve` fit.
+    /// Folders of former versions, which are the store itself, stay as they are.
     func store(_ service: String) throws -> String {
         let data = "\(path)/\(service)"
-        // Also without its `format`: opening it says that, instead of beginning an empty store inside it.
+        // Also without its `format`: opening the store then reports that, instead of beginning an empty store inside
+        // it.
         let isStore = ["format", "rocksdb"].contains { FileManager.default.fileExists(atPath: "\(data)/\($0)") }
         if isStore { return data }
         if let warning = try DataFolder.make(data) { warn(warning) }
         return RocksDBStore.folder(in: data)
     }
 
-    /// The file of a link's public keys, so that a service starts while auth is not there yet.
+    /// The file of the public keys of auth, with which a service starts while auth is down.
     func keysFile(_ service: String) -> String { "\(path)/\(service)-auth-keys.json" }
 
     var administratorKeyFile: String { "\(path)/admin-key" }
 
-    /// The administrator keys of this folder; makes one the first time.
+    /// The administrator keys of this folder; creates one the first time.
     func administratorKeys() throws -> AdministratorKeys {
         if !FileManager.default.fileExists(atPath: administratorKeyFile) {
             var random = SystemRandomNumberGenerator()
@@ -49,12 +50,12 @@ struct DevFolder: Sendable {
         return try AdministratorKeys(file: administratorKeyFile)
     }
 
-    /// The key the services of this process call each other with: the first of the file.
+    /// The key with which the services of this process call each other: the first of the file.
     func administratorKey() throws -> String {
         try AdministratorKeys.first(inFile: administratorKeyFile) ?? ""
     }
 
-    /// Deletes a temporary folder; what people keep stays.
+    /// Deletes a temporary folder; any other folder stays.
     func leave() {
         if isTemporary { try? FileManager.default.removeItem(atPath: path) }
     }

@@ -5,7 +5,7 @@ import HatoRuntime
 
 /// The rules that `--rules` names: a file, or one of the sets that come with `hato-dev`.
 enum DevRules {
-    /// The rules of a chat as people build them, with a case for every rule beside them in `Rules/`.
+    /// The rules of a chat, with a case for every rule beside them in `Rules/`.
     static let chat = "chat"
 
     /// Throws `SettingsError` for a file that cannot be read.
@@ -19,8 +19,8 @@ enum DevRules {
         }
     }
 
-    /// Why the service refuses the rules. What it says of places in them is told as compilers do: a line each,
-    /// `FILE:line:column: message`, which editors know to open.
+    /// The error for refused rules. Problems with a position have the form of compilers, a line each:
+    /// `FILE:line:column: message`, which editors can open.
     static func refusal(_ error: RPCError, of name: String) -> SettingsError {
         let problems = (error.data["problems"]?.array ?? []).compactMap { problem -> String? in
             guard let line = problem["line"]?.integer, let column = problem["column"]?.integer,

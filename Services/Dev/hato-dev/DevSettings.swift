@@ -3,15 +3,15 @@ import HatoMessages
 import HatoNotifier
 import HatoRuntime
 
-/// What `hato-dev` can be told.
+/// The settings of `hato-dev`.
 enum DevSettings {
     static let process = ServiceProcess(service: "dev", declared: declared, servers: 3)
 
     private static var declared: [Setting] {
         let own = [
-            Setting("data", .file, default: "./hato-data", help: "the folder that holds everything"),
+            Setting("data", .file, default: "./hato-data", help: "the folder of all data"),
             Setting(
-                "ephemeral", .flag, default: "false", help: "keep everything in a temporary folder that is gone at exit"
+                "ephemeral", .flag, default: "false", help: "keep all data in a temporary folder that is deleted at exit"
             ),
             port("auth", 7701),
             port("messages", 7702),
@@ -24,14 +24,14 @@ enum DevSettings {
                 "allow-private-webhooks", .flag, default: "true",
                 help: "let webhooks go to this machine and private networks"),
         ]
-        // No TLS: the links between the services of this process are plain, and whoever needs it runs the services.
+        // No TLS: the connections between the services of this process are plain. Separate services can have TLS.
         let notOurs: Set<String> = ["data", "port", "admin-key-file", "tls-certificate", "tls-key", "tls-client-ca"]
         return own + slowLog.map(\.setting) + [slowPaths, onDisconnect]
             + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
     }
 
-    /// The settings of `hato-messages serve` about slow operations, by the same names: what is slow is looked for while
-    /// something is built.
+    /// The settings of `hato-messages serve` about slow operations, with the same names: slow operations matter during
+    /// development.
     private static let slowLog = MessagesLimits.all.filter { $0.name.hasPrefix("slow-operation-") }.map { limit in
         (
             limit: limit,
@@ -43,22 +43,22 @@ enum DevSettings {
 
     private static let slowPaths = Setting(
         "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
-        help: "what the log says of the paths of slow operations: the keys that the rules name, or all of them")
+        help: "the keys of a path that the log of slow operations shows: those that the rules name, or all of them")
 
     private static let onDisconnect = Setting(
         "on-disconnect-service-bytes-max", .integer(1...(1 << 40)),
         help: "bytes that connections leave to be written when they end"
     ).following(MemoryDerivation(.onDisconnect, dividedBy: 2))
 
-    /// Takes over what was said about slow operations, and what follows from `memory-bytes`.
+    /// Applies the settings about slow operations, and those that follow from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {
         configuration.limits.onDisconnectServiceBytesMax = settings.integer(onDisconnect.name)
-        // The other half of what is held is for passwords that are being hashed (`hashingThreads`).
+        // The other half of the share `held` is for passwords that are being hashed (`hashingThreads`).
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         configuration.limits.onDisconnectClientBytesMax = max(1, configuration.limits.onDisconnectServiceBytesMax / 4)
         configuration.limits.listenersServiceBytesMax = MemoryDerivation(.listeners, dividedBy: 2).value(in: plan)
         configuration.limits.listenersClientBytesMax = MemoryDerivation(.listeners, dividedBy: 8).value(in: plan)
-        // As `hato-messages serve` has it: two writes are made ready at a time, with some 250 bytes a value.
+        // As in `hato-messages serve`: two writes are prepared at a time, with some 250 bytes a value.
         let values = MemoryDerivation(.requests, dividedBy: 512, atMost: configuration.limits.writeValuesMax)
         configuration.limits.writeValuesMax = values.value(in: plan)
         for (limit, setting) in slowLog {
@@ -67,14 +67,14 @@ enum DevSettings {
         configuration.logsWholePaths = settings[slowPaths.name] == "whole"
     }
 
-    /// Takes over what follows from `memory-bytes`.
+    /// Applies the settings that follow from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) {
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         let bytes = MemoryDerivation(.held, dividedBy: 4, atMost: configuration.limits.triggerBytesMax)
         configuration.limits.triggerBytesMax = bytes.value(in: plan)
     }
 
-    /// Passwords hashed at a time: the other half of what `memory-bytes` leaves to be held.
+    /// Passwords hashed at a time: the other half of the share `held`.
     static func hashingThreads(_ settings: Settings, _ configuration: AuthConfiguration) -> Int {
         let threads = MemoryDerivation(
             .held, dividedBy: 2 * configuration.scrypt.memoryBytes, atMost: configuration.hashingThreads)

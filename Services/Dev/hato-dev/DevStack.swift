@@ -11,7 +11,7 @@ import HatoRuntime
 import HatoStorage
 import Logging
 
-/// The services of this process, started in the order in which they need each other and joined by loopback sockets.
+/// The services of this process, started in the order of their dependencies and connected by loopback sockets.
 struct DevStack: RunningService {
     private let folder: DevFolder
     private let auth: AuthServer
@@ -22,7 +22,7 @@ struct DevStack: RunningService {
     static func start(_ start: ServiceProcess.Start) async throws -> any RunningService {
         let problem = Failpoints.arm(environment: start.environment) { start.logger.warning("\($0)") }
         if let problem { throw SettingsError(problem) }
-        // Before anything is begun that would have to be ended.
+        // Before anything is started that would have to be stopped.
         let rules = try start.settings.text("rules").map { try DevRules.text(of: $0) }
         for service in ["auth", "messages", "notifier"] { _ = try start.backupPath(in: service) }
         let folder = try DevFolder(start.settings) { [logger = start.logger] in logger.warning("\($0)") }
@@ -89,7 +89,7 @@ struct DevStack: RunningService {
         }
     }
 
-    /// What every service of the stack starts from.
+    /// The common input for the start of each service.
     struct Parts {
         var start: ServiceProcess.Start
         var folder: DevFolder
@@ -104,7 +104,7 @@ struct DevStack: RunningService {
             return configuration
         }
 
-        /// Each service has a folder of its own there, so that their backups may bear one name.
+        /// Each service has a folder of its own there, so that their backups may have the same name.
         func backupFolder(_ service: String) throws -> BackupFolder? {
             try start.backupPath(in: service).map { BackupFolder($0, service: service) }
         }
@@ -144,14 +144,14 @@ struct DevStack: RunningService {
     }
 }
 
-/// The messages service and the upkeep of the keys it verifies tokens with.
+/// The messages service, and the task that fetches the keys with which it verifies tokens.
 struct MessagesPart: Sendable {
     let address: ServiceAddress
     private let service: MessagesServer
     private let link: RPCClient
     private let upkeep: Task<Void, Never>
 
-    /// - Parameter rules: for the default database; nil: as it has them, or those of `DefaultRules`.
+    /// - Parameter rules: for the default database; nil: the stored ones, or `DefaultRules` for a new store.
     init(_ parts: DevStack.Parts, auth: ServiceAddress, rules: String?) async throws {
         let link = RPCClient(RPCClientConfiguration(host: auth.host, port: auth.port))
         let identity = IdentityConfiguration(
@@ -176,7 +176,7 @@ struct MessagesPart: Sendable {
         upkeep = Task { await authenticator.run() }
         guard let rules else { return }
         do { try await setRules(rules, parts) } catch {
-            // Nothing of it is left that would write to the folder once that is gone.
+            // Nothing remains that would write to the folder after it is deleted.
             await shutdown(grace: .zero)
             throw error
         }

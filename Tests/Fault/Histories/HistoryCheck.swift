@@ -1,14 +1,15 @@
 import HatoModel
 import Testing
 
-/// Holds a recorded history against the feed of the store that outlived it.
+/// Checks a recorded history against the feed of the surviving store.
 ///
-/// Every answer carries a version, so the order in which the operations took effect is known, and there is nothing to
-/// search: replayed in this order, every read must show what the writes before it left, and every write must have been
-/// possible. What is left to check is that the order agrees with time: who was asked after another was answered comes
-/// after it. Then the history is linearizable. Operations without an answer are in the feed, whole, or nowhere.
+/// Every response carries a version, so the order in which the operations took effect is known, and nothing has to be
+/// searched. Replayed in this order, every read must show the result of the writes before it, and every write must have
+/// been possible. The order must also agree with time: an operation that was requested after the response of another
+/// one comes after it. Then the history is linearizable. Operations without a response are in the feed, whole, or
+/// nowhere.
 struct HistoryCheck {
-    /// What goes wrong is told with this.
+    /// Begins the message of each failure.
     let name: String
     let history: RecordedHistory
     /// The whole feed, read at the end.
@@ -26,7 +27,7 @@ struct HistoryCheck {
         var losses = 0
 
         var text: String {
-            "\(operations) operations in one history: \(written) writes answered, \(unanswered) without an answer "
+            "\(operations) operations in one history: \(written) writes acknowledged, \(unanswered) without a response "
                 + "(\(unansweredDone) of them done), \(reads) reads, \(mismatches) refused on condition; "
                 + "\(seen) commits and \(states) states seen by others; losses: \(losses)"
         }
@@ -61,9 +62,9 @@ struct HistoryCheck {
         for commit in feed {
             let ids = Set(commit.changes.values.map(Self.id))
             try #require(ids.count == 1, "\(name): commit \(commit.version) mixes writes")
-            let id = try #require(ids.first ?? nil, "\(name): commit \(commit.version) is nobody's")
+            let id = try #require(ids.first ?? nil, "\(name): commit \(commit.version) has no operation")
             #expect(found.updateValue(commit.version, forKey: id) == nil, "\(name): write \(id) is there twice")
-            let owner = try #require(owners[id], "\(name): nobody asked for write \(id)")
+            let owner = try #require(owners[id], "\(name): write \(id) has no request")
             checkIsWhole(commit, owner)
         }
         for operation in operations {
@@ -73,7 +74,7 @@ struct HistoryCheck {
                 if found[operation.id] != version { summary.losses += 1 }
                 #expect(
                     found[operation.id] == version,
-                    "\(name): write \(operation.id) was answered with version \(version)")
+                    "\(name): the response of write \(operation.id) has version \(version)")
             case .unknown:
                 summary.unanswered += 1
                 if found[operation.id] != nil { summary.unansweredDone += 1 }
@@ -96,7 +97,7 @@ struct HistoryCheck {
             #expect(commit.changes.count == 1 && place.flatMap { commit.changes[$0] } == value)
             #expect(place?.parent == path)
             if case .written(_, let key?) = owner.outcome {
-                #expect(place?.keys.last?.text == key, "\(name): push \(owner.id) was answered with another key")
+                #expect(place?.keys.last?.text == key, "\(name): the response of push \(owner.id) has another key")
             }
         }
     }
@@ -121,8 +122,8 @@ struct HistoryCheck {
         feed.first { $0.changes.values.contains { Self.id($0) == id } }?.version
     }
 
-    /// Whoever was asked after another was answered comes after it. Returns for each operation the newest version that
-    /// was known when it was asked.
+    /// An operation that was requested after the response of another one comes after it. Returns for each operation the
+    /// newest version that was known at its request.
     private func checkOrder(_ operations: [RecordedOperation]) -> [Int: UInt64] {
         var known: [Int: UInt64] = [:]
         let answers = operations.compactMap { operation -> (at: ContinuousClock.Instant, version: UInt64)? in
@@ -155,7 +156,7 @@ struct HistoryCheck {
                 #expect(value == expected, "\(name): read \(operation.id) at version \(version)")
             case (.write(let changes, let expecting?), .written(let version, _)):
                 let before = replay.value(at: changes[0].path, version - 1)
-                #expect(before == expecting, "\(name): write \(operation.id) replaced what it did not expect")
+                #expect(before == expecting, "\(name): write \(operation.id) replaced an unexpected value")
             case (.write(let changes, let expecting?), .mismatch(let value)):
                 #expect(value != expecting)
                 let isPossible = replay.values(of: changes[0].path, from: known[operation.id] ?? 0).contains(value)
@@ -165,7 +166,7 @@ struct HistoryCheck {
         }
     }
 
-    // MARK: What others saw
+    // MARK: Events of other clients
 
     private func checkSeen(_ summary: inout Summary) {
         let seen = history.commits
@@ -180,14 +181,14 @@ struct HistoryCheck {
         for state in history.states {
             let expected = replay.node(at: Replay.listened, state.version)
             if state.node != expected { summary.losses += 1 }
-            #expect(state.node == expected, "\(name): a listener saw something else at version \(state.version)")
+            #expect(state.node == expected, "\(name): a listener had another state at version \(state.version)")
         }
     }
 }
 
 /// The tree at every version of a feed.
 struct Replay {
-    /// What listeners listen to.
+    /// The paths that listeners listen to.
     static let listened = RandomLoad.keys
 
     private var history: [TreePath: [(version: UInt64, value: JSONValue)]] = [:]
@@ -203,7 +204,7 @@ struct Replay {
         return values[place].value
     }
 
-    /// What was there at a version, and all that came after.
+    /// The value at a version, and all later ones.
     func values(of path: TreePath, from version: UInt64) -> [JSONValue] {
         guard let values = history[path] else { return [.null] }
         guard let place = Self.place(version, in: values) else { return [.null] + values.map(\.value) }

@@ -2,18 +2,18 @@ import HatoModel
 import HatoTesting
 import Synchronization
 
-/// A query and what it was answered with.
+/// A query and its result.
 struct SeenQuery: Sendable {
     var version: UInt64
     var path: TreePath
     var query: TreeQuery
-    /// In query order; nil where only the children are known.
+    /// In query order; nil if only the set of children is known.
     var keys: [String]?
     /// The selected children.
     var node: TreeNode
 }
 
-/// What readers and writers of indexed rooms did, over all lives of the service.
+/// The queries and writes of indexed rooms, over all runs of the service.
 final class QueryHistory: Sendable {
     private struct State {
         var lastID = 0
@@ -43,7 +43,7 @@ final class QueryHistory: Sendable {
 }
 
 extension QueryHistory {
-    /// A child of a room, with everything that can be indexed, or not.
+    /// A child of a room, with or without the indexed children.
     static func message(using random: inout SeededRandom) -> JSONValue {
         if random.chance(1, in: 8) { return random.pick([true, 3, "鳩", "text"]) }
         var message: JSONObject = ["text": .string(random.pick(["ただいま", "おかえり", ""]))]

@@ -2,8 +2,8 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Clients that read, write, append and replace on condition, on few places, until the connection ends. Some of what
-/// they write is so large that it is made ready before its turn.
+/// Clients that read, write, append and replace under a condition, on few paths, until the connection ends. Some writes
+/// are so large that they are prepared before their turn.
 struct RandomLoad {
     static let keys = path("k")
     static let places = path("m")
@@ -12,9 +12,9 @@ struct RandomLoad {
 
     let history: RecordedHistory
     let seed: UInt64
-    /// More than any failpoint waits for.
+    /// More than the count of any failpoint.
     var operationsMax = 5_000
-    /// The service may answer with an internal error before it is gone, as it does when it cannot read.
+    /// The service may respond with an internal error before it ends, as it does when it cannot read.
     var meetsErrors = false
 
     static func path(_ names: String...) -> TreePath {
@@ -36,13 +36,13 @@ struct RandomLoad {
         }
     }
 
-    /// One more push, which must be answered; returns its version.
+    /// One more push, which must be acknowledged; returns its version.
     func pushOnce(_ client: RPCClient) async throws -> UInt64 {
         let id = history.nextID()
         let isGone = try await Worker(history, client, SeededRandom(seed: 0)).push(id)
         let own = history.operations.last { $0.id == id }
         guard !isGone, case .written(let version, _)? = own?.outcome else {
-            throw NeverHappened("a push is answered")
+            throw NeverHappened("a push has a response")
         }
         return version
     }
@@ -63,17 +63,17 @@ struct RandomLoad {
             }
             if isGone { return await client.close() }
         }
-        throw NeverHappened("the service dies at its failpoint")
+        throw NeverHappened("the service is killed at its failpoint")
     }
 }
 
-/// One client of a load, and what it knows.
+/// A client of a load, and its knowledge of the tree.
 private final class Worker {
     private let history: RecordedHistory
     private let client: RPCClient
     private var random: SeededRandom
     var meetsErrors = false
-    /// What it last heard of a key.
+    /// The last known value of a key.
     private var known: [TreePath: (etag: String, value: JSONValue)] = [:]
 
     init(_ history: RecordedHistory, _ client: RPCClient, _ random: SeededRandom) {
@@ -97,7 +97,7 @@ private final class Worker {
                 }
             if isGone { return await client.close() }
         }
-        throw NeverHappened("the service dies at its failpoint")
+        throw NeverHappened("the service is killed at its failpoint")
     }
 
     private func anyKey() -> TreePath {
@@ -124,8 +124,8 @@ private final class Worker {
             id, .write([(path, value)]), "messages.set", ["path": .string(path.text), "value": value], Self.written)
     }
 
-    /// Over what is there, of which it leaves nothing: more nodes than the writer makes ready in its turn, now and
-    /// then few.
+    /// Replaces the node and keeps nothing of it: mostly more nodes than the writer prepares in its turn, sometimes
+    /// few.
     private func setLarge(_ id: Int) async throws -> Bool {
         let path = anyLargePlace()
         let count =
@@ -169,7 +169,7 @@ private final class Worker {
     }
 
     func push(_ id: Int) async throws -> Bool {
-        // Now and then so much that the log is soon prepared.
+        // Sometimes so much that the log is soon prepared.
         let count = id % 10 == 0 ? 1_000 + id % 1_000 : id % 40
         let value: JSONValue = ["id": .number(Double(id)), "text": .string(String(repeating: "鳩", count: count))]
         return try await ask(
@@ -178,7 +178,7 @@ private final class Worker {
         ) { .written(version: Self.version($0), key: $0["key"]?.string) }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     private static func version(_ result: JSONValue) -> UInt64 { UInt64(result["version"]?.number ?? 0) }
     private static func written(_ result: JSONValue) -> RecordedOperation.Outcome { .written(version: version(result)) }

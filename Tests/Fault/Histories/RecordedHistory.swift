@@ -1,12 +1,12 @@
 import HatoModel
 import Synchronization
 
-/// What one client asked and what it was told.
+/// A request of a client and its outcome.
 struct RecordedOperation: Sendable {
     enum Request: Sendable {
         /// Reads a node.
         case read(TreePath)
-        /// Writes all of these, or none. `expecting`: only if the node at the (single) path holds that.
+        /// Writes all of these, or none. `expecting`: only if the node at the (single) path has that value.
         case write([(path: TreePath, value: JSONValue)], expecting: JSONValue? = nil)
         /// Appends a child below a path.
         case push(TreePath, JSONValue)
@@ -15,13 +15,13 @@ struct RecordedOperation: Sendable {
     enum Outcome: Sendable {
         case read(JSONValue, version: UInt64)
         case written(version: UInt64, key: String? = nil)
-        /// `ifMatch` was refused; the node held that.
+        /// `ifMatch` was refused; the node had that value.
         case mismatch(JSONValue)
         /// The connection ended first: done or not.
         case unknown
     }
 
-    /// Unique in the history; every value that the operation writes holds it.
+    /// Unique in the history; every value that the operation writes contains it.
     var id: Int
     var request: Request
     var invoked: ContinuousClock.Instant
@@ -29,19 +29,19 @@ struct RecordedOperation: Sendable {
     var outcome: Outcome
 }
 
-/// A commit as a follower is told of it: the new value of every path.
+/// A commit as a follower gets it: the new value of every path.
 struct SeenCommit: Sendable, Equatable {
     var version: UInt64
     var changes: [TreePath: JSONValue]
 }
 
-/// What a listener held at a version.
+/// The state of a listener at a version.
 struct SeenState: Sendable {
     var version: UInt64
     var node: TreeNode
 }
 
-/// All that was asked, answered and seen in one run, over all lives of the service.
+/// All requests, responses and events of one test, over all runs of the service.
 final class RecordedHistory: Sendable {
     private struct State {
         var lastID = 0
@@ -64,7 +64,7 @@ final class RecordedHistory: Sendable {
     func add(_ seen: SeenState) { state.withLock { $0.states.append(seen) } }
 
     var operations: [RecordedOperation] { state.withLock { $0.operations } }
-    /// In the order in which a follower saw them.
+    /// In the order in which a follower got them.
     var commits: [SeenCommit] { state.withLock { $0.commits } }
     var states: [SeenState] { state.withLock { $0.states } }
 }

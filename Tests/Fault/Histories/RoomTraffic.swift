@@ -2,7 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Writers that change rooms without pause, and readers that ask them random queries.
+/// Writers that change rooms without pause, and readers that send random queries on them.
 struct RoomTraffic {
     static let rooms = 20
     static let messages = FaultSettings.queries >= 10_000 ? 100 : 30
@@ -29,7 +29,7 @@ struct RoomTraffic {
         await client.close()
     }
 
-    /// Writes and asks until `isOver`, and at least `queries` times, or until the service is gone.
+    /// Writes and queries until `isOver`, and at least `queries` times, or until the service is gone.
     func run(queries: Int, until isOver: @escaping @Sendable () async throws -> Bool = { true }) async throws -> End {
         let wanted = history.queryCount + queries
         let halt = Halt()
@@ -40,7 +40,7 @@ struct RoomTraffic {
             for reader in 0..<3 {
                 group.addTask {
                     let end = try await read(SeededRandom(seed: seed &+ 10 &+ UInt64(reader)), halt) {
-                        // One of them decides; it asks each time, for who asks may watch something.
+                        // One of them decides, and asks each time, because its caller may watch something.
                         guard reader == 0 else { return false }
                         let isOver = try await isOver()
                         return isOver && history.queryCount >= wanted
@@ -76,7 +76,7 @@ struct RoomTraffic {
         return await halt.isOver ? .isOver : .serviceIsGone
     }
 
-    /// Each write leaves its number, so that the feed tells which ones were done.
+    /// Each write contains its number, so that the feed shows which ones were done.
     private func write(_ id: Int, _ change: JSONObject, _ client: RPCClient) async throws -> Bool {
         var values = change
         values["mark/w\(id % 16)"] = .number(Double(id))
@@ -132,7 +132,7 @@ struct RoomTraffic {
         return .isOver
     }
 
-    /// A listener answers too while no index does.
+    /// A listener gets a result too while no index can answer the query.
     private func ask(_ client: RPCClient, _ path: TreePath, _ query: TreeQuery) async throws {
         do {
             let result = try await client.call(Messages.Get(path: path, query: query, form: .export))

@@ -3,7 +3,8 @@ import HatoRPC
 import HatoTesting
 import Synchronization
 
-/// A follower of everything and a listener, which come back after every death of the service and go on where they were.
+/// A follower of everything and a listener, which reconnect after every kill of the service and resume from their
+/// position.
 final class Witness: Sendable {
     private struct Position {
         var follower: UInt64 = 0
@@ -17,7 +18,7 @@ final class Witness: Sendable {
 
     init(_ history: RecordedHistory) { self.history = history }
 
-    /// Listens and follows in one life of the service; the task ends with it.
+    /// Listens and follows during one run of the service; the task ends with it.
     func attend(_ client: RPCClient) async throws -> Task<Void, any Error> {
         let (after, since, epoch) = position.withLock { ($0.follower, $0.listener, $0.epoch) }
         var following: JSONObject = ["after": .number(Double(after))]
@@ -53,7 +54,7 @@ final class Witness: Sendable {
         } catch let error as RPCError where error.code == .unavailable {}
     }
 
-    /// Nil: nothing but a position.
+    /// Nil: an event with nothing but a position.
     static func commit(_ event: RPCEvent) throws -> SeenCommit? {
         guard let version = event.params["version"]?.number else { throw NeverHappened("a change has a version") }
         var changes: [TreePath: JSONValue] = [:]

@@ -1,9 +1,9 @@
 import Foundation
 import HatoTesting
 
-/// How hard the fault tests try; what `make test` does takes some seconds. The full run of a release is
-/// `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=20 HATO_FAULT_INCREMENTS=1000 HATO_FAULT_QUERIES=20000`. `HATO_FAULT_SEED`
-/// repeats a run's moments and values.
+/// How much the fault tests try; with the defaults of `make test` they take some seconds. The full run before a release
+/// is `HATO_FAULT_PUSHES=5000 HATO_FAULT_KILLS=20 HATO_FAULT_INCREMENTS=1000 HATO_FAULT_QUERIES=20000`.
+/// `HATO_FAULT_SEED` repeats a run's moments and values.
 enum FaultSettings {
     static let pushes = number("HATO_FAULT_PUSHES") ?? 300
     static let kills = number("HATO_FAULT_KILLS") ?? 1
@@ -12,7 +12,7 @@ enum FaultSettings {
     static let queries = number("HATO_FAULT_QUERIES") ?? 400
     static let seed = number("HATO_FAULT_SEED") ?? Int.random(in: 1...1_000_000)
 
-    /// How long one test may wait for one thing. Longer than any machine needs; only a test that fails gets there.
+    /// How long a test may wait for one event: longer than any machine needs, so only a failing test reaches it.
     static let patience: Duration = .seconds(120)
 
     private static func number(_ name: String) -> Int? {
@@ -20,7 +20,7 @@ enum FaultSettings {
     }
 }
 
-/// Asks again and again until there is an answer.
+/// Asks again and again until there is a response.
 func waiting<Answer>(
     for thing: @autoclosure () -> String, _ ask: () async throws -> Answer?
 ) async throws -> Answer {

@@ -3,7 +3,7 @@ import HatoModel
 import HatoRPC
 import HatoTesting
 
-/// Auth, messages and notifier in one folder, each a program of its own or all in one; whatever is killed comes back on
+/// Auth, messages and notifier in one folder, each a program of its own or all in one. A killed program is restarted on
 /// the same ports with the same data.
 final class FaultStack: Sendable {
     enum Layout: Sendable, CaseIterable {
@@ -36,7 +36,7 @@ final class FaultStack: Sendable {
         do {
             try await body(stack)
         } catch {
-            // The logs tell why; the folder stays.
+            // The logs show why; the folder is kept.
             print("fault test failed; its data and logs are in \(folder)")
             await stack.stop()
             throw error
@@ -47,7 +47,7 @@ final class FaultStack: Sendable {
 
     private init(_ layout: Layout, _ folder: String) async throws {
         var (programs, ports): ([Part: (program: Program, arguments: [String])], [Part: Int]) = ([:], [:])
-        /// Starts a part on free ports and keeps them for its later lives.
+        /// Starts a part on free ports and keeps them for its later runs.
         func start(_ part: Part, _ arguments: [String]) async throws -> JSONObject {
             let program = try Program("hato-\(part.rawValue)", logFile: "\(folder)/\(part.rawValue).log")
             let ready = try await program.start(arguments + (part == .everything ? Self.anyPorts : ["--port", "0"]))
@@ -56,7 +56,7 @@ final class FaultStack: Sendable {
         }
         func port(_ address: JSONValue?) throws -> Int {
             guard let port = address?.string?.split(separator: ":").last.flatMap({ Int($0) }) else {
-                throw NeverHappened("no address in what a program said when it was ready")
+                throw NeverHappened("no address in the ready line of a program")
             }
             return port
         }

@@ -5,20 +5,20 @@ import HatoRPC
 import HatoTesting
 import Synchronization
 
-/// `hato-messages` by itself (nobody is at the port of auth), which dies where it is told to and comes back with the
-/// same data. Each life has a port of its own: somebody else may have taken the last one's meanwhile.
+/// `hato-messages` by itself (no process listens at the port of auth), which is killed at a given failpoint and
+/// restarted with the same data. Each run has a port of its own, because another process may have taken the last one.
 final class LoneMessages: Sendable {
     let folder: String
     let program: Program
     private let key: String
     private let settings: [String]
-    /// Of the life that began last.
+    /// Of the newest run.
     private let port = Mutex<Int>(0)
 
     var data: String { "\(folder)/data" }
     var log: String { (try? String(contentsOfFile: "\(folder)/messages.log", encoding: .utf8)) ?? "" }
 
-    /// The folder goes when `body` has returned; when it throws, the folder stays and is named.
+    /// The folder is deleted when `body` has returned; when it throws, the folder is kept and named.
     static func run(_ settings: [String] = [], _ body: (LoneMessages) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hato-lone-\(UUID().uuidString)")
             .path
@@ -53,18 +53,18 @@ final class LoneMessages: Sendable {
         ] + settings
     }
 
-    /// Returns what it says when it is ready.
+    /// Returns the ready line.
     @discardableResult
     func start(failpoints: String? = nil) async throws -> JSONObject {
         let ready = try await program.start(arguments, failpoints: failpoints)
         guard let text = ready["listening"]?.string?.split(separator: ":").last, let number = Int(text) else {
-            throw NeverHappened("no address in what hato-messages said when it was ready")
+            throw NeverHappened("no address in the ready line of hato-messages")
         }
         port.withLock { $0 = number }
         return ready
     }
 
-    /// An administrator's, for this life.
+    /// An administrator's, for this run.
     func client() -> RPCClient {
         var configuration = RPCClientConfiguration(host: "127.0.0.1", port: port.withLock { $0 })
         configuration.reconnectDelayMax = .milliseconds(100)
@@ -72,11 +72,11 @@ final class LoneMessages: Sendable {
         return RPCClient(configuration.with(credential: key))
     }
 
-    /// What `hato-messages verify` says of the data while no service runs.
+    /// The report of `hato-messages verify` on the data while no service runs.
     func verify() async throws -> (code: Int32, result: JSONValue) {
         let ended = try await program.run(["verify", "--data", data, "--json"])
         guard let result = try? JSONParser.parse(ended.output) else {
-            throw NeverHappened("verify said something: \(ended.code) \(ended.log)")
+            throw NeverHappened("verify printed no report: \(ended.code) \(ended.log)")
         }
         return (ended.code, result)
     }

@@ -21,14 +21,14 @@ actor Program {
         try Data().write(to: URL(fileURLWithPath: logFile))
     }
 
-    /// What the operating system lets a program have.
+    /// Limits of the operating system for a program.
     struct Limits {
-        /// No file it writes gets longer; what does not fit fails as on a full disk.
+        /// No file it writes gets longer; a write beyond it fails as on a full disk.
         var fileBytesMax: Int?
-        /// Memory that it can write to (`RLIMIT_DATA`); what goes beyond fails, and mostly ends it.
+        /// Writable memory (`RLIMIT_DATA`); an allocation beyond it fails, and usually ends the program.
         var dataBytesMax: Int?
 
-        /// For sh.
+        /// As arguments of sh's `ulimit`.
         fileprivate var command: String? {
             // The signal that comes with the error would end the process: ignored, only the error is left. The unit of
             // sh's `ulimit -f` is 512 bytes, that of `-d` is 1,024.
@@ -40,11 +40,11 @@ actor Program {
         }
     }
 
-    /// Starts it and waits for the line that says it is ready.
+    /// Starts the program and waits for its ready line.
     ///
     /// - Parameters:
-    ///   - limits: what the operating system lets it have.
-    ///   - failpoints: what it is ordered to suffer, e.g. `commit.beforeSync=kill@37`.
+    ///   - limits: of the operating system.
+    ///   - failpoints: the faults of this run, e.g. `commit.beforeSync=kill@37`.
     func start(
         _ arguments: [String], limits: Limits = Limits(), failpoints: String? = nil
     ) async throws -> JSONObject {
@@ -104,7 +104,7 @@ actor Program {
         return process.terminationStatus
     }
 
-    /// Waits until it ends by itself; whether that was by `SIGKILL`, which nobody but a failpoint sends it.
+    /// Waits until it ends by itself; returns whether that was by `SIGKILL`, which only a failpoint sends to it.
     func diedAtFailpoint() async -> Bool {
         guard let process = process.take() else { return false }
         await Self.end(of: process)
@@ -154,7 +154,7 @@ actor Program {
         }
     }
 
-    /// Empty when the program ends before its first line does.
+    /// Empty if the program ends before its first line does.
     private static func firstLine(of pipe: Pipe) async -> [UInt8] {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {

@@ -3,10 +3,10 @@ import HatoModel
 import HatoRPC
 import Synchronization
 
-/// Pushes numbered messages into one room over several connections, and remembers what was answered.
+/// Pushes numbered messages into one room over several connections, and records the acknowledged ones.
 ///
-/// Even numbers carry a key made here and are sent until they are answered: they must be there once. Odd ones are sent
-/// once: answered, they must be there once; not answered, once or not at all.
+/// Even numbers carry a key made here and are sent until they get a response: they must be in the store once. Odd ones
+/// are sent once: with a response they must be in the store once, without a response once or not at all.
 final class PushLoad: Sendable {
     static let room = "/chats/fault/messages"
     private static let lanes = 8
@@ -57,7 +57,7 @@ final class PushLoad: Sendable {
             let now = Int64(Date().timeIntervalSince1970 * 1_000)
             params["key"] = .string(PushKey(milliseconds: now, random: random).text)
         }
-        let key: String? = try await waiting(for: "the answer of push \(number)") {
+        let key: String? = try await waiting(for: "the response of push \(number)") {
             do {
                 return .some(try await client.call(method: "messages.push", params: params)["key"]?.string)
             } catch let error as RPCError where error.code == .unavailable {

@@ -2,23 +2,23 @@ import Foundation
 import Glibc
 import HatoTesting
 
-/// A disk of its own below one folder, which can be made to say no: full, without blocks that hold what is written, or
-/// without power. Made of memory, by root.
+/// A disk of its own below one folder, which can be made to fail: full, without blocks for file contents, or without
+/// power. It is made of memory, by root.
 final class TestDisk: Sendable {
     enum Kind {
-        /// Memory, as large as it says: "No space left on device" for who writes to a full one.
+        /// Memory of the given size: "No space left on device" when it is full.
         case memory
-        /// ext4 on an image that lies in memory: where that has no room for a block, the disk has failed ("Input/output
-        /// error" for who syncs).
+        /// ext4 on an image in memory: where the memory has no space for a block, the disk fails ("Input/output error"
+        /// on sync).
         case image
     }
 
     private static let kilobytesMax = 1 << 20
     private let kind: Kind
     private let path: String
-    /// Where the image lies.
-    private var room: String { path + ".room" }
-    private var image: String { room + "/image" }
+    /// The path of the image.
+    private var memoryFolder: String { path + ".memory" }
+    private var image: String { memoryFolder + "/image" }
 
     static let isPossible: Bool = {
         guard geteuid() == 0 else { return false }
@@ -42,37 +42,37 @@ final class TestDisk: Sendable {
 
     // MARK: Faults
 
-    /// No more than this fits from now on.
+    /// Leaves no more than this free from now on.
     func leave(kilobytes: Int) throws {
         switch kind {
         case .memory:
             let filled = (try? FileManager.default.attributesOfItem(atPath: filler.path)[.size] as? Int) ?? 0
             try Data(count: max(0, filled + free(path) - kilobytes << 10)).write(to: filler)
         case .image:
-            let used = try (Self.kilobytesMax << 10) - free(room)
-            try Self.run("mount", "-o", "remount,size=\(used >> 10 + kilobytes)k", room)
+            let used = try (Self.kilobytesMax << 10) - free(memoryFolder)
+            try Self.run("mount", "-o", "remount,size=\(used >> 10 + kilobytes)k", memoryFolder)
         }
     }
 
-    /// As if the machine lost its power: what is not synced is gone, and nothing can be read or written.
+    /// As if the machine lost its power: unsynced data is lost, and nothing can be read or written.
     func cutPower() throws {
         let folder = open(path, O_RDONLY)
         defer { close(folder) }
-        // EXT4_IOC_SHUTDOWN, and what it is told: not to write its journal out.
+        // EXT4_IOC_SHUTDOWN, with the flag for "do not write the journal".
         var flags: UInt32 = 2
         guard folder >= 0, ioctl(folder, 0x8004_587D, &flags) == 0 else {
             throw NeverHappened("the file system goes down: \(String(cString: strerror(errno)))")
         }
     }
 
-    /// It is again as it should be, with what has got there. Nobody may have a file on it open.
+    /// Repairs the disk with the data that reached it. No process may have a file on it open.
     func mend() throws {
         switch kind {
         case .memory: try FileManager.default.removeItem(at: filler)
         case .image:
             try Self.run("umount", path)
-            try Self.run("mount", "-o", "remount,size=\(Self.kilobytesMax)k", room)
-            // 1: it has mended something.
+            try Self.run("mount", "-o", "remount,size=\(Self.kilobytesMax)k", memoryFolder)
+            // 1: e2fsck has repaired something.
             try Self.run("e2fsck", "-fp", image, accepting: [0, 1])
             try Self.run("mount", "-o", "loop", image, path)
         }
@@ -94,10 +94,10 @@ final class TestDisk: Sendable {
         case .memory:
             try Self.run("mount", "-t", "tmpfs", "-o", "size=\(Self.kilobytesMax >> 3)k,mode=0700", "tmpfs", path)
         case .image:
-            try FileManager.default.createDirectory(atPath: room, withIntermediateDirectories: true)
-            try Self.run("mount", "-t", "tmpfs", "-o", "size=\(Self.kilobytesMax)k", "tmpfs", room)
+            try FileManager.default.createDirectory(atPath: memoryFolder, withIntermediateDirectories: true)
+            try Self.run("mount", "-t", "tmpfs", "-o", "size=\(Self.kilobytesMax)k", "tmpfs", memoryFolder)
             try Self.run("truncate", "-s", "256m", image)
-            // What describes files has its blocks from the start: only what they hold may find none.
+            // Metadata has its blocks from the start: only contents of files may find none.
             try Self.run(
                 "mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", "-J", "size=8", image)
             try Self.run("mount", "-o", "loop", image, path)
@@ -106,9 +106,9 @@ final class TestDisk: Sendable {
 
     private func remove() {
         try? Self.run("umount", "-l", path)
-        if kind == .image { try? Self.run("umount", "-l", room) }
+        if kind == .image { try? Self.run("umount", "-l", memoryFolder) }
         try? FileManager.default.removeItem(atPath: path)
-        try? FileManager.default.removeItem(atPath: room)
+        try? FileManager.default.removeItem(atPath: memoryFolder)
     }
 
     private static func run(_ arguments: String..., accepting codes: Set<Int32> = [0]) throws {

@@ -2,7 +2,7 @@ import HatoModel
 import HatoRuntime
 import Synchronization
 
-/// Takes every webhook and remembers the path of the message it was about.
+/// Accepts every webhook and records the path of its message.
 final class WebhookReceiver: Sendable {
     private final class Log: Sendable {
         let times = Mutex<[String: Int]>([:])

@@ -3,10 +3,11 @@ import HatoModel
 import HatoTesting
 import Testing
 
-/// No request ends a service, hangs, or is answered with an internal error: each method of each built service is called
-/// with each of its members set to what nobody expects, then with pairs of them, as administrator, user and nobody.
+/// No request ends a service, hangs, or gets an internal error. Each method of each built service is called with each
+/// of its members set to unexpected values, then with pairs of them, as administrator, as user and without a
+/// credential.
 ///
-/// `HATO_HOSTILE_CALLS=n` makes n calls to each service; the seed decides which, and each run says it.
+/// `HATO_HOSTILE_CALLS=n` makes n calls to each service; the seed selects them, and each run prints it.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct HostileCalls {
     private static let callsDefault = 1_500
@@ -16,7 +17,7 @@ struct HostileCalls {
     }
 
     @Test(arguments: ["auth", "messages", "notifier"])
-    func everyCallIsAnsweredAndTheServiceLives(_ service: String) async throws {
+    func everyCallGetsAResponseAndTheServiceGoesOn(_ service: String) async throws {
         let folder = try TemporaryFolder()
         let stack = try await HostileStack(service, in: folder)
         let (address, auth, count) = (stack.address, stack.auth, Self.calls)
@@ -30,12 +31,12 @@ struct HostileCalls {
         for call in report.slowest { print(String(format: "%8.1f ms  ", call.seconds * 1_000) + call.call) }
         for problem in report.problems.prefix(100) { Issue.record("\(service): \(problem)") }
         #expect(report.count >= count)
-        #expect(stack.isRunning, "the process lives: \(stack.log.suffix(2_000))")
+        #expect(stack.isRunning, "the process runs: \(stack.log.suffix(2_000))")
         await stack.stop()
     }
 }
 
-/// A service and those it needs, each a process of its own.
+/// A service and the services it needs, each a process of its own.
 private final class HostileStack: Sendable {
     private let programs: [ServingProgram]
 
@@ -75,7 +76,7 @@ private final class HostileStack: Sendable {
     func stop() async { for program in programs.reversed() { await program.stop() } }
 }
 
-/// The calls of one run: all single changes to numbers as administrator, then single changes and pairs by chance.
+/// The calls of one run: all single changes to numbers as administrator, then random single changes and pairs.
 private enum HostileRun {
     struct Report: Sendable {
         var count = 0
@@ -131,7 +132,7 @@ private enum HostileRun {
         }
         let all = methods.flatMap(singles)
         for single in all where single.site.kind == .number && rest > 0 { try call(single, drivers[0]) }
-        // The rest of the singles, in the order of methods, as far as two thirds of the calls go.
+        // The other single changes, in the order of methods, for up to two thirds of the calls.
         let others = drivers.indices.flatMap { driver in
             all.filter { driver > 0 || $0.site.kind != .number }.map { (driver, $0) }
         }
@@ -163,7 +164,7 @@ private enum HostileRun {
         }
     }
 
-    /// New connections; and what an earlier call dropped or closed is there again.
+    /// Makes new connections, and creates again what an earlier call dropped or closed.
     private static func prepare(_ drivers: [HostileDriver], for method: String) throws {
         for driver in drivers { driver.disconnect() }
         guard method.hasPrefix("messages.") else { return }

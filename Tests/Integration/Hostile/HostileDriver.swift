@@ -2,7 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 
-/// Sends hostile calls to one service as one caller, one at a time, and says what is wrong with the answers.
+/// Sends hostile calls to one service with one identity, one at a time, and reports wrong responses.
 final class HostileDriver {
     enum Role: String, CaseIterable {
         case administrator, user, nobody
@@ -14,16 +14,16 @@ final class HostileDriver {
         var call: String
     }
 
-    /// How long one answer may take: only what hangs gets there.
+    /// The deadline of one response: only a call that hangs reaches it.
     static let secondsPerCall = 60
 
     let role: Role
     private let address: String
-    /// The address of auth, where users come from.
+    /// The address of auth, which makes the users.
     private let auth: String
     private var socket: LineSocket?
     private var calls = 0
-    /// What results said that later params may be valid with.
+    /// Values from results with which later params may be valid.
     private var learned: [String: JSONValue] = [:]
     private(set) var problems: [String] = []
     private(set) var slowest: [Timed] = []
@@ -34,7 +34,7 @@ final class HostileDriver {
         (self.role, self.address, self.auth) = (role, address, auth)
     }
 
-    /// The connection goes with the driver; the next call opens another one.
+    /// The connection ends with the driver; the next call opens another one.
     func disconnect() { socket = nil }
 
     /// Makes the call with each site set to its value.
@@ -58,7 +58,8 @@ final class HostileDriver {
         do { answer = try exchange(method, text) } catch LineSocket.Problem.closed
             where role == .nobody && text.utf8.count > 65_000
         {
-            // A line that is too long is answered and cut off: its rest on the way may take the answer along.
+            // A line that is too long gets a response and closes the connection: data on its way may discard the
+            // response.
             socket = nil
             return
         } catch LineSocket.Problem.cannotConnect(let reason) {
@@ -132,7 +133,7 @@ final class HostileDriver {
     private static let ownCodes: ClosedRange<Int64> = -32008 ... -32001
     private static let specifiedCodes: Set<Int64> = [-32700, -32600, -32601, -32602]
 
-    /// What is wrong with an answer; nil when it is well-formed.
+    /// The fault of a response; nil if it is well-formed.
     private static func wrong(_ answer: JSONValue, with id: JSONValue, isValid: Bool) -> String? {
         guard answer["jsonrpc"] == "2.0" else { return "no JSON-RPC 2.0" }
         let isTooLong = answer["error"]?["data"]?["reason"] == "line_too_long"
@@ -140,7 +141,7 @@ final class HostileDriver {
             let isParseError = answer["id"] == .null && answer["error"]?["code"] == -32700
             return isParseError || isTooLong ? nil : "invalid JSON is no parse error"
         }
-        guard answer["id"] == id || answer["id"] == .null && isTooLong else { return "not the answer to this call" }
+        guard answer["id"] == id || answer["id"] == .null && isTooLong else { return "not the response to this call" }
         guard let error = answer["error"] else { return answer["result"] == nil ? "neither result nor error" : nil }
         guard answer["result"] == nil else { return "result and error" }
         guard let code = error["code"]?.integer, ownCodes.contains(code) || specifiedCodes.contains(code) else {
@@ -158,7 +159,7 @@ final class HostileDriver {
 
     private func isSignedOut(_ answer: JSONValue) -> Bool { role == .user && answer["error"]?["code"] == -32001 }
 
-    // MARK: What results said
+    // MARK: Values from results
 
     private static let learnable: Set<String> = [
         "epoch", "snapshot", "subscription", "device", "uid", "notification", "refreshToken", "idToken",
@@ -171,7 +172,7 @@ final class HostileDriver {
         }
     }
 
-    /// The params with what is known to be valid, where nothing is to be changed.
+    /// The params with known valid values at the places that are not to be changed.
     private func filled(_ params: JSONValue, except sites: [HostileSite]) -> JSONValue {
         guard var object = params.object else { return params }
         for member in object.members {

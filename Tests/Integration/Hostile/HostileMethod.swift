@@ -1,6 +1,6 @@
 import HatoModel
 
-/// A member of a request, however deep, and what it is declared to be.
+/// A member of a request, at any depth, and its declared type.
 struct HostileSite {
     enum Step {
         case member(String)
@@ -23,7 +23,7 @@ struct HostileSite {
         }.joined()
     }
 
-    /// What is worth trying at such a member; `isWrongType` of a few only.
+    /// The values to try for such a member; only a few with `isWrongType`.
     var values: [HostileValue] {
         switch kind {
         case .number: HostileValue.numbers + HostileValue.others + Array(HostileValue.texts.prefix(6))
@@ -36,7 +36,7 @@ struct HostileSite {
 
 /// A method as its service describes it, with params to start from.
 struct HostileMethod {
-    /// Params that are valid, or nearly so, and the members of them that are worth changing.
+    /// Params that are valid, or nearly so, and their members that are worth changing.
     struct Sample {
         var params: JSONValue
         var sites: [HostileSite]
@@ -71,7 +71,7 @@ struct HostileMethod {
 
     private static let withIdentity: Set<String> = ["messages.get", "auth.account.get", "notifier.devices.list"]
 
-    /// Params beside the example, for members that mean something only together with others.
+    /// Params besides the example, for members that have a meaning only together with others.
     private static let more: [String: [JSONValue]] = [
         "messages.get": [
             ["path": "/chats", "query": ["orderBy": "x"]], ["path": "/chats", "query": ["orderBy": "$key"]],
@@ -122,7 +122,7 @@ struct HostileMethod {
         return Sample(params: params, sites: sites)
     }
 
-    /// The members of a value that has this schema, and of the example of it.
+    /// The members of a value that has this schema, and of its example.
     private static func sites(
         _ schema: JSONValue, _ example: JSONValue?, _ steps: [HostileSite.Step]
     ) -> [HostileSite] {
@@ -142,7 +142,7 @@ struct HostileMethod {
             + properties.members.flatMap { sites($0.value, example?[$0.name], steps + [.member($0.name)]) }
     }
 
-    /// The members of an example of which no schema says anything.
+    /// The members of an example that no schema describes.
     private static func leaves(_ example: JSONValue?, _ steps: [HostileSite.Step]) -> [HostileSite] {
         switch example {
         case .object(let object)?:
@@ -159,7 +159,7 @@ struct HostileMethod {
 }
 
 extension JSONValue {
-    /// Sets the value at these steps, making what is missing on the way.
+    /// Sets the value at these steps, and creates missing members on the way.
     func setting(_ steps: ArraySlice<HostileSite.Step>, to value: JSONValue) -> JSONValue {
         guard let step = steps.first else { return value }
         switch step {

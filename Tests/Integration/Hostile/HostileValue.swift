@@ -1,4 +1,4 @@
-/// What a member of a request is set to: a text that stands for a value, valid JSON or not.
+/// The value that a member of a request is set to, as text: valid JSON or not.
 struct HostileValue {
     /// Short enough to be printed.
     var name: String
@@ -15,7 +15,7 @@ struct HostileValue {
 }
 
 extension HostileValue {
-    /// Each side of what integers and doubles hold, and what is no number of JSON.
+    /// Values on each side of the ranges of integers and doubles, and texts that are no JSON numbers.
     static let numbers: [HostileValue] = [
         "0", "-1", "1", "0.5", "2147483647", "2147483648", "2147483649", "-2147483647", "-2147483648", "-2147483649",
         "4294967295", "4294967296", "9007199254740991", "9007199254740992", "9007199254740993", "-9007199254740993",
@@ -24,7 +24,7 @@ extension HostileValue {
         "1000000", "1000001", "NaN", "Infinity", "-Infinity", "\"NaN\"", "\"1\"", "-0", "-0.0",
     ].map { HostileValue($0) }
 
-    /// Values of other types than are asked for.
+    /// Values of other types than the declared one.
     static let others: [HostileValue] = [
         "null", "true", "[]", "{}", "[[[]]]", "{\"a\":{\"b\":null}}", "[0,null]", "{\".sv\":\"timestamp\"}",
         "{\".sv\":{\"increment\":1e308}}", "{\".sv\":{\"increment\":9007199254740993}}",
@@ -32,7 +32,7 @@ extension HostileValue {
         "{\".value\":{\"a\":1}}", "{\".priority\":{\"a\":1}}", "{\"\":1}", "{\"a/b\":1}", "{\"value\":1,\"key\":2}",
     ].map { HostileValue($0) }
 
-    /// Lengths on each side of every limit that a member has, and characters that mean something somewhere.
+    /// Lengths on each side of every limit of members, and characters with a special meaning somewhere.
     static let texts: [HostileValue] =
         [
             "\"\"", "\" \"", "\"a\"", "\"\\u0000\"", "\"a\\u0000b\"", "\"\u{0}\"", "\"\\ud800\"", "\"\\udc00\\ud800\"",
@@ -60,6 +60,6 @@ extension HostileValue {
         65_537, 262_143, 262_145, 524_288, 524_289, 1_048_576, 1_048_577,
     ]
 
-    /// Texts on each side of the limits that only large ones reach.
+    /// Texts on each side of the large limits.
     static let longTexts = [10_485_760, 10_485_761, 16_777_216].map { repeated("a", $0) }
 }

@@ -20,7 +20,7 @@ final class LineSocket {
 
     private let descriptor: Int32
     private var received: [UInt8] = []
-    /// Where the bytes begin that no line was made of yet.
+    /// The first byte that is not part of a returned line.
     private var start = 0
     private var block = [UInt8](repeating: 0, count: 1 << 16)
 

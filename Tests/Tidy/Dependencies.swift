@@ -1,10 +1,10 @@
 import Testing
 
-/// Which room may know which (ARCHITECTURE.md): the arrows point one way.
-@Suite struct Arrows {
+/// The table of dependencies between targets (ARCHITECTURE.md), which point one way.
+@Suite struct Dependencies {
     private let repository = Repository()
 
-    /// Target folder → the rooms of ours it may import.
+    /// Target folder → the targets of ours it may import.
     static let allowed: [String: Set<String>] = [
         "Shared/HatoModel": [],
         "Shared/HatoRPC": ["HatoModel"],
@@ -43,7 +43,7 @@ import Testing
         ],
     ]
 
-    /// Test folder → the rooms of ours it may import, besides the room it tests.
+    /// Test folder → the targets of ours it may import, besides the tested target.
     static let allowedInTests: [String: Set<String>] = [
         "Tests/Unit/HatoModelTests": ["HatoTesting"],
         "Tests/Unit/HatoRPCTests": ["HatoModel", "HatoTesting"],
@@ -63,14 +63,14 @@ import Testing
         "Tests/Unit/HatoRuntimeTests": ["HatoModel", "HatoRPC"],
         "Tests/Unit/HatoCommandTests": ["HatoModel", "HatoRPC"],
         "Tests/Conformance": ["HatoMessages", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTree"],
-        // What runs the built programs links nothing of the services.
+        // Tests that run the built programs link no code of the services.
         "Tests/Integration": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
         "Tests/Fault": ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting"],
         "Tests/Tidy": ["HatoModel"],
         "Benchmarks/hato-bench": ["HatoModel", "HatoRPC", "HatoTesting"],
     ]
 
-    @Test func everyImportOfATestFollowsAnArrow() throws {
+    @Test func everyImportOfATestIsAllowed() throws {
         for path in repository.files(ending: ".swift", under: "Tests")
             + repository.files(ending: ".swift", under: "Benchmarks")
         where !path.hasSuffix("Package.swift") {
@@ -78,7 +78,7 @@ import Testing
             let folder = words.prefix(path.hasPrefix("Tests/Unit/") ? 3 : 2).joined(separator: "/")
             let tested = folder.split(separator: "/").last.map { String($0).replacing("Tests", with: "") } ?? ""
             let allowed = try #require(
-                Self.allowedInTests[folder], "\(folder) is a room without a line in the table of arrows")
+                Self.allowedInTests[folder], "\(folder) has no entry in the table of dependencies")
             for module in SourceFile(path: path, text: try repository.text(path)).imports
             where module.hasPrefix("Hato") && module != tested {
                 #expect(allowed.contains(module), "\(path) imports \(module)")
@@ -86,8 +86,8 @@ import Testing
         }
     }
 
-    /// Packages from elsewhere that only these rooms may know.
-    static let fenced: [String: Set<String>] = [
+    /// Packages of others that only these targets may import.
+    static let restricted: [String: Set<String>] = [
         "AsyncHTTPClient": ["HatoPush"],
         "NIOSSL": ["HatoRPC", "HatoPush"],
         "NIOHTTP1": ["HatoRuntime", "HatoPush"],
@@ -98,24 +98,24 @@ import Testing
         "ArgumentParser": ["HatoCommand", "hato-auth", "hato-messages", "hato-notifier", "hato-dev"],
     ]
 
-    @Test func everyImportFollowsAnArrow() throws {
+    @Test func everyImportIsAllowed() throws {
         for path in repository.sources {
             let folder = path.split(separator: "/").prefix(path.hasPrefix("Shared/") ? 2 : 3).joined(separator: "/")
             let target = folder.split(separator: "/").last.map(String.init) ?? ""
             let allowed = try #require(
-                Self.allowed[folder], "\(folder) is a room without a line in the table of arrows")
+                Self.allowed[folder], "\(folder) has no entry in the table of dependencies")
             for module in SourceFile(path: path, text: try repository.text(path)).imports {
                 if module.hasPrefix("Hato") || module.hasPrefix("CRocksDB") {
                     #expect(allowed.contains(module), "\(path) imports \(module)")
                 }
-                if let rooms = Self.fenced[module] {
-                    #expect(rooms.contains(target), "\(path) imports \(module)")
+                if let targets = Self.restricted[module] {
+                    #expect(targets.contains(target), "\(path) imports \(module)")
                 }
             }
         }
     }
 
-    @Test func servicesMeetOnlyInTheModelAndOnTheWire() throws {
+    @Test func servicesImportNoOtherService() throws {
         let services = ["HatoAuth", "HatoMessages", "HatoNotifier"]
         for service in services {
             let folder = try #require(Self.allowed.keys.first { $0.hasSuffix("/\(service)") })
