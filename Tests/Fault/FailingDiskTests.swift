@@ -12,7 +12,8 @@ struct FailingDiskTests {
         ("commit.beforeApply", 40), ("commit.afterApply", 40), ("commit.beforeSync", 40), ("commit.afterSync", 40),
         ("commit.beforeTake", 3), ("commit.afterTake", 3),
     ])
-    func afterAFailedCommitTheServiceEndsAndNoAcknowledgedWriteIsLost(failpoint: String, passingsMax: Int) async throws {
+    func afterAFailedCommitTheServiceEndsAndNoAcknowledgedWriteIsLost(failpoint: String, passingsMax: Int) async throws
+    {
         let seed = UInt64(FaultSettings.seed)
         print("failing disk test, \(failpoint): HATO_FAULT_SEED=\(seed)")
         var random = SeededRandom(seed: seed)

@@ -84,7 +84,7 @@ struct KillTests {
             #expect(value == PushLoad.value(Int(number)), "message \(number) is not whole")
         }
         let answered = load.answered
-        for (number, key) in answered.keys { #expect(found[key] == number, "the response of push \(number) has key \(key)") }
+        for (number, key) in answered.keys { #expect(found[key] == number, "push \(number) has key \(key)") }
         let numbers = found.values.sorted()
         #expect(Set(numbers).count == numbers.count, "a push is there twice")
         #expect(Set(numbers).subtracting(answered.keys.keys).isSubset(of: answered.unanswered))

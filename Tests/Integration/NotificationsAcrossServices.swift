@@ -123,7 +123,7 @@ struct NotificationsAcrossServices {
             }
             await messages.close()
             try await push(stack, writer, "ただいま")
-            try await eventually("the message after the import is delivered") { other.received.compactMap(\.text).contains("ただいま") }
+            try await eventually("the next message is sent") { other.received.compactMap(\.text).contains("ただいま") }
             try await settled(stack)
             #expect(other.received.compactMap(\.text) == ["m2", "ただいま"])
             await author.stop()

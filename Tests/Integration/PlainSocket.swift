@@ -65,7 +65,7 @@ final class PlainSocket: Sendable {
             let count = bytes.withUnsafeBytes {
                 write(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent)
             }
-            guard count > 0 else { throw NeverHappened("the socket takes all bytes: \(String(cString: strerror(errno)))") }
+            guard count > 0 else { throw NeverHappened("all bytes are sent: \(String(cString: strerror(errno)))") }
             sent += count
         }
     }

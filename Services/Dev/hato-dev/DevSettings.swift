@@ -11,7 +11,7 @@ enum DevSettings {
         let own = [
             Setting("data", .file, default: "./hato-data", help: "the folder of all data"),
             Setting(
-                "ephemeral", .flag, default: "false", help: "keep all data in a temporary folder that is deleted at exit"
+                "ephemeral", .flag, default: "false", help: "keep all data in a temporary folder, deleted at exit"
             ),
             port("auth", 7701),
             port("messages", 7702),
