@@ -80,7 +80,7 @@ public struct HealthCommand<Target: CommandTarget>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "health", abstract: "Print the health of the service.",
-            discussion: "Ends with 0 when it is ready or degraded, with 69 when it is neither or does not answer.")
+            discussion: "Ends with 0 when it is ready or degraded, with 69 when it is neither or does not respond.")
     }
 
     @OptionGroup var options: ClientOptions

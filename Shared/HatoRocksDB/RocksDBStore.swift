@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// **Opening.** The format is read and the folder locked before RocksDB opens it. The commits that RocksDB recovers
 /// from its log must be a prefix of whole commits: the newest version is not below the one in the `answered` file, and
-/// none is missing before it. A record torn by a crash at the log's end is cut first, when nothing answered is lost by
-/// that; see `TornLog`.
+/// none is missing before it. A record torn by a crash at the log's end is cut first, when no acknowledged commit is
+/// lost by that; see `TornLog`.
 ///
 /// **Writing.** A batch, which is one record of the log, holds whole transactions: rows, change record and version are
 /// written together or not at all. One sync of the log serves a group. Before it writes a memtable out, RocksDB syncs
@@ -27,7 +27,7 @@ public final class RocksDBStore: Store {
     private let compaction = Mutex<Void>(())
 
     /// Opens the store in `folder`, which is created when it is missing.
-    /// Throws `.locked` when the folder is open elsewhere, `.newerFormat`, `.lostCommits` when answered commits are
+    /// Throws `.locked` when the folder is open elsewhere, `.newerFormat`, `.lostCommits` when acknowledged commits are
     /// missing, `.corrupted` (also when commits are missing before later ones), and `.io` when the folder cannot be
     /// written (or belongs to another user, or to another service).
     ///
@@ -93,8 +93,8 @@ public final class RocksDBStore: Store {
     deinit { writer.stop() }
 
     /// Opening a database for writing deletes the files that its manifest does not name. If the manifest was cut short,
-    /// these files hold answered commits: so it is read first, and nothing is changed when too little is found. When
-    /// the reason is a log torn by a crash, its end is cut (`TornLog`).
+    /// these files hold acknowledged commits: so it is read first, and nothing is changed when too little is found.
+    /// When the reason is a log torn by a crash, its end is cut (`TornLog`).
     ///
     /// Returns the commits that are missing before the newest; there are none unless that is accepted.
     private static func lookBeforeOpening(
@@ -132,13 +132,13 @@ public final class RocksDBStore: Store {
         return missing
     }
 
-    /// Throws when less is found than was answered, or something is missing, unless that is accepted.
+    /// Throws when fewer commits are found than were acknowledged, or some are missing, unless that is accepted.
     private static func missingCommits(
         of folder: StoreFolder, _ options: RocksDBOptions, beside trial: (torn: TornLog, folder: String)? = nil
     ) throws(StoreError) -> [ClosedRange<UInt64>] {
         let answered: UInt64
         do throws(StoreError) {
-            // Synced commits may have been answered.
+            // Synced commits may have been acknowledged.
             answered = max(try folder.readAnswered(), trial?.torn.synced ?? 0)
         } catch {
             if !options.acceptsLostCommits { throw error }

@@ -9,11 +9,11 @@
 /// - **Writing.** `submit` runs writes one after the other, in the order they were submitted, each against a
 ///   transaction that sees everything its predecessors wrote. A write reads first and puts after (a read after its
 ///   first put traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
-/// - **Durable, then visible, then answered.** A write has ended when its commit is on disk. Only then do snapshots,
-///   observers and followers see it. After a crash the store holds a prefix of whole commits that includes every
-///   answered one.
+/// - **Durable, then visible, then acknowledged.** A write has ended when its commit is on disk. Only then do
+///   snapshots, observers and followers see it. After a crash the store holds a prefix of whole commits that includes
+///   every acknowledged one.
 /// - **Versions** count commits that wrote something (rows or a record): from 1, no gaps, never reused. A write that
-///   puts nothing gets the version of the state it read, and is answered only when that state is durable.
+///   puts nothing gets the version of the state it read, and completes only when that state is durable.
 /// - **Grouping.** Writes that wait together share one sync. There is no option for less durability.
 /// - **Derived state.** What the owner computes from some rows, e.g. compiled rules, is published with them: a
 ///   transaction that changes such rows sets an object, and each snapshot from its commit on has that object until a

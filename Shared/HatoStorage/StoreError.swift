@@ -10,7 +10,7 @@ public enum StoreError: Error, Sendable, Hashable {
     case locked(String)
     /// Written by a newer version of this software.
     case newerFormat(found: Int, supported: Int)
-    /// Answered commits up to `answered` are missing: the newest found is `found`.
+    /// Acknowledged commits up to `answered` are missing: the newest found is `found`.
     case lostCommits(answered: UInt64, found: UInt64)
     case compacted(oldest: UInt64)
     case unknownVersion(newest: UInt64)

@@ -3,7 +3,7 @@
 public protocol StoreInspection: StoreReading {
     var version: UInt64 { get }
 
-    /// What is wrong with the store as a whole, e.g. that answered commits are missing.
+    /// What is wrong with the store as a whole, e.g. that acknowledged commits are missing.
     var problems: [StoreError] { get }
 
     /// The oldest version whose record is kept; nil when none is.

@@ -43,7 +43,7 @@ enum DevSettings {
 
     private static let slowPaths = Setting(
         "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
-        help: "the keys of a path that the log of slow operations shows: those that the rules name, or all of them")
+        help: "keys of a path that the log of slow operations shows: those that rules name, or all")
 
     private static let onDisconnect = Setting(
         "on-disconnect-service-bytes-max", .integer(1...(1 << 40)),

@@ -5,7 +5,7 @@ import HatoRocksDB
 import HatoRuntime
 import HatoStorage
 
-/// Runs the messages service and does by hand what it offers.
+/// Runs the messages service, and has a subcommand for each of its methods that people call by hand.
 @main
 struct MessagesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,17 +1,18 @@
 import HatoStorage
 
-/// The highest version that may have been answered, in a small file of its own beside the database.
+/// The highest version that may have been acknowledged, in a small file of its own beside the database.
 ///
 /// **Purpose.** RocksDB ends its recovery without an error where its log ends: a log that lost its tail (a file system
 /// that was repaired, a file cut short, a folder put together from two copies) opens as an older state. This file is an
 /// independent record: opening a store below it is refused.
 ///
-/// **Why writing it needs no sync.** It is written after the log's sync has succeeded and before any write is answered,
-/// so at every moment `what was answered ≤ this file's newest content` and `this file ≤ what the synced log holds`.
-/// - The process dies (`kill -9`): the content is in the operating system's cache and stays. Both bounds hold exactly.
-/// - The machine dies: the file may come back older than it was. The second bound still holds, since older content is
-///   smaller: an intact store is never refused. The first bound is weaker, by what was answered since the operating
-///   system last wrote the file back (some 30 s); and the log, which was synced for each group, survives a crash.
+/// **Why writing it needs no sync.** It is written after the log's sync has succeeded and before any response is sent,
+/// so at every moment `acknowledged versions ≤ this file's newest content` and `this file ≤ the synced log`.
+/// - The process is killed (`kill -9`): the content is in the operating system's cache and stays. Both bounds hold
+///   exactly.
+/// - The machine fails: the file may come back older than it was. The second bound still holds, since older content is
+///   smaller: an intact store is never refused. The first bound is weaker, by the versions acknowledged since the
+///   operating system last wrote the file back (some 30 s); the log, which is synced for each group, survives a crash.
 /// - A sync of this file would only narrow that window, at the cost of a second sync for every group. So a group costs
 ///   one `pwrite` of 24 bytes, into a file that has had its size since it was created: a full disk cannot refuse it.
 ///

@@ -47,7 +47,7 @@ final class StoreFolder: Sendable {
         }
         let lock = try OpenFile(path + "/lock", access: .create)
         guard try lock.lock() else { throw .locked("\(path) is open in another process, or twice in this one") }
-        // A store whose creation was not completed has answered nothing.
+        // A store whose creation was not completed has acknowledged nothing.
         if isNew, let answered = try? AnsweredFile.read(path + "/answered"), answered > 0 {
             throw Self.formatIsMissing(path, commits: answered)
         }
@@ -98,7 +98,7 @@ final class StoreFolder: Sendable {
         try Files.write([UInt8](repeating: 0, count: 1 << 20), to: file)
     }
 
-    /// The highest version that may have been answered; 0 for a new store.
+    /// The highest version that may have been acknowledged; 0 for a new store.
     func readAnswered() throws(StoreError) -> UInt64 {
         if isNew { return 0 }
         return try AnsweredFile.read(path + "/answered")

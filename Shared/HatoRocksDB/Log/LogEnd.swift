@@ -3,10 +3,10 @@ import HatoStorage
 /// The end of the whole records in a file of RocksDB's log, when something follows them.
 ///
 /// **What a crash leaves.** In a prepared log (see `LogPreparer`) a record that was not written completely is followed
-/// by zeros instead of the end of the file; and where the machine died, any sectors that were not synced may be zeros,
-/// also those of one record but not of the next. None of it was answered: everything after the first hole is cut, so
-/// that a prefix of whole commits is left, however many records the unsynced group had. RocksDB itself would refuse the
-/// log, or skip the hole.
+/// by zeros instead of the end of the file; and where the machine failed, any sectors that were not synced may be
+/// zeros, also those of one record but not of the next. None of it was acknowledged: everything after the first hole is
+/// cut, so that a prefix of whole commits is left, however many records the unsynced group had. RocksDB itself would
+/// refuse the log, or skip the hole.
 ///
 /// **What is damage.** A torn record shows where it was torn: a sector is on disk or it is not, so that one of them is
 /// all zeros, or everything is zeros from some offset within it up to the file's end. A record that would be whole with

@@ -4,12 +4,12 @@ import HatoStorage
 ///
 /// **Checked before it is cut.** What looks torn may be a sector that was on disk and is lost. So the part that would
 /// be left is read, and the tables are opened for reading beside a log that ends where this one would: everything
-/// answered or known to have been synced must be there, no commit may be missing, and no table may be ahead of it.
-/// Cutting is the last step, and changes nothing that this check has read; a process that dies before or after it
-/// leaves the same result.
+/// acknowledged or known to have been synced must be there, no commit may be missing, and no table may be ahead of it.
+/// Cutting is the last step, and changes nothing that this check has read; a process killed before or after it leaves
+/// the same result.
 ///
-/// **Only the last file.** RocksDB syncs a file before the next one takes commits that are answered. A torn file that
-/// is followed by records, or by a damaged file, was not torn by a crash, or not by one alone: it stays as it is.
+/// **Only the last file.** RocksDB syncs a file before the next one takes commits that are acknowledged. A torn file
+/// that is followed by records, or by a damaged file, was not torn by a crash, or not by one alone: it stays as it is.
 struct TornLog {
     let folder: String
     let number: UInt64

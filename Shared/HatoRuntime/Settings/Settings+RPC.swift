@@ -70,7 +70,7 @@ extension ServeSettings {
             clientBytesInFlight, \.clientBytesInFlightMax, bytes,
             "what one user, or one address that is not signed in, holds of it"
         ).following(MemoryDerivation(.requests, dividedBy: 4)),
-        limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest answer, in bytes"),
+        limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest response, in bytes"),
         limit(
             "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes, "answers a peer has not taken, in bytes"
         ),
@@ -116,7 +116,7 @@ extension ServeSettings {
         limit(
             "keep-alive-interval-seconds", \.keepAliveIntervalSeconds, keepAliveSeconds,
             "seconds between TCP's questions"),
-        limit("keep-alive-probes", \.keepAliveProbes, 1...127, "questions without an answer that end a connection"),
+        limit("keep-alive-probes", \.keepAliveProbes, 1...127, "probes without a response that end a connection"),
     ]
 
     /// The limits of the transport (protocol §1) and the number of event loops, as settings.

@@ -10,10 +10,10 @@ import Synchronization
 /// thread plans the next one; at most one group is there at a time. The planning thread settles a group itself when the
 /// group is small or must not be overtaken: a single client waits for no second thread.
 ///
-/// **Durable, then visible, then answered.** What a write applies is seen only by the writes after it. `makeDurable`
-/// comes next, then the snapshot is published, then observers and completions run: no observer or client learns of a
-/// commit that a crash could take back. The same holds for writes that put nothing or threw: their outcome may depend
-/// on an earlier write, so they complete after it.
+/// **Durable, then visible, then acknowledged.** What a write applies is seen only by the writes after it.
+/// `makeDurable` comes next, then the snapshot is published, then observers and completions run: no observer or client
+/// learns of a commit that a crash could take back. The same holds for writes that put nothing or threw: their outcome
+/// may depend on an earlier write, so they complete after it.
 ///
 /// **Snapshots inside a group.** Transactions are applied one after the other, so the state between two of them can be
 /// kept on request (`submitSnapshot`); it is handed over after the sync like everything else.

@@ -12,7 +12,8 @@ package enum Failpoint: String, CaseIterable, Sendable {
     /// RocksDB is open and has replayed its log; no other step of the opening has run.
     case openAfterRecovery = "open.afterRecovery"
 
-    // A commit, in the order of its guarantees. Applied, synced and published are groups; an answer is one write's.
+    // A commit, in the order of its guarantees. Applied, synced and published are groups; an answer is the response to
+    // one write.
     case commitBeforeApply = "commit.beforeApply"
     case commitAfterApply = "commit.afterApply"
     case commitBeforeSync = "commit.beforeSync"

@@ -2,7 +2,7 @@ import ArgumentParser
 import HatoCommand
 import HatoModel
 
-/// What every command has that is about one database.
+/// The options of every command about one database.
 struct DatabaseOption: ParsableArguments {
     @Option(help: "The database.") var database: String?
 

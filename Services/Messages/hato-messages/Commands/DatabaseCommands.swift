@@ -32,7 +32,7 @@ struct RulesCommand: AsyncParsableCommand {
         typealias Target = MessagesTarget
         static let configuration = CommandConfiguration(
             commandName: "set", abstract: Messages.Rules.Set.summary,
-            discussion: "What is wrong with the rules is told as FILE:line:column: message, and nothing changes.")
+            discussion: "Problems of the rules are printed as FILE:line:column: message, and nothing changes.")
 
         @OptionGroup var options: ClientOptions
         @OptionGroup var place: DatabaseOption

@@ -68,7 +68,7 @@ struct FollowCommand: AsyncParsableCommand {
     }
 }
 
-/// What goes on when its connection was lost, and tells each notification as it came.
+/// Resumes after its connection was lost, and returns each notification unchanged.
 private protocol LastingIterator: AsyncIteratorProtocol, Sendable {
     var notification: RPCEvent? { get }
 }
@@ -82,7 +82,8 @@ extension CommandOutput {
         complain("\(MessagesTarget.command): lost the connection (\(reason)); trying to go on")
     }
 
-    /// Prints notifications until they or `maxEvents` end; one that the server ends is a failure after its last line.
+    /// Prints notifications until they or `maxEvents` end; if the server ends them, that is a failure after the last
+    /// line.
     fileprivate func showAll<Iterator: LastingIterator>(_ notifications: Iterator, _ options: StreamOptions)
         async throws
     {

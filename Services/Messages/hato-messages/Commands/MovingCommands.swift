@@ -47,8 +47,8 @@ struct ImportCommand: AsyncParsableCommand {
     @OptionGroup var options: ClientOptions
     @OptionGroup var place: DatabaseOption
     @Argument(help: "The file; - is stdin.") var file: String
-    @Option(help: "Where it goes.") var path = "/"
-    @Flag(help: "Triggers do not fire; followers are told only that something was written.") var disableTriggers = false
+    @Option(help: "The path to write at.") var path = "/"
+    @Flag(help: "Triggers do not fire; followers get only the fact of a write.") var disableTriggers = false
 
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
@@ -71,7 +71,7 @@ struct ImportCommand: AsyncParsableCommand {
         }
     }
 
-    /// Throws what is wrong with the file before any of it is written.
+    /// Throws the problem of a wrong file before any of it is written.
     private static func countRows(of file: String, _ output: CommandOutput) throws -> Int {
         let rows = try RowFile(path: file, comparesRows: true)
         var bar = ProgressBar("check", total: nil, output: output)

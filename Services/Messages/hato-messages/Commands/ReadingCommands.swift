@@ -49,7 +49,7 @@ struct QueryCommand: RequestCommand {
             form: export ? .export : .plain)
     }
 
-    /// A row for each child, a column for each member that any of them has.
+    /// A row for each child, a column for each member of any of them.
     func table(_ result: JSONValue) -> CommandTable? {
         guard let value = result["value"]?.object, let keys = result["keys"]?.array?.compactMap(\.string) else {
             return nil

@@ -4,8 +4,8 @@ import HatoCommand
 import HatoModel
 import HatoRules
 
-/// `hato-messages rules test FILE`: asks rules a table of questions, without any service, and says which rules the
-/// table never saw true, never saw false, or never reached.
+/// `hato-messages rules test FILE`: evaluates rules for a table of cases, without any service, and reports the rules
+/// that are never true, never false, or never reached in the table.
 struct RulesTestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "test", abstract: "Asks rules a table of questions and compares the answers.",
@@ -54,20 +54,20 @@ struct RulesTestCommand: AsyncParsableCommand {
         do { return try Rules.compile(text) } catch { throw CommandFailure(wrongRulesIn: name, error.problems) }
     }
 
-    /// A name that the file of the cases uses, as seen from here.
+    /// A file named in the file of the cases, relative to the working folder.
     private func beside(_ name: String) -> String {
         if name.hasPrefix("/") || file == "-" { return name }
         return URL(filePath: file).deletingLastPathComponent().appending(path: name).path(percentEncoded: false)
     }
 }
 
-/// What is printed of a report.
+/// The printed report.
 struct RulesReportPage {
     let report: RulesCasesReport
 
     private var entries: [RulesCoverage.Entry] { report.coverage.entries }
 
-    /// The groups of rules that the table does not see from both sides.
+    /// The groups of rules that the table does not cover with both results.
     private var gaps: [(name: String, title: String, entries: [RulesCoverage.Entry])] {
         [
             ("neverReached", "never reached", entries.filter { !$0.isReached }),

@@ -5,7 +5,7 @@ import HatoModel
 import HatoRocksDB
 import HatoStorage
 
-/// `verify`: asks the running service, or looks into a data folder that no service has open.
+/// `verify`: asks the running service, or reads a data folder that no service has open.
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: Messages.Verify.summary,
@@ -37,7 +37,7 @@ struct VerifyCommand: AsyncParsableCommand {
         }
     }
 
-    /// Draws how far the service's check is, as its metrics say, until it is cancelled.
+    /// Draws the progress of the service's check, from its metrics, until it is cancelled.
     private static func watch(_ client: CommandClient, _ output: CommandOutput) async {
         guard output.showsProgress else { return }
         var rows: RowCount?
@@ -49,7 +49,7 @@ struct VerifyCommand: AsyncParsableCommand {
             }
             let read = figure("verify_rows")
             guard read > 0 else { continue }
-            // Once in the files, once as what they mean.
+            // Once in the files, once by their meaning.
             let total = 2 * (figure("store_rows") + figure("store_kept_changes"))
             let bar = rows ?? RowCount(output, total: total)
             bar.show(read)
@@ -66,7 +66,7 @@ struct VerifyCommand: AsyncParsableCommand {
         do {
             inspection = try RocksDBInspection(folder: folder, of: "messages")
         } catch .corrupted(let problem) {
-            // Too damaged to be opened: that is what was to be found out.
+            // Too damaged to be opened, which is a finding.
             let finding = Messages.Verify.Finding(.storage, problem)
             return Messages.Verify.Result(version: 0, findings: [finding], findingCount: 1, checked: .init())
         } catch {
@@ -94,7 +94,7 @@ struct VerifyCommand: AsyncParsableCommand {
     }
 }
 
-/// The progress bar where a closure can hold it.
+/// The progress bar, in a form that a closure can capture.
 private final class RowCount {
     private var bar: ProgressBar
     private var shown = 0

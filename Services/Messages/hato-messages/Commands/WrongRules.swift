@@ -3,14 +3,15 @@ import HatoModel
 import HatoRules
 
 extension CommandFailure {
-    /// Wrong rules, told as compilers do: a line each, `FILE:line:column: message`, which editors know to open.
+    /// Wrong rules, reported in the form of compilers: a line each, `FILE:line:column: message`, which editors can
+    /// open.
     init(wrongRulesIn file: String, _ problems: [RulesProblem]) {
         let name = file == "-" ? "stdin" : file
         let lines = ["the rules are wrong:"] + problems.map { "\(name):\($0)" }
         self.init(.refused, lines.joined(separator: "\n"))
     }
 
-    /// A server's error after rules were sent; what it says of places in them is told with the file's name.
+    /// A server's error after rules were sent; its positions in them are reported with the file's name.
     init(_ error: RPCError, ofRulesIn file: String) {
         let problems = (error.data["problems"]?.array ?? []).compactMap { RulesProblem(told: $0) }
         guard !problems.isEmpty else {
@@ -23,7 +24,7 @@ extension CommandFailure {
 }
 
 extension RulesProblem {
-    /// As `messages.rules.set` tells it; nil for anything else.
+    /// In the form of the errors of `messages.rules.set`; nil for any other error.
     fileprivate init?(told value: JSONValue) {
         guard let line = value["line"]?.number.flatMap({ Int(exactly: $0) }),
             let column = value["column"]?.number.flatMap({ Int(exactly: $0) }), let message = value["message"]?.string

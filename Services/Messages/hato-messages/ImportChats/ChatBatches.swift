@@ -2,14 +2,14 @@ import HatoModel
 
 /// Turns chat lines into updates of the tree, a few hundred messages each.
 ///
-/// A message gets a push id made from its time and content, so that importing the same lines again writes what is there
-/// already: eight characters of time, three that count the messages of one millisecond in a room (their order is kept),
+/// A message gets a push id made from its time and content, so that importing the same lines again writes the same
+/// nodes: eight characters of time, three that count the messages of one millisecond in a room (their order is kept),
 /// nine of a hash over room, sender and text.
 struct ChatBatches: Sendable {
     /// Large enough that the sync of a commit does not matter, small enough for a smooth progress bar.
     static let messagesMax = 250
 
-    /// One request has room for a string as long as the tree takes, and this much before it.
+    /// A request can hold a string of the tree's maximum length, and so many bytes before it.
     static let textBytesMax = 1 << 20
 
     /// An update below the root, and the messages in it.
@@ -18,7 +18,7 @@ struct ChatBatches: Sendable {
         var messages: [Message] = []
     }
 
-    /// Where a message goes, in keys.
+    /// The keys of a message's path.
     struct Message: Sendable {
         var room: String
         var key: String
@@ -26,7 +26,7 @@ struct ChatBatches: Sendable {
 
     private var batch = Batch()
     private var textBytes = 0
-    /// The names in `batch`: a line that stands twice in the file is one message.
+    /// The names in `batch`: a line that is twice in the file is one message.
     private var names: Set<String> = []
     /// Lines that were in their batch already.
     private(set) var repeated = 0
@@ -61,7 +61,7 @@ struct ChatBatches: Sendable {
         textBytes += line.text.utf8.count
     }
 
-    /// What was gathered so far; a new batch begins.
+    /// Returns the collected messages and begins a new batch.
     mutating func take() -> Batch {
         defer {
             batch = Batch()
@@ -92,7 +92,7 @@ struct ChatBatches: Sendable {
         (0..<count).reversed().map { alphabet[Int(number >> (6 * UInt64($0)) & 63)] }
     }
 
-    /// FNV-1a: spread enough to tell two messages of one millisecond apart, and the same for ever.
+    /// FNV-1a: different enough for two messages of one millisecond, and the same in every version.
     private static func hash(_ line: ChatLine) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for text in [line.room, line.sender, line.text] {

@@ -7,7 +7,7 @@ struct ChatLine: Sendable, Hashable {
     var sender: String
     var text: String
 
-    /// Throws `ChatLineProblem` that says what is wrong with the line.
+    /// Throws `ChatLineProblem` with the problem of the line.
     init(_ bytes: [UInt8]) throws(ChatLineProblem) {
         let value: JSONValue
         do { value = try JSONParser.parse(bytes) } catch { throw ChatLineProblem("is no JSON: \(error)") }
@@ -28,7 +28,7 @@ struct ChatLine: Sendable, Hashable {
         self.at = milliseconds
     }
 
-    /// A request has at most 16 MiB, with what is beside its longest text. A byte is escaped in at most six.
+    /// A request has at most 16 MiB, with the parts beside its longest text. A byte is escaped in at most six.
     private static let escapedBytesMax = 14 << 20
 
     /// A push id has 48 bits for the time.
@@ -46,7 +46,7 @@ struct ChatLine: Sendable, Hashable {
     }
 }
 
-/// What is wrong with a line, as the end of a sentence that begins with its number.
+/// The problem of a line, as the end of a sentence that begins with its number.
 struct ChatLineProblem: Error, Sendable, Hashable, CustomStringConvertible {
     var description: String
     init(_ description: String) { self.description = description }

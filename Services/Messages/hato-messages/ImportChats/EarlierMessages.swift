@@ -1,17 +1,17 @@
 import HatoCommand
 import HatoModel
 
-/// Which messages were there before they are written, for the summary.
+/// Counts the messages that existed before the import, for the summary.
 ///
-/// A room that was empty when the import came to it is not asked for its messages: the first import of a log costs one
-/// question a room. What the caller may not read counts as not there.
+/// The messages of a room that was empty when the import reached it are not read: the first import of a log costs one
+/// request a room. Messages that the caller may not read count as missing.
 struct EarlierMessages {
-    /// Questions on their way for one batch.
+    /// Requests in flight for one batch.
     private static let questionsMax = 32
 
     private let client: CommandClient
     private let database: DatabaseName?
-    /// By room, whether it had messages. A batch is written only after its rooms have answered.
+    /// By room, whether it had messages. A batch is written only after the responses about its rooms.
     private var rooms: [String: Task<Bool, any Error>] = [:]
 
     init(client: CommandClient, database: DatabaseName?) {
@@ -19,7 +19,7 @@ struct EarlierMessages {
         self.database = database
     }
 
-    /// Counts those that are there; the batch must not be written before.
+    /// Counts those that exist; the batch must not be written before.
     mutating func count(_ messages: [ChatBatches.Message]) -> Task<Int, any Error> {
         var asked: [String: Task<Bool, any Error>] = [:]
         for message in messages where asked[message.room] == nil { asked[message.room] = hasMessages(message.room) }
@@ -58,7 +58,7 @@ struct EarlierMessages {
         try await withThrowingTaskGroup(of: Bool.self, returning: Int.self) { group in
             for message in messages {
                 group.addTask {
-                    // The date alone: texts may be long.
+                    // Only the date is read: texts may be long.
                     let path = try TreePath("/chats/\(message.room)/messages/\(message.key)/date")
                     return try await value(Messages.Get(database: database, path: path), client) != .null
                 }

@@ -55,7 +55,7 @@ struct ImportChatsCommand: AsyncParsableCommand {
         var skipped = 0
     }
 
-    /// The next good line; nil at the end. A bad one ends the import, or is told and skipped.
+    /// The next good line; nil at the end. A bad one ends the import, or is reported and skipped.
     private func next(_ lines: LineFile, _ report: inout Report, _ output: CommandOutput) throws -> ChatLine? {
         while let bytes = try lines.next() {
             report.line += 1
@@ -76,13 +76,13 @@ struct ImportChatsCommand: AsyncParsableCommand {
     }
 }
 
-/// Updates on their way, a few at a time: the service commits them together, and the wire is never idle.
+/// Updates in flight, a few at a time: the service commits them together, and the connection is never idle.
 struct ChatUpload {
     private static let inFlightMax = 8
 
     let client: CommandClient
     let database: DatabaseName?
-    /// Messages that were there before they were written, of the batches that are done.
+    /// Messages of the written batches that existed before.
     private(set) var alreadyThere = 0
     private var earlier: EarlierMessages
     private var inFlight: [Task<Int, any Error>] = []

@@ -13,7 +13,7 @@ import HatoRPC
 /// The lines, or the bytes, of a file or of stdin, gzipped or plain, a block at a time.
 final class LineFile {
     private let file: gzFile
-    /// What people call it: its path, or `stdin`.
+    /// Its name in messages: its path, or `stdin`.
     let name: String
     private var block = [UInt8](repeating: 0, count: 1 << 18)
     private var filled = 0
@@ -46,10 +46,10 @@ final class LineFile {
 
     deinit { gzclose(file) }
 
-    /// How far the file itself is read, for a progress bar.
+    /// The position in the file itself, for a progress bar.
     var bytesRead: Int { Int(gzoffset(file)) }
 
-    /// The next line without its end, `.some(nil)` for one that is too long to be looked at; nil after the last.
+    /// The next line without its end, `.some(nil)` for one that is too long to be read; nil after the last.
     func next() throws(CommandFailure) -> [UInt8]?? {
         var (line, isTooLong): ([UInt8], Bool) = ([], false)
         while true {
@@ -69,7 +69,7 @@ final class LineFile {
         }
     }
 
-    /// The next bytes as they are; nil after the last. Lines and blocks are not to be mixed.
+    /// The next bytes unchanged; nil after the last. A file is read either in lines or in blocks.
     func nextBlock() throws(CommandFailure) -> ArraySlice<UInt8>? {
         if position == filled {
             guard try fill() else { return nil }
@@ -78,7 +78,7 @@ final class LineFile {
         return block[position..<filled]
     }
 
-    /// The first byte that is not white space, which is not passed; nil when there is none in the first block.
+    /// The first byte that is not white space, which is not consumed; nil if there is none in the first block.
     func firstByte() throws(CommandFailure) -> UInt8? {
         if position == filled {
             guard try fill() else { return nil }
@@ -89,7 +89,7 @@ final class LineFile {
     private func fill() throws(CommandFailure) -> Bool {
         guard !isAtEnd else { return false }
         let count = block.withUnsafeMutableBytes { gzread(file, $0.baseAddress, UInt32($0.count)) }
-        // What a cut-off file still held came before; at its end zlib only notes that more was promised.
+        // The data of a truncated file came before; at its end zlib only reports that the rest is missing.
         var code = Z_OK
         let text = gzerror(file, &code).map { String(cString: $0) } ?? ""
         if count == 0, code == Z_BUF_ERROR { throw failure("ends too early: the gzip file was cut off") }

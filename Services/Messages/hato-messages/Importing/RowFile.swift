@@ -1,8 +1,8 @@
 import HatoCommand
 import HatoModel
 
-/// The rows that a file, or stdin, holds for `messages.import`: as lines of `export`, or as one JSON tree. It is read a
-/// block at a time, however large it is.
+/// The rows for `messages.import` in a file or in stdin: as lines of `export`, or as one JSON tree. It is read a block
+/// at a time, however large it is.
 final class RowFile {
     private enum Form {
         case lines(count: Int)
@@ -24,7 +24,7 @@ final class RowFile {
         let first = try file.firstByte()
         let isTree = first == UInt8(ascii: "{") || path.hasSuffix(".json") || path.hasSuffix(".json.gz")
         form = isTree ? .tree(TreeRowReader()) : .lines(count: 0)
-        // In a tree, only names that stand twice could do that, and its reader refuses them.
+        // In a tree, only duplicate names could contradict each other, and its reader refuses them.
         if comparesRows, !isTree { places = RowPlaces() }
     }
 
@@ -33,7 +33,7 @@ final class RowFile {
         switch form {
         case .lines: return try nextLine()
         case .tree(var reader):
-            // Not held twice: else it would be copied with every row.
+            // Not a second reference: else it would be copied with every row.
             form = .lines(count: 0)
             defer { form = .tree(reader) }
             return try nextRow(&reader)

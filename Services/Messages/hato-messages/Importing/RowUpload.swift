@@ -2,15 +2,15 @@ import HatoCommand
 import HatoModel
 import HatoRPC
 
-/// Rows on their way to the service, a page a call, a few calls at a time.
+/// Sends rows to the service, a page a call, a few calls at a time.
 ///
 /// A page ends behind a value or the priority of that value, never behind the priority of an object: the value that
-/// makes it an object must come in the same commit, or the priority is set where nothing is. The calls of one
-/// connection are done in the order sent, so a later page finds what the earlier ones wrote.
+/// makes it an object must come in the same commit, or the priority is set on a missing node. The calls of one
+/// connection are processed in the order sent, so a later page finds the nodes of earlier ones.
 struct RowUpload {
     private static let rowsMax = 1_000
     private static let bytesMax = 1 << 20
-    /// Pages that are not answered: enough that the service never waits for the next one.
+    /// Pages without a response: enough that the service never waits for the next one.
     private static let inFlightMax = 4
 
     private let client: CommandClient
@@ -18,7 +18,7 @@ struct RowUpload {
     private(set) var rowCount = 0
     private var rows: [JSONValue] = []
     private var bytes = 0
-    /// Where the last value stands; its priority may follow.
+    /// The path of the last value; its priority may follow.
     private var valuePlace = ""
     private var mayEnd = true
 
@@ -53,7 +53,7 @@ struct RowUpload {
         return valuePlace == "/" ? node.isEmpty : node.elementsEqual(valuePlace.utf8)
     }
 
-    /// The version of the last page; nil when there was none.
+    /// The version of the last page; nil if there was none.
     mutating func finish() async throws -> UInt64? {
         try await send()
         while inFlight > 0 { try await takeAnswer() }

@@ -1,7 +1,7 @@
 import HatoMessages
 import HatoRuntime
 
-/// What `hato-messages serve` can be told.
+/// The settings of `hato-messages serve`.
 enum MessagesSettings {
     static let process = ServiceProcess(
         service: MessagesTarget.service,
@@ -15,7 +15,7 @@ enum MessagesSettings {
             help: "rules of the first database of a new store: deny everything, or let signed-in users read and write"),
         Setting(
             "slow-operation-paths", .choice(["shape", "whole"]), default: "shape",
-            help: "what the log says of the paths of slow operations: the keys that the rules name, or all of them"),
+            help: "keys of a path that the log of slow operations shows: those that rules name, or all"),
     ]
 
     private static let limits = MessagesLimits.all.map { limit in
@@ -25,17 +25,17 @@ enum MessagesSettings {
         return memory[limit.name].map { setting.following($0) } ?? setting
     }
 
-    /// What follows from `memory-bytes`.
+    /// The limits that follow from `memory-bytes`.
     private static let memory = [
         "listeners-client-bytes-max": MemoryDerivation(.listeners, dividedBy: 4),
         "listeners-service-bytes-max": MemoryDerivation(.listeners),
         "on-disconnect-client-bytes-max": MemoryDerivation(.onDisconnect, dividedBy: 4),
         "on-disconnect-service-bytes-max": MemoryDerivation(.onDisconnect),
-        // Two writes are made ready at a time, with some 250 bytes a value.
+        // Two writes are prepared at a time, with some 250 bytes a value.
         "write-values-max": MemoryDerivation(.requests, dividedBy: 512, atMost: MessagesLimits().writeValuesMax),
     ]
 
-    /// The limits the settings come to.
+    /// The limits with the values of the settings.
     static func limits(_ settings: Settings) -> MessagesLimits {
         var limits = MessagesLimits()
         for limit in MessagesLimits.all { limits[keyPath: limit.field] = settings.integer(limit.name) }

@@ -7,7 +7,7 @@ import HatoRuntime
 import HatoStorage
 import Logging
 
-/// The service on its store, with the upkeep of the keys it verifies tokens with, as the process sees it.
+/// The running service on its store, with the task that fetches the keys for tokens.
 struct RunningMessages: RunningService {
     private let service: MessagesServer
     private let store: RocksDBStore
