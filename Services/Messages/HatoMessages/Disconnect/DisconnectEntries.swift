@@ -96,14 +96,14 @@ final class DisconnectEntries: Sendable {
     /// - Parameter client: Who asks; nil: an administrator.
     func change(
         of database: Database, by client: String?, in transaction: any StoreTransaction,
-        _ body: (inout OwnedTree) -> [DisconnectStep<DisconnectOwner>]
+        _ body: (inout OwnedTree) throws(MessagesError) -> [DisconnectStep<DisconnectOwner>]
     ) throws(MessagesError) {
         let kept = state.withLock { $0.trees[database.name] }
         // Under an old name a new database may stand.
         let isOld = kept.map { $0.database != database.id } ?? false
         let before = isOld ? OwnedTree() : kept?.tree ?? OwnedTree()
         var tree = before
-        let steps = body(&tree)
+        let steps = try body(&tree)
         let others = state.withLock { state in
             state.trees.filter { $0.key != database.name }.values.map(\.tree)
         }

@@ -43,7 +43,7 @@ struct DisconnectMethods: Sendable {
             let (reader, now) = (StoreTreeReader(transaction), parts.now())
             let resolved = try database.planner.resolve(mutation, reading: reader, at: now)
             try RulesJudge(database, reading: reader, now: now).authorise(resolved, by: context.caller)
-            try entries.change(of: database, by: context.limitedClient, in: transaction) { tree in
+            try entries.change(of: database, by: context.limitedClient, in: transaction) { tree throws(MessagesError) in
                 writes.flatMap { tree.set($0, by: owner) }
             }
         } answer: { result in
@@ -75,8 +75,12 @@ struct DisconnectMethods: Sendable {
         let entries = runs.entries(of: context.connection, session)
         queue.submit(from: session) { [parts] transaction in
             let database = try parts.catalogue.database(request.database ?? .default, in: transaction)
-            try entries.change(of: database, by: context.limitedClient, in: transaction) { tree in
-                tree.cancel(at: request.path)
+            let entriesMax = parts.limits.onDisconnectEntriesMax
+            try entries.change(of: database, by: context.limitedClient, in: transaction) { tree throws(MessagesError) in
+                guard tree.entriesMin(afterCancelAt: request.path) <= entriesMax else {
+                    throw .tooManyOnDisconnect(max: entriesMax)
+                }
+                return tree.cancel(at: request.path)
             }
         } answer: { result in
             reply.answer(result, isIdempotent: request.isIdempotent) { _ in Empty() }

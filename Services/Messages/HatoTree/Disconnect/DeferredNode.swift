@@ -99,33 +99,49 @@ extension DeferredNode {
         }
     }
 
-    /// This node after `node` was written at `path`, like `TreeNode.setting`; at a priority path `node` is the priority
-    /// as a leaf.
-    func setting(_ node: DeferredNode, at path: TreePath) -> DeferredNode {
-        setting(node, at: path.keys[...], isPriority: path.isPriority)
+    /// Writes `node` at `path`, like `TreeNode.setting`; at a priority path `node` is the priority as a leaf. Takes
+    /// time by the depth of the path, not by the number of children.
+    mutating func set(_ node: DeferredNode, at path: TreePath) {
+        set(node, at: path.keys[...], isPriority: path.isPriority)
     }
 
-    private func setting(_ node: DeferredNode, at keys: ArraySlice<TreeKey>, isPriority: Bool) -> DeferredNode {
-        guard let key = keys.first else { return isPriority ? withPriority(node) : node }
-        let before = children[key]
-        let child = (before ?? .empty).setting(node, at: keys.dropFirst(), isPriority: isPriority)
-        if child.isEmpty, before == nil { return self }
-        guard case .object(var children) = content else {
-            return DeferredNode(.object([key: child]), priority: priority)
+    private mutating func set(_ node: DeferredNode, at keys: ArraySlice<TreeKey>, isPriority: Bool) {
+        guard let key = keys.first else {
+            if isPriority { setPriority(node) } else { self = node }
+            return
         }
-        children[key] = child.isEmpty ? nil : child
-        if children.isEmpty { return .empty }
-        var copy = self
-        copy.content = .object(children)
-        if let before { copy.byteCount -= key.text.utf8.count + before.byteCount }
-        if !child.isEmpty { copy.byteCount += key.text.utf8.count + child.byteCount }
-        return copy
+        guard var children = takeChildren() else {
+            var child = DeferredNode.empty
+            child.set(node, at: keys.dropFirst(), isPriority: isPriority)
+            if !child.isEmpty { self = DeferredNode(.object([key: child]), priority: priority) }
+            return
+        }
+        var child = DeferredNode.empty
+        if let before = children.removeValue(forKey: key) {
+            byteCount -= key.text.utf8.count + before.byteCount
+            child = before
+        }
+        child.set(node, at: keys.dropFirst(), isPriority: isPriority)
+        if !child.isEmpty {
+            byteCount += key.text.utf8.count + child.byteCount
+            children[key] = child
+        }
+        if children.isEmpty { self = .empty } else { content = .object(children) }
     }
 
-    private func withPriority(_ node: DeferredNode) -> DeferredNode {
-        if isEmpty { return self }
-        guard case .leaf(let value) = node.content else { return DeferredNode(content) }
-        return DeferredNode(content, priority: value)
+    /// The children, of which the node then holds no reference any more: so they are changed without a copy. Nil of a
+    /// node without children.
+    private mutating func takeChildren() -> [TreeKey: DeferredNode]? {
+        guard case .object(let children) = content else { return nil }
+        content = .empty
+        return children
+    }
+
+    private mutating func setPriority(_ node: DeferredNode) {
+        if isEmpty { return }
+        byteCount -= priority.map(Self.bytes) ?? 0
+        if case .leaf(let value) = node.content { priority = value } else { priority = nil }
+        byteCount += priority.map(Self.bytes) ?? 0
     }
 }
 

@@ -10,8 +10,8 @@ public import HatoModel
 ///   another owner: it becomes an entry below that one, and is written after it.
 ///
 /// A caller that also stores the entries gets a small call into a large entry as an amendment to the stored entry, and
-/// the whole entry again only when its amendments have become large.
-/// and of the whole entry again only when its amendments have become much.
+/// the whole entry again only when its amendments have become large. A call into an entry takes time by the depth of
+/// its path, not by the size of the entry.
 public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     private var root = Place()
     private var lastAmendment: UInt64 = 0
@@ -40,23 +40,36 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
             steps = place.entries(at: path).map(\.removal)
             if path.isPriority { place.priority = nil } else { place = Place() }
         }
-        guard let cover = root.cover(of: path), cover.entry.owner == owner else {
+        guard let cover = root.cover(of: path), cover.owner == owner else {
             let entry = DisconnectEntry(write: write, owner: owner)
             insert(entry)
             return steps + [.added(entry)]
         }
         let place = path.prefix(cover.depth)
         let amendment = DisconnectAmendment(number: lastAmendment + 1, place: place, write: write)
-        var entry = cover.entry
-        entry.amend(amendment)
-        if entry.amendedBytes <= entry.node.byteCount / Self.amendedShare {
+        root.change(at: place.keys[...]) { place in
+            place.entry?.amend(amendment)
+        }
+        if let kept = keepAmended(at: place) {
+            steps += kept
+        } else {
             lastAmendment = amendment.number
             steps.append(.amended(amendment))
-        } else {
-            (entry.amendments, entry.amendedBytes) = ([], 0)
-            steps += [cover.entry.kept(at: place).removal, .added(entry.kept(at: place))]
         }
-        root.change(at: place.keys[...]) { place in place.entry = entry }
+        return steps
+    }
+
+    /// Keeps an entry as a whole whose last amendment was one too many. Returns nil while its amendments are few.
+    private mutating func keepAmended(at path: TreePath) -> [DisconnectStep<Owner>]? {
+        var steps: [DisconnectStep<Owner>]?
+        root.change(at: path.keys[...]) { place in
+            guard let entry = place.entry, entry.amendedBytes > entry.node.byteCount / Self.amendedShare else { return }
+            let removal = DisconnectStep<Owner>.removed(
+                path, entry.owner, amendments: Array(entry.amendments.dropLast()))
+            place.entry?.amendments = []
+            place.entry?.amendedBytes = 0
+            steps = [removal] + (place.entry.map { [.added($0.kept(at: path))] } ?? [])
+        }
         return steps
     }
 
@@ -71,6 +84,22 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
         let (old, new) = (Set(before.map(\.write.path)), Set(after.map(\.write.path)))
         return before.filter { !new.contains($0.write.path) }.map(\.removal)
             + after.filter { !old.contains($0.write.path) }.map { .added($0) }
+    }
+
+    /// At least how many entries there would be after `cancel(at:)`: an entry above the path becomes one for each of
+    /// its children. Takes time by the depth of the path, where the split itself takes time by the number of children.
+    public func entriesMin(afterCancelAt path: TreePath) -> Int {
+        var place: Place? = root
+        var node: DeferredNode?
+        var count = 0
+        for key in path.keys {
+            // What is below an entry is of other owners: those entries stay.
+            node = place?.entry?.node ?? node
+            count += max(0, (node?.children.count ?? 0) - 1 - (place?.childCount ?? 0))
+            node = node?.children[key]
+            place = place?.child(key)
+        }
+        return count
     }
 
     /// Every entry.
@@ -214,7 +243,7 @@ extension DisconnectTree {
 
         mutating func amend(_ amendment: DisconnectAmendment) {
             guard let inner = amendment.write.path.relative(to: amendment.place) else { return }
-            node = node.setting(amendment.write.node, at: inner)
+            node.set(amendment.write.node, at: inner)
             amendments.append(amendment.number)
             amendedBytes += amendment.byteCount
         }
@@ -230,7 +259,7 @@ extension DisconnectTree {
 
     private struct Cover {
         var depth: Int
-        var entry: Entry
+        var owner: Owner
     }
 
     private struct Gathered {
@@ -259,6 +288,10 @@ extension DisconnectTree {
         private var children: [TreeKey: Place] = [:]
         private var below = Total()
 
+        var childCount: Int { children.count }
+
+        func child(_ key: TreeKey) -> Place? { children[key] }
+
         var isEmpty: Bool { entry == nil && priority == nil && children.isEmpty }
 
         /// What one takes in memory beside its entries and its key: a deep path of short keys is mostly that.
@@ -277,7 +310,7 @@ extension DisconnectTree {
             var place = self
             var cover: Cover?
             for depth in 0...path.depth {
-                if let entry = place.entry { cover = Cover(depth: depth, entry: entry) }
+                if let entry = place.entry { cover = Cover(depth: depth, owner: entry.owner) }
                 guard depth < path.depth, let child = place.children[path.keys[depth]] else { break }
                 place = child
             }

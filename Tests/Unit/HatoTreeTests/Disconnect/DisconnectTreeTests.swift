@@ -273,6 +273,47 @@ import Testing
         }
     }
 
+    /// A copy of the entry for each call would take a hundred times as long in the large one.
+    @Test func callIntoAnEntryTakesNoLongerWhereTheEntryIsLarge() throws {
+        func duration(children: Int) throws -> Duration {
+            var tree = DisconnectTree<String>()
+            let object = JSONObject(
+                uniqueMembers: (0..<children).map { .init("k\($0)", .string(String(repeating: "x", count: 20))) })
+            for write in try DeferredWrite.all(of: .set(.object(object), at: TreePath("/a"))) {
+                tree.set(write, by: "a")
+            }
+            let writes = try DeferredWrite.all(
+                of: .update(JSONObject(uniqueMembers: (0..<500).map { .init("k\($0)", 1) }), at: TreePath("/a")))
+            return ContinuousClock().measure {
+                for write in writes { tree.set(write, by: "a") }
+            }
+        }
+        let small = try (0..<3).map { _ in try duration(children: 500) }.min() ?? .zero
+        let large = try (0..<3).map { _ in try duration(children: 50_000) }.min() ?? .zero
+        #expect(large < small * 20)
+    }
+
+    @Test func entriesThatACancelLeavesAreCountedBefore() throws {
+        let seed = SeededRandom.seed()
+        var random = RandomCalls(random: SeededRandom(seed: seed))
+        for _ in 0..<500 {
+            var tree = DisconnectTree<String>()
+            for _ in 0..<8 { try Self.apply(random.next(owners: ["a", "b"], cancels: false), to: &tree) }
+            for path in ["/a", "/a/b", "/a/b/c", "/b/a", "/c"] {
+                let path = try TreePath(path)
+                var after = tree
+                after.cancel(at: path)
+                #expect(tree.entriesMin(afterCancelAt: path) <= after.count, "seed \(seed)")
+            }
+        }
+        let large = try Self.tree([
+            .set("/a", .object(JSONObject(uniqueMembers: (0..<100).map { .init("k\($0)", ["x": 1, "y": 2]) })))
+        ])
+        #expect(large.entriesMin(afterCancelAt: try TreePath("/a/k1")) == 99)
+        #expect(large.entriesMin(afterCancelAt: try TreePath("/a/k1/x")) == 100)
+        #expect(large.entriesMin(afterCancelAt: try TreePath("/a")) == 0)
+    }
+
     // MARK: -
 
     static func tree(_ calls: [Call]) throws -> DisconnectTree<String> {
