@@ -10,7 +10,9 @@ extension QueryRunner {
     public func write(
         _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
     ) throws {
-        let result = ChildrenWriter(base: nodes.codec.key(of: path), format: format, end: end(after: writer.count))
+        let result = ChildrenWriter(
+            nodes: nodes, base: nodes.codec.key(of: path), format: format,
+            limit: JSONLimit(bytesMax: bytesMax, after: writer.count))
         writer.beginObject()
         var rest = places[...]
         while !rest.isEmpty {
@@ -19,11 +21,6 @@ extension QueryRunner {
             rest = rest.dropFirst(run.count)
         }
         writer.endObject()
-    }
-
-    private func end(after count: Int) -> Int {
-        let (end, isEndless) = count.addingReportingOverflow(bytesMax)
-        return isEndless ? .max : end
     }
 
     /// The longest ascending start of these children in key order.
@@ -40,7 +37,7 @@ extension QueryRunner {
         var rows = result.begin(run[index].key, prefix, &writer)
         try nodes.reader.scan(lower: prefix, upper: upper, reverse: false) { row, value in
             while !Self.begins(row, with: prefix) {
-                rows.finish(&writer)
+                try rows.finish(&writer)
                 index += 1
                 guard index < run.endIndex else { return .stop }
                 prefix = result.prefix(of: run[index].key)
@@ -48,16 +45,14 @@ extension QueryRunner {
                 if Self.isBefore(row, prefix) { return .seek(prefix) }
             }
             try rows.append(row, value, to: &writer)
-            if writer.count > result.end { throw TreeError.tooBig(bytesMax: bytesMax) }
             return .next
         }
         // The last one, and those without a row: there are none in one state of a database.
         while index < run.endIndex {
-            rows.finish(&writer)
+            try rows.finish(&writer)
             index += 1
             if index < run.endIndex { rows = result.begin(run[index].key, prefix, &writer) }
         }
-        if writer.count > result.end { throw TreeError.tooBig(bytesMax: bytesMax) }
     }
 
     private static func begins(_ row: Span<UInt8>, with prefix: [UInt8]) -> Bool {
@@ -78,11 +73,11 @@ extension QueryRunner {
 
 /// The common parameters of the children of one result.
 private struct ChildrenWriter {
+    let nodes: NodeReader
     /// The common prefix of the rows of the collection.
     var base: [UInt8]
     var format: NodeReader.Format
-    /// The byte count of the writer from which the result is too big.
-    var end: Int
+    var limit: JSONLimit
 
     func prefix(of key: TreeKey) -> [UInt8] {
         var bytes = base
@@ -92,6 +87,6 @@ private struct ChildrenWriter {
 
     func begin(_ key: TreeKey, _ prefix: [UInt8], _ writer: inout JSONWriter) -> NodeRowsWriter {
         writer.member(key.text)
-        return NodeRowsWriter(base: prefix, format: format)
+        return NodeRowsWriter(nodes, base: prefix, format: format, limit: limit)
     }
 }

@@ -20,15 +20,13 @@ extension NodeReader {
             return
         }
         let base = codec.key(of: path)
-        var rows = NodeRowsWriter(base: base, format: format)
-        let limit = bytesMax.addingReportingOverflow(writer.count)
+        let limit = JSONLimit(bytesMax: bytesMax, after: writer.count)
+        var rows = NodeRowsWriter(self, base: base, format: format, limit: limit)
         try scan(base) { key, value in
             try rows.append(key, value, to: &writer)
-            if !limit.overflow, writer.count > limit.partialValue { throw TreeError.tooBig(bytesMax: bytesMax) }
             return .next
         }
-        rows.finish(&writer)
-        if !limit.overflow, writer.count > limit.partialValue { throw TreeError.tooBig(bytesMax: bytesMax) }
+        try rows.finish(&writer)
     }
 
     /// Writes the node at `path` with `true` for each of its children; a leaf with its value.
@@ -51,35 +49,55 @@ extension NodeReader {
     }
 }
 
-/// Writes rows in key order as the JSON of their node. It builds nodes only for objects that may be read as arrays:
-/// whether they are is known only at their end.
+/// The limit of the JSON of one result, in a writer that may hold something already.
+struct JSONLimit {
+    let bytesMax: Int
+    private let end: Int
+
+    init(bytesMax: Int, after count: Int) {
+        self.bytesMax = bytesMax
+        let (end, isEndless) = count.addingReportingOverflow(bytesMax)
+        self.end = isEndless ? .max : end
+    }
+
+    func left(after count: Int) -> Int { end - count }
+
+    func check(_ writer: JSONWriter) throws(TreeError) {
+        if writer.count > end { throw .tooBig(bytesMax: bytesMax) }
+    }
+}
+
+/// Writes rows in key order as the JSON of their node, and holds none of them. Whether an object is read as an array is
+/// decided by the keys of its children, which are read for that before the first of them is written.
 struct NodeRowsWriter {
+    private enum Container {
+        case object
+        /// With the index of the element that comes next.
+        case array(next: Int)
+    }
+
+    private let nodes: NodeReader
     private let format: NodeReader.Format
+    private let limit: JSONLimit
     private var cursor: RowCursor
-    /// The number of open objects, including the node itself.
-    private var open = 0
-    /// The number of keys of the current row that have been written as names.
+    /// The objects and arrays that are open, the node itself first.
+    private var open: [Container] = []
+    /// The number of keys of the current row that have been written as names or reached as elements.
     private var named = 0
     /// The start of the previous row's value, if that was a leaf: its priority may follow.
     private var leafStart: Int?
     private var isEmpty = true
-    /// Builds an object that may be an array, until its rows end.
-    private var builder: TreeNodeBuilder?
 
-    init(base: [UInt8], format: NodeReader.Format) {
+    init(_ nodes: NodeReader, base: [UInt8], format: NodeReader.Format, limit: JSONLimit) {
+        self.nodes = nodes
         self.format = format
+        self.limit = limit
         cursor = RowCursor(base: base)
     }
 
+    /// Throws `TreeError.tooBig` as soon as the limit is exceeded, or will be.
     mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>, to writer: inout JSONWriter) throws {
         let kept = try cursor.advance(to: key)
-        if let depth = builder?.depth {
-            if kept >= depth {
-                try builder?.append(value, at: cursor, kept: kept)
-                return
-            }
-            closeBuilder(&writer)
-        }
         if cursor.isPriority {
             if format == .plain {
                 named = min(named, kept)
@@ -87,49 +105,73 @@ struct NodeRowsWriter {
             }
             if let leafStart, kept == cursor.depth {
                 try addPriority(value, toLeafAt: leafStart, of: &writer)
-                return
+                return try limit.check(writer)
             }
         }
         isEmpty = false
         leafStart = nil
         named = min(named, kept)
         close(downTo: named + 1, &writer)
-        guard try openObjects(for: value, &writer) else { return }
+        try openContainers(&writer)
         if cursor.isPriority {
-            beginObject(&writer)
+            writer.beginObject()
+            open.append(.object)
             writer.member(".priority")
         } else {
             leafStart = writer.count
         }
         try TreeLeafCodec.write(value, to: &writer)
+        try limit.check(writer)
     }
 
-    mutating func finish(_ writer: inout JSONWriter) {
-        if builder != nil {
-            closeBuilder(&writer)
-        } else if isEmpty {
-            writer.writeNull()
-        }
+    mutating func finish(_ writer: inout JSONWriter) throws {
+        if isEmpty { writer.writeNull() }
         close(downTo: 0, &writer)
+        try limit.check(writer)
     }
 
-    /// Opens the objects above the current row and writes their names; returns false when the row went into an object
-    /// that may be an array.
-    private mutating func openObjects(for value: Span<UInt8>, _ writer: inout JSONWriter) throws -> Bool {
+    /// Opens the objects and arrays above the current row and writes the names of its keys.
+    private mutating func openContainers(_ writer: inout JSONWriter) throws {
         while named < cursor.depth {
-            if open == named {
-                if format == .plain, TreeKeyCodec.isArrayIndex(cursor.row.span.extracting(cursor.range(named))) {
-                    var builder = TreeNodeBuilder(depth: named)
-                    try builder.append(value, at: cursor, kept: named)
-                    self.builder = builder
-                    return false
+            if open.count == named {
+                if try isArray(writer.count) {
+                    writer.beginArray()
+                    open.append(.array(next: 0))
+                } else {
+                    writer.beginObject()
+                    open.append(.object)
                 }
-                beginObject(&writer)
             }
-            try writeName(named, &writer)
+            if case .array(let next) = open[named] {
+                try beginElement(from: next, &writer)
+            } else {
+                try writeName(named, &writer)
+            }
             named += 1
         }
+    }
+
+    /// Whether the node above the current row's key number `named`, its first child, is read as an array.
+    private func isArray(_ written: Int) throws -> Bool {
+        let key = cursor.range(named)
+        guard format == .plain, TreeKeyCodec.isArrayIndex(cursor.row.span.extracting(key)) else { return false }
+        // Of `[1,null,…`: two bytes for an element, five for a null.
+        let left = limit.left(after: written)
+        guard let shape = try nodes.arrayShape(of: Array(cursor.row[..<key.lowerBound]), countMax: left / 2) else {
+            return false
+        }
+        guard shape.count <= left / 2, shape.gaps <= (left - shape.count * 2) / 5 else {
+            throw TreeError.tooBig(bytesMax: limit.bytesMax)
+        }
         return true
+    }
+
+    private mutating func beginElement(from next: Int, _ writer: inout JSONWriter) throws {
+        guard let key = TreeKeyCodec.decode(cursor.row.span.extracting(cursor.range(named))),
+            let index = KeyOrder.arrayIndex(key.text), index >= next
+        else { throw TreeError.corrupted("a row whose key cannot be read") }
+        for _ in next..<index { writer.writeNull() }
+        open[named] = .array(next: index + 1)
     }
 
     private func writeName(_ index: Int, _ writer: inout JSONWriter) throws {
@@ -143,21 +185,10 @@ struct NodeRowsWriter {
         }
     }
 
-    private mutating func beginObject(_ writer: inout JSONWriter) {
-        writer.beginObject()
-        open += 1
-    }
-
     private mutating func close(downTo count: Int, _ writer: inout JSONWriter) {
-        while open > count {
-            writer.endObject()
-            open -= 1
+        while open.count > count {
+            if case .array = open.removeLast() { writer.endArray() } else { writer.endObject() }
         }
-    }
-
-    private mutating func closeBuilder(_ writer: inout JSONWriter) {
-        if let node = builder?.finish() { writer.write(node.plain) }
-        builder = nil
     }
 
     /// Replaces the leaf just written by `{".value": …, ".priority": …}`.

@@ -81,7 +81,36 @@ public struct NodeReader {
     public func forEachChildKey(
         of path: TreePath, after key: TreeKey? = nil, _ visit: (TreeKey) throws -> Bool
     ) throws {
-        let base = codec.key(of: path)
+        try forEachChildKey(below: codec.key(of: path), after: key, visit)
+    }
+
+    /// How many children a node has whose children are the elements of an array, and how many elements are missing
+    /// between them.
+    struct ArrayShape {
+        var count: Int
+        var gaps: Int
+    }
+
+    /// The array as which the children below the row key `base` are read; nil when they are an object (spec
+    /// realtime-database §2.1, `TreeChildren.arrayCount`). Reads their keys only, and stops behind `countMax`.
+    func arrayShape(of base: [UInt8], countMax: Int) throws -> ArrayShape? {
+        var (count, greatest, isArray) = (0, -1, true)
+        try forEachChildKey(below: base) { key in
+            guard let index = KeyOrder.arrayIndex(key.text) else {
+                isArray = false
+                return false
+            }
+            count += 1
+            greatest = max(greatest, index)
+            return count <= countMax
+        }
+        guard isArray, greatest < 2 * count || count > countMax else { return nil }
+        return ArrayShape(count: count, gaps: max(0, greatest + 1 - count))
+    }
+
+    private func forEachChildKey(
+        below base: [UInt8], after key: TreeKey? = nil, _ visit: (TreeKey) throws -> Bool
+    ) throws {
         var lower = base
         lower.append(TreeKeyCodec.priorityMark + 1)
         if let key {

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoTesting
 import Testing
 
 @testable import HatoTree
@@ -43,6 +44,54 @@ struct NodeReaderTests {
         #expect(
             try tree.text()
                 == #"{"a":["x",null,null,"y"],"b":{"2":1},"c":{"-1":1,"0":2},"d":{"0":1,"k":2},"e":{"00":1}}"#)
+    }
+
+    @Test func objectThatMayBeAnArrayIsRefusedBeforeItsRowsAreRead() throws {
+        let tree = MemoryTree()
+        try tree.set("/a", .array((0..<5_000).map { .number(Double($0)) }))
+        try tree.set(
+            "/b",
+            .object(
+                JSONObject(
+                    uniqueMembers: (0..<50).map { .init("\($0)", .string(String(repeating: "x", count: 1_000))) })))
+        for path in ["/a", "/b"] {
+            let reader = MeteredReader(tree.rows, ReadingMeter(rows: 1_200, bytes: 100_000))
+            var writer = JSONWriter()
+            #expect(throws: TreeError.self) {
+                try NodeReader(reader, codec: tree.codec).write(
+                    TreePath(path), .plain, to: &writer, bytesMax: 2_000)
+            }
+        }
+        // The gaps of an array count too.
+        try tree.set("/c", .object(JSONObject(uniqueMembers: (0..<30).map { .init("\($0 == 29 ? 58 : $0)", 1) })))
+        let text = try tree.text("/c")
+        #expect(try tree.text("/c", bytesMax: text.utf8.count) == text)
+        #expect(throws: TreeError.self) {
+            try tree.text("/c", bytesMax: text.utf8.count - 1)
+        }
+    }
+
+    @Test func randomObjectsAreReadAsTheNodesThatTheyAre() throws {
+        let seed = SeededRandom.seed()
+        var random = SeededRandom(seed: seed)
+        for _ in 0..<300 {
+            let tree = MemoryTree()
+            try tree.set("/x", Self.randomValue(depth: 3, &random))
+            let node = try tree.nodes.node(at: TreePath("/x"))
+            var writer = JSONWriter()
+            writer.write(node.plain)
+            #expect(try tree.text("/x") == String(decoding: writer.bytes, as: UTF8.self), "seed \(seed)")
+        }
+    }
+
+    private static func randomValue(depth: Int, _ random: inout SeededRandom) -> JSONValue {
+        guard depth > 0, Int.random(in: 0..<4, using: &random) > 0 else { return 1 }
+        var object: JSONObject = [:]
+        if Int.random(in: 0..<4, using: &random) == 0 { object[".priority"] = 2 }
+        for key in ["-1", "0", "00", "1", "2", "3", "4", "10", "a", "😀"].shuffled(using: &random).prefix(4) {
+            if Int.random(in: 0..<3, using: &random) > 0 { object[key] = randomValue(depth: depth - 1, &random) }
+        }
+        return object.isEmpty ? 1 : .object(object)
     }
 
     @Test func prioritiesStandInExportFormatOnly() throws {
