@@ -76,21 +76,23 @@ extension QueryRunner {
         let bounds = IndexKeyCodec.bounds(collection, query)
         guard !found.isFull, bounds.lower.lexicographicallyPrecedes(bounds.upper) else { return }
         if bounds.isExact, try addNewest(of: collection, upTo: bounds.upper, to: &found) { return }
-        var ties = Ties()
+        var ties = Ties(found.rest)
         // If a text among these rows is truncated, a forward read would end there each time.
         var isPlain = true
         try nodes.reader.scan(lower: bounds.lower, upper: bounds.upper, reverse: found.isReverse) { row, _ in
             guard let entry = IndexKeyCodec.decode(row, from: collection.count) else {
                 throw TreeError.corrupted("an index row that cannot be read")
             }
-            if !ties.places.isEmpty, !entry.isTruncated || ties.text != entry.place.value {
+            if !ties.isEmpty, !entry.isTruncated || ties.text != entry.place.value {
                 try settle(&ties, into: &found)
                 if found.isFull { return .stop }
             }
             if entry.isTruncated {
                 isPlain = false
                 ties.text = entry.place.value
-                if let place = try place(of: entry.place.key, at: path, in: query) { ties.places.append(place) }
+                if let place = try place(of: entry.place.key, at: path, in: query), query.contains(place) {
+                    try ties.places.add(place)
+                }
                 return .next
             }
             if bounds.isExact || query.contains(entry.place) { try found.add(entry.place) }
@@ -106,14 +108,17 @@ extension QueryRunner {
     /// Rows whose texts have the same beginning: their order is that of the whole texts.
     private struct Ties {
         var text: SortValue?
-        var places: [SortPlace] = []
+        var places: SelectedPlaces
+
+        init(_ places: SelectedPlaces) { self.places = places }
+
+        var isEmpty: Bool { places.isEmpty }
     }
 
     private func settle(_ ties: inout Ties, into found: inout Found) throws(TreeError) {
-        ties.places.sort()
-        if found.isReverse { ties.places.reverse() }
-        for place in ties.places where !found.isFull && found.query.contains(place) { try found.add(place) }
-        ties = Ties()
+        let places = try ties.places.inOrder()
+        for place in found.isReverse ? places.reversed() : places where !found.isFull { try found.add(place) }
+        ties = Ties(found.rest)
     }
 
     // MARK: Priority order

@@ -20,12 +20,12 @@ public struct QueryRunner {
 
     /// The children of `path` that the query selects, in query order.
     ///
-    /// - Parameter keyBytesMax: the limit of the bytes of all their keys.
-    /// - Throws: `TreeError.tooBig` as soon as their keys exceed it: a result with these keys would be larger.
+    /// - Parameter placeBytesMax: the limit of the bytes of all their keys and sort values.
+    /// - Throws: `TreeError.tooBig` as soon as they exceed it: a result with these children would be larger.
     public func places(
-        _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, keyBytesMax: Int = .max
+        _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, placeBytesMax: Int = .max
     ) throws -> [SortPlace] {
-        var found = Found(query, keyBytesMax: keyBytesMax)
+        var found = Found(query, bytesMax: placeBytesMax)
         switch plan {
         case .keys:
             try addKeys(of: path, range: KeyRange(query), to: &found)
@@ -34,7 +34,7 @@ public struct QueryRunner {
         case .priorities:
             try addByPriority(at: path, to: &found)
         case .everyChild:
-            return try everyPlace(query, at: path)
+            return try everyPlace(query, at: path, bytesMax: placeBytesMax)
         }
         return found.inOrder
     }
@@ -74,24 +74,13 @@ public struct QueryRunner {
 
     // MARK: Without an index
 
-    private func everyPlace(_ query: TreeQuery, at path: TreePath) throws -> [SortPlace] {
-        var places: [SortPlace] = []
-        // A limit set in code is not bounded like one from JSON; more children than this are never in memory.
-        let countMax = query.limit.map { 2 * min($0.count, 1 << 40) + 1_024 } ?? .max
+    private func everyPlace(_ query: TreeQuery, at path: TreePath, bytesMax: Int) throws -> [SortPlace] {
+        var places = SelectedPlaces(query.limit, bytesMax: bytesMax)
         try nodes.forEachChildKey(of: path) { key in
-            if let place = try place(of: key, at: path, in: query), query.contains(place) { places.append(place) }
-            if places.count >= countMax { places = Self.limited(places.sorted(), query.limit) }
+            if let place = try place(of: key, at: path, in: query), query.contains(place) { try places.add(place) }
             return true
         }
-        return Self.limited(places.sorted(), query.limit)
-    }
-
-    static func limited(_ places: [SortPlace], _ limit: TreeQuery.Limit?) -> [SortPlace] {
-        switch limit {
-        case nil: places
-        case .first(let count): Array(places.prefix(count))
-        case .last(let count): Array(places.suffix(count))
-        }
+        return try places.inOrder()
     }
 }
 
@@ -101,13 +90,13 @@ extension QueryRunner {
         let query: TreeQuery
         let isReverse: Bool
         private let countMax: Int
-        private let keyBytesMax: Int
-        private var keyBytes = 0
+        private let bytesMax: Int
+        private var bytes = 0
         private(set) var places: [SortPlace] = []
 
-        init(_ query: TreeQuery, keyBytesMax: Int = .max) {
+        init(_ query: TreeQuery, bytesMax: Int = .max) {
             self.query = query
-            self.keyBytesMax = keyBytesMax
+            self.bytesMax = bytesMax
             if case .last = query.limit { isReverse = true } else { isReverse = false }
             countMax = query.limit?.count ?? .max
         }
@@ -115,9 +104,15 @@ extension QueryRunner {
         var isFull: Bool { places.count >= countMax }
 
         mutating func add(_ place: SortPlace) throws(TreeError) {
-            keyBytes += place.key.text.utf8.count
-            if keyBytes > keyBytesMax { throw .tooBig(bytesMax: keyBytesMax) }
+            bytes += place.textBytes
+            if bytes > bytesMax { throw .tooBig(bytesMax: bytesMax) }
             places.append(place)
+        }
+
+        /// For children whose order is known only when all of them are read: as many as are still wanted.
+        var rest: SelectedPlaces {
+            let count = countMax - places.count
+            return SelectedPlaces(isReverse ? .last(count) : .first(count), bytesMax: bytesMax - bytes)
         }
 
         var inOrder: [SortPlace] { isReverse ? places.reversed() : places }
