@@ -6,6 +6,9 @@ public struct MessagesLimits: Sendable, Hashable {
     /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows
     /// the limit of the wire.
     public var responseBytesMax = 16 << 20
+    /// Rows that a read may take before it is counted as a large one, of which few run at a time. So many take some
+    /// 20 ms of a reader's thread.
+    public var unreservedReadRowsMax = 20_000
     /// Listeners of one connection.
     public var listenersPerConnectionMax = 10_000
     /// Listeners of one user, or of one address where nobody is signed in; administrators' are not counted.
@@ -119,6 +122,9 @@ public struct MessagesLimits: Sendable, Hashable {
 
     /// All of them, for whoever reads settings.
     public static let all: [Named] = [
+        Named(
+            name: "unreserved-read-rows-max", field: \.unreservedReadRowsMax,
+            help: "rows a read may take before it waits for its turn among the large reads"),
         Named(
             name: "listeners-per-connection-max", field: \.listenersPerConnectionMax,
             help: "listeners of one connection"),

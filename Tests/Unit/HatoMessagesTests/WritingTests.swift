@@ -166,6 +166,27 @@ import Testing
             #expect(try await administrator.call(Messages.Get(path: "/a")).value == ["open": 6, "secret": 5])
         }
     }
+    /// A connection may have a thousand such errors under way, which nothing reserves.
+    @Test func refusedConditionBringsASmallValueOnly() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let values: [(JSONValue, Bool)] = [
+                (.string(String(repeating: "x", count: 4_000)), true),
+                (.string(String(repeating: "x", count: 4_200)), false),
+                (.string(String(repeating: "\u{1}", count: 1_000)), false),
+            ]
+            for (value, isBrought) in values {
+                _ = try await client.call(Messages.Set(path: "/a", value: value))
+                let refused = await refusal {
+                    try await client.call(Messages.Set(path: "/a", value: 1, ifMatch: "null_etag"))
+                }
+                #expect(refused?.reason == "etag_mismatch")
+                #expect(refused?.data["value"] == (isBrought ? .some(value) : .none))
+                #expect(refused?.data["etag"]?.string?.isEmpty == false)
+            }
+        }
+    }
+
     @Test func whoMayNotReadLearnsNothingFromAPush() async throws {
         try await RunningMessages.with(rules: #"{"rules": {"inbox": {".write": "auth != null"}}}"#) { running in
             let (administrator, writer) = (running.administrator, running.user("masuo"))

@@ -42,7 +42,7 @@ struct NodeReading {
         let format: NodeReader.Format = request.export == true ? .export : .plain
         if let query = request.query, try !query.isDefault || nodes.leaf(at: request.path) == nil {
             let places = try runner.places(
-                query, at: request.path, by: plan(query, request.path), keyBytesMax: bytesMax)
+                query, at: request.path, by: plan(query, request.path), placeBytesMax: bytesMax)
             try runner.write(places, at: request.path, format, to: &writer)
             writer.member("keys")
             QueryRunner.writeKeys(places, to: &writer)

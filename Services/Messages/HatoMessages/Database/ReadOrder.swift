@@ -24,8 +24,9 @@ struct ReadOrder: Sendable {
 
     /// Runs `body` on a reader's thread; what it throws is the answer.
     ///
-    /// A read whose result outgrows what it may take without a reservation (`TreeError.tooBig`) begins again with the
-    /// same view, when the memory of the largest response is reserved. A read whose connection has closed is dropped,
+    /// A read that outgrows what it may take without a reservation, in bytes of its result or in rows that it reads
+    /// (`TreeError.tooBig`), begins again with the same view, when the memory of the largest response is reserved: such
+    /// reads take turns, so that reads of a moment always find a thread. A read whose connection has closed is dropped,
     /// or stops. So `body` of a read may run twice, and has no effect before its result is complete.
     func onReader<Request: RPCRequest>(
         _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
@@ -37,8 +38,11 @@ struct ReadOrder: Sendable {
             store.submitRead(of: client) {
                 guard Request.effect == .write || !connection.isClosed else { return }
                 watch?.began = slow.now
+                let first =
+                    Request.effect == .write
+                    ? view : view.limited(to: unreservedMax, rowsMax: limits.unreservedReadRowsMax)
                 do {
-                    try body(view.limited(to: unreservedMax).watched(by: watch))
+                    try body(first.watched(by: watch))
                 } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
                     return reply.readAgain { reservation in
                         store.submitRead(of: client) {

@@ -28,10 +28,11 @@ struct ReadView: Sendable {
         return view
     }
 
-    /// The same for a result of so many bytes.
-    func limited(to bytesMax: Int) -> ReadView {
-        var view = self
-        view.bytesMax = min(bytesMax, view.bytesMax)
+    /// The same for a result of so many bytes, which is made of so many rows.
+    func limited(to bytesMax: Int, rowsMax: Int) -> ReadView {
+        guard bytesMax < self.bytesMax else { return self }
+        var view = reading(ShortReadSnapshot(snapshot, rowsMax: rowsMax, bytesMax: bytesMax))
+        view.bytesMax = bytesMax
         return view
     }
 

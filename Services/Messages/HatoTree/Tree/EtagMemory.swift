@@ -6,8 +6,9 @@ import Synchronization
 /// It is correct for the same reason as `ParentMemory`: every write of the database is planned with it, in the order of
 /// application. A plan that is then not applied can only invalidate entries.
 final class EtagMemory: Sendable {
-    /// Smaller nodes are hashed each time; their etag is returned to a caller that named a wrong one.
-    static let smallBytesMax = 1024 * 1024
+    /// Smaller nodes are hashed each time, and are part of the error for a caller that named a wrong etag. A connection
+    /// may have a thousand such errors under way.
+    static let smallBytesMax = TreeError.mismatchBytesMax
     private static let countMax = 64
     private static let comparisonsMax = 4_096
 

@@ -36,9 +36,17 @@ extension TreeError: RPCErrorConvertible {
         }
     }
 
+    /// Bytes of a node, and of its JSON, up to which it is part of `etagMismatch`. A larger one is read with a request
+    /// of its own, which reserves the memory of its response.
+    static let mismatchBytesMax = 4 << 10
+
     private static func mismatch(_ etag: String, _ value: TreeNode?) -> RPCError {
         var data: JSONObject = ["etag": .string(etag)]
-        if let value { data["value"] = value.plain }
+        if let value = value?.plain {
+            var writer = JSONWriter()
+            writer.write(value)
+            if writer.count <= mismatchBytesMax { data["value"] = value }
+        }
         return .failedPrecondition(
             reason: "etag_mismatch", "The node has changed: its etag is \(etag)", data: data)
     }
