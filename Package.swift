@@ -157,7 +157,8 @@ let package = Package(
         unitTests(
             of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
         unitTests(
-            of: "HatoPush", ["HatoModel", "HatoRuntime", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+            of: "HatoPush",
+            ["HatoModel", "HatoRuntime", "HatoTesting", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
         unitTests(
             of: "HatoNotifier",
             [

@@ -55,7 +55,7 @@ import Testing
             "HatoIdentity", "HatoModel", "HatoRPC", "HatoRules", "HatoStorage", "HatoTesting", "HatoTree",
         ],
         "Tests/Unit/HatoAuthTests": ["HatoIdentity", "HatoModel", "HatoRPC", "HatoStorage", "HatoTesting"],
-        "Tests/Unit/HatoPushTests": ["HatoModel", "HatoRuntime"],
+        "Tests/Unit/HatoPushTests": ["HatoModel", "HatoRuntime", "HatoTesting"],
         "Tests/Unit/HatoNotifierTests": [
             "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRocksDB", "HatoRuntime", "HatoStorage",
             "HatoTesting",

@@ -78,6 +78,9 @@ public final class NotifierServer: Sendable {
         ]
     }
 
+    /// What triggers hold in memory.
+    var budget: TriggerBudget { service.budget }
+
     /// Shows what is not counted as it happens: for a scraper that asks.
     public func refreshFigures() async { await service.refreshFigures(authenticator) }
 

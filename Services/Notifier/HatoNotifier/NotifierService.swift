@@ -20,6 +20,8 @@ final class NotifierService: Sendable {
     /// Nil without an administrator key: then there are no triggers.
     let messages: MessagesClient?
     let feeds: TriggerFeeds?
+    /// What triggers hold in memory.
+    let budget: TriggerBudget
     let followers: EventFollowers
     let checks: RequestChecks
     /// Why the store has ended; nil while it is open.
@@ -35,7 +37,8 @@ final class NotifierService: Sendable {
         notices = ThrottledNotices(logger)
         store = outbox.store
         messages = configuration.administratorKey.map { MessagesClient(configuration.messages.with(credential: $0)) }
-        feeds = messages.map { TriggerFeeds($0, outbox, logger: logger) }
+        budget = TriggerBudget(configuration.limits)
+        feeds = messages.map { [budget] in TriggerFeeds($0, outbox, budget, logger: logger) }
         followers = EventFollowers(outbox.store, followersMax: configuration.limits.followersMax)
         checks = RequestChecks(limits: configuration.limits)
         configuration.backupFolder?.removeLeftovers()

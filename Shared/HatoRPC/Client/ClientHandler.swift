@@ -11,6 +11,8 @@ final class ClientHandler: ChannelDuplexHandler {
     private let lineBytesMax: Int
     private let nestingMax: Int
     private var lines = LineBuffer()
+    /// The rest of the line that arrives is dropped: its call has failed, or no caller waits for it.
+    private var isDroppingLine = false
     private var isReadHeld = false
     private var reason: String?
     /// The handshake has failed: nothing that was written has reached the server.
@@ -39,7 +41,13 @@ final class ClientHandler: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        lines.append(unwrapInboundIn(data))
+        var chunk = unwrapInboundIn(data)
+        if isDroppingLine {
+            guard let end = chunk.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) else { return }
+            chunk.moveReaderIndex(to: end)
+            isDroppingLine = false
+        }
+        lines.append(chunk)
         while let line = lines.nextLine() {
             do {
                 link.received(try ServerLine.read(line.readableBytesUInt8Span, nestingMax: nestingMax))
@@ -47,7 +55,12 @@ final class ClientHandler: ChannelDuplexHandler {
                 return fail("the server sent what is no JSON: \(error)")
             }
         }
-        if lines.count > lineBytesMax { fail("the server sent a line over \(lineBytesMax) bytes") }
+        if lines.count > lineBytesMax {
+            fail("the server sent a line over \(lineBytesMax) bytes")
+        } else if link.refusesResponse(beginning: lines.unfinished) {
+            lines.removeAll()
+            isDroppingLine = true
+        }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

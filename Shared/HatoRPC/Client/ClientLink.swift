@@ -179,9 +179,28 @@ final class ClientLink: @unchecked Sendable {
         }
     }
 
+    /// Whether the rest of a long line is not wanted: the response is larger than its call takes, which fails, or its
+    /// caller has gone.
+    func refusesResponse(beginning line: ByteBuffer) -> Bool {
+        guard line.readableBytes >= Self.longLineBytes,
+            let id = ServerLine.id(ofBeginning: line.readableBytesUInt8Span)
+        else { return false }
+        guard let call = calls[id] else { return orphans[id] == nil }
+        guard line.readableBytes - Self.longLineBytes > call.responseBytesMax else { return false }
+        calls[id] = nil
+        call.fail(RPCError.responseTooBig(call.responseBytesMax))
+        return true
+    }
+
+    /// Shorter lines are read whole. Longer than what stands around a result.
+    private static let longLineBytes = 1_024
+
     private func complete(_ call: OutgoingCall, _ text: [UInt8]) {
         switch call.completion {
-        case .result(let body): body(.success(text))
+        case .result(let body):
+            body(
+                text.count > call.responseBytesMax
+                    ? .failure(RPCError.responseTooBig(call.responseBytesMax)) : .success(text))
         case .subscription(let ending, let body):
             // The first event may stand right behind this answer: the subscription must be known before it is read.
             guard let (id, result) = subscriptionResult(text) else {

@@ -13,6 +13,8 @@ struct OutgoingCall: Sendable {
     /// The params object as JSON text.
     var params: [UInt8]
     var deadline: NIODeadline
+    /// The call fails (`too_big`) when its response has more bytes.
+    var responseBytesMax = Int.max
     var completion: Completion
 
     func fail(_ error: RPCError) {

@@ -39,12 +39,25 @@ public final class RPCClient: Sendable {
         return try JSONParser.parse(text, depth: configuration.nestingMax)
     }
 
+    /// The text of the result: for callers that read it in part. A response of more than `bytesMax` bytes is not kept:
+    /// `RPCError` (resource_exhausted, `too_big`). Throws as `call` otherwise.
+    public func resultText<Request: RPCRequest>(of request: Request, bytesMax: Int) async throws -> [UInt8] {
+        do {
+            return try await waiting(Request.method, request.members, responseBytesMax: bytesMax) { .result($0) }
+        } catch let error as RPCError where request.isIdempotent {
+            throw error.ofIdempotentCall
+        }
+    }
+
     /// Calls without waiting: for callers that keep many requests in flight. `params` is the whole object as JSON text;
     /// `completion` gets the text of the result, on the client's event loop, which it must not block.
     public func send(
         method: String, params: EncodedJSON, completion: @escaping @Sendable (Result<[UInt8], RPCError>) -> Void
     ) {
-        post(link.newID(), method, params.bytes, .result(completion))
+        post(
+            OutgoingCall(
+                id: link.newID(), method: method, params: params.bytes, deadline: deadline,
+                completion: .result(completion)))
     }
 
     // MARK: Subscriptions
@@ -82,7 +95,7 @@ public final class RPCClient: Sendable {
     // MARK: -
 
     private func waiting<Value: Sendable>(
-        _ method: String, _ params: JSONObject,
+        _ method: String, _ params: JSONObject, responseBytesMax: Int = .max,
         _ completion: (@escaping @Sendable (Result<Value, RPCError>) -> Void) -> OutgoingCall.Completion
     ) async throws -> Value {
         let id = link.newID()
@@ -94,7 +107,10 @@ public final class RPCClient: Sendable {
                     continuation.resume(
                         with: outcome.mapError { $0 == RPCError.abandoned ? CancellationError() : $0 as any Error })
                 }
-                post(id, method, text, completion(resume))
+                post(
+                    OutgoingCall(
+                        id: id, method: method, params: text, deadline: deadline, responseBytesMax: responseBytesMax,
+                        completion: completion(resume)))
                 // The task may have been cancelled before there was a call to abandon.
                 if Task.isCancelled { link.post(.abandon(id)) }
             }
@@ -103,11 +119,9 @@ public final class RPCClient: Sendable {
         }
     }
 
-    private func post(_ id: UInt64, _ method: String, _ params: [UInt8], _ completion: OutgoingCall.Completion) {
-        let deadline = NIODeadline.now() + TimeAmount(configuration.timeout)
-        link.post(
-            .call(OutgoingCall(id: id, method: method, params: params, deadline: deadline, completion: completion)))
-    }
+    private var deadline: NIODeadline { NIODeadline.now() + TimeAmount(configuration.timeout) }
+
+    private func post(_ call: OutgoingCall) { link.post(.call(call)) }
 
     private static func adding(_ credential: String?, to params: JSONObject) -> JSONObject {
         guard let credential else { return params }

@@ -42,6 +42,17 @@ enum ServerLine {
         return .error(id: id, RPCError.badAnswer("neither result nor error"))
     }
 
+    /// The id of a response whose line has only begun to come; nil when it does not stand at the beginning.
+    static func id(ofBeginning line: Span<UInt8>) -> UInt64? {
+        var scanner = JSONScanner()
+        guard var cursor = try? scanner.beginObject(line) else { return nil }
+        while let name = try? scanner.nextMember(line, &cursor), name == "id" || name == "jsonrpc" {
+            guard let value = try? scanner.skip(line) else { return nil }
+            if name == "id" { return number(line.extracting(value)) }
+        }
+        return nil
+    }
+
     private static func number(_ text: Span<UInt8>) -> UInt64? {
         guard text.count > 0, text.count < 20 else { return nil }
         var value: UInt64 = 0
@@ -64,6 +75,10 @@ extension RPCError {
         RPCError(
             .unavailable, reason: connectionLostReason,
             "The connection was lost\(why.map { " (\($0))" } ?? ""); whether the call was carried out is unknown")
+    }
+
+    static func responseTooBig(_ bytesMax: Int) -> RPCError {
+        resourceExhausted(reason: "too_big", "The response is larger than the \(bytesMax) bytes that the call takes")
     }
 
     /// Never leaves this module: callers get `CancellationError`.

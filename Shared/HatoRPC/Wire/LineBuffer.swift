@@ -65,6 +65,9 @@ struct LineBuffer {
         return bytes.readableBytes - (last == UInt8(ascii: "\r") ? 1 : 0)
     }
 
+    /// What has come of the line at the front.
+    var unfinished: ByteBuffer { bytes }
+
     mutating func removeAll() {
         bytes = ByteBuffer()
         searched = 0

@@ -76,6 +76,23 @@ import Testing
         }
     }
 
+    @Test func noMoreAttemptsAreUnderWayThanMayBeInAll() async throws {
+        let outbox = try await outbox(MemoryStore())
+        let users = (0..<40).map { "u\($0)" }
+        for user in users { try await outbox.addDevice(user, of: user, at: "\(user).example.com") }
+        let gate = Gate()
+        let channel = ScriptedChannel(gate: gate)
+        try await running(outbox, channel, gate) {
+            try await outbox.send("a", to: users)
+            try await eventually("the hanging attempts") { channel.deliveries.count >= 8 }
+            // Meanwhile others would have begun, too.
+            for _ in 0..<20 { _ = try await outbox.counts() }
+            gate.open()
+            try await eventually("all are delivered in the end") { outbox.pending == 0 }
+            #expect(channel.inFlightMax == 8)
+        }
+    }
+
     /// Users of one host, and hosts, take turns however much each of them waits for.
     @Test func groupsThatWaitTakeTurns() async throws {
         let outbox = try await outbox(MemoryStore()) {

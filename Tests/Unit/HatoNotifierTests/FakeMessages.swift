@@ -56,7 +56,7 @@ final class FakeMessages: Sendable {
             try holder.state.withLock { state in
                 state.reads.append(request.path.text)
                 if state.isDown { throw RPCError.unavailable(reason: "down", "down") }
-                return .init(value: state.nodes[request.path.text] ?? .null, version: state.version)
+                return try read(state.nodes[request.path.text] ?? .null, request, version: state.version)
             }
         }
         var configuration = RPCServerConfiguration(service: "messages", version: "0")
@@ -70,6 +70,21 @@ final class FakeMessages: Sendable {
             logger: Logger(label: "fake") { _ in SwiftLogNoOpLogHandler() })
         let bound = try await server.start().port
         return FakeMessages(holder, server, port: bound)
+    }
+
+    private static func read(
+        _ value: JSONValue, _ request: Messages.Get, version: UInt64
+    ) throws -> Messages.Get.Result {
+        if let query = request.query {
+            let children = query.select(from: try TreeNode(json: value))
+            let value = JSONObject(uniqueMembers: children.map { .init($0.key.text, $0.node.export) })
+            return .init(value: .object(value), keys: children.map(\.key.text), version: version)
+        }
+        guard request.shallow == true, case .object(let node) = value else {
+            return .init(value: value, version: version)
+        }
+        let members = node.members.map { JSONObject.Member($0.name, $0.value.object == nil ? $0.value : true) }
+        return .init(value: .object(JSONObject(uniqueMembers: members)), version: version)
     }
 
     private static func follow(
@@ -162,6 +177,8 @@ final class FakeMessages: Sendable {
 
     func setNode(_ path: String, _ value: JSONValue) { holder.state.withLock { $0.nodes[path] = value } }
     func setDown(_ isDown: Bool) { holder.state.withLock { $0.isDown = isDown } }
+    /// The paths that were read, in order.
+    var reads: [String] { holder.state.withLock { $0.reads } }
     var followCount: Int { holder.state.withLock { $0.followCount } }
     var followerCount: Int { holder.state.withLock { $0.followers.count } }
     var version: UInt64 { holder.state.withLock { $0.version } }

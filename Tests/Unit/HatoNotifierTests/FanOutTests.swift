@@ -131,8 +131,8 @@ import Testing
         for uid in ["a", "b", "c", "d", "e"] { try await outbox.addDevice("d-\(uid)", of: uid) }
         let cursor = CursorRecord(version: 1, epoch: "e")
         try await outbox.change { $0.writes.put(CursorRecord.key("default"), cursor) }
-        func list(_ uids: [String]) async throws -> RecipientList {
-            try await outbox.store.read { try RecipientList(of: uids, in: $0, countMax: 100) }
+        func recipients(_ uids: [String]) async throws -> RecipientList {
+            try await outbox.store.read { try Self.list(of: uids, in: $0, countMax: 100) }
         }
         func accept(_ part: RecipientPart) async throws -> AcceptedNotification {
             var new = outbox.notification("x", key: "firing")
@@ -140,10 +140,10 @@ import Testing
             let move = CursorMove(database: "default", from: cursor, to: cursor)
             return try #require(try await outbox.accept([new], moving: move).first)
         }
-        let first = try await accept(list(["b", "c", "d", "e"]).part(after: nil, without: nil, count: 2))
+        let first = try await accept(recipients(["b", "c", "d", "e"]).part(after: nil, without: nil, count: 2))
         #expect(first.recipients == 2)
         // The process ends here, and reads the recipients again: a has come, b has gone.
-        let again = try await list(["a", "c", "d", "e"])
+        let again = try await recipients(["a", "c", "d", "e"])
         let repeated = try await accept(again.part(after: nil, without: "d", count: 2))
         #expect(repeated.recipients == 0 && repeated.notification == first.notification)
         let last = try await accept(again.part(after: "c", without: "d", count: 2))
@@ -157,11 +157,19 @@ import Testing
     @Test func devicesOfOneUserAreNotParted() async throws {
         let outbox = try await Outbox.test(MemoryStore(), TestClock())
         for index in 0..<6 { try await outbox.addDevice("d\(index)", of: index < 4 ? "a" : "b") }
-        let list = try await outbox.store.read { try RecipientList(of: ["b", "a", "b"], in: $0, countMax: 5) }
+        let list = try await outbox.store.read { try Self.list(of: ["b", "a", "b"], in: $0, countMax: 5) }
         let first = list.part(after: nil, without: nil, count: 1)
         #expect(first.recipients.map(\.uid) == ["a", "a", "a", "a"] && first.total == 5 && !first.isLast)
         let second = list.part(after: "a", without: nil, count: 1)
         #expect(second.recipients.map(\.uid) == ["b"] && second.isLast && second.leftOut == 1)
+    }
+
+    private static func list(
+        of uids: [String], in snapshot: some StoreReading, countMax: Int, bytesMax: Int = 1 << 20
+    ) throws -> RecipientList {
+        var list = RecipientList()
+        try list.add(uids, in: snapshot, .init(countMax: countMax, bytesMax: bytesMax))
+        return list
     }
 
     // MARK: Budget
@@ -241,8 +249,8 @@ import Testing
     @Test func listsAreKeptUpToTheirBytesAndUsedOnlyByWhatCameBeforeTheyWereRead() async throws {
         let outbox = try await Outbox.test(MemoryStore(), TestClock())
         try await outbox.addDevice("d1", of: "u1")
-        let list = try await outbox.store.read { try RecipientList(of: ["u1"], in: $0, countMax: 9) }
-        let lists = RecipientLists(bytesMax: list.bytes * 4)
+        let list = try await outbox.store.read { try Self.list(of: ["u1"], in: $0, countMax: 9) }
+        let lists = RecipientLists(bytesMax: 4_000)
         let database = try DatabaseName("default")
         func key(_ uid: String) -> RecipientLists.Key { .init(database: database, source: .user(uid)) }
         let before = lists.tick()
@@ -251,8 +259,33 @@ import Testing
         #expect(lists.list(key("u1"), after: lists.tick()) == nil)
         for index in 0..<50 {
             lists.keep(list, key("\(index)"), readAt: lists.tick())
-            #expect(lists.bytes <= list.bytes * 4)
+            #expect(lists.bytes <= 4_000)
         }
         #expect(lists.list(key("49"), after: before) != nil && lists.list(key("u1"), after: before) == nil)
+    }
+
+    /// Lists without devices, and lists that are found under long names, are no way around the bound.
+    @Test func namesOfListsCountTowardsTheirBytes() throws {
+        let lists = RecipientLists(bytesMax: 100_000)
+        let database = try DatabaseName("default")
+        let keys = try (0..<1_000).map { index in
+            let path = try TreePath("/" + String(repeating: "x", count: 700) + "\(index)")
+            return RecipientLists.Key(database: database, source: .keys(of: path))
+        }
+        let before = lists.tick()
+        for key in keys { lists.keep(RecipientList(), key, readAt: lists.tick()) }
+        #expect(keys.count { lists.list($0, after: before) != nil } <= 100_000 / 700)
+    }
+
+    @Test(arguments: [1 << 20, 64 << 20, 1 << 40]) func allPartsTogetherStayWithinTheSetting(_ bytes: Int) async throws
+    {
+        var limits = NotifierLimits()
+        limits.triggerBytesMax = bytes
+        let budget = TriggerBudget(limits)
+        let parts = [budget.changes.bytes, budget.transactions.bytes, budget.reads.bytes, budget.lists.bytesMax]
+        #expect(parts.allSatisfy { $0 <= bytes / 4 })
+        // A response takes twice its bytes while it comes, once more as a text, and what is made of it.
+        #expect(budget.keysTextMax * TriggerBudget.bytesPerLineByte + budget.listMax <= budget.recipientsRead)
+        #expect(budget.node.textBytesMax * 3 + budget.node.valueBytesMax <= budget.reads.bytes)
     }
 }

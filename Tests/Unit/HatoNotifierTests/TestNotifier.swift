@@ -53,6 +53,9 @@ final class TestNotifier: Sendable {
         client = RPCClient(configuration.with(credential: TestKeys.administrator))
     }
 
+    /// What triggers hold in memory.
+    var budget: TriggerBudget { server.budget }
+
     func stop(keepingMessages: Bool = false) async {
         await client.close()
         await server.shutdown(grace: .seconds(5))

@@ -67,6 +67,8 @@ final class ScriptedChannel: Channel {
         var deliveries: [Delivery] = []
         var inFlight: [String: Int] = [:]
         var inFlightMax: [String: Int] = [:]
+        var allInFlight = 0
+        var allInFlightMax = 0
     }
 
     let platform = Notifier.Platform.webhook
@@ -90,11 +92,16 @@ final class ScriptedChannel: Channel {
         let outcome = state.withLock { state in
             state.deliveries.append(delivery)
             state.inFlight[device, default: 0] += 1
+            state.allInFlight += 1
+            state.allInFlightMax = max(state.allInFlightMax, state.allInFlight)
             state.inFlightMax[device] = max(state.inFlightMax[device] ?? 0, state.inFlight[device] ?? 0)
             return state.script.isEmpty ? .delivered(DeliveryAnswer(status: 200)) : state.script.removeFirst()
         }
         if hangs(delivery) { await gate?.pass() }
-        state.withLock { $0.inFlight[device, default: 0] -= 1 }
+        state.withLock { state in
+            state.inFlight[device, default: 0] -= 1
+            state.allInFlight -= 1
+        }
         return outcome
     }
 
@@ -103,6 +110,8 @@ final class ScriptedChannel: Channel {
     func answerNext(_ outcomes: [DeliveryOutcome]) { state.withLock { $0.script += outcomes } }
     var deliveries: [Delivery] { state.withLock { $0.deliveries } }
     var titles: [String] { deliveries.compactMap(\.content.text.title) }
+    /// The most attempts that were under way at a time.
+    var inFlightMax: Int { state.withLock { $0.allInFlightMax } }
     func inFlightMax(_ device: String) -> Int { state.withLock { $0.inFlightMax[device] ?? 0 } }
 
     static let busy = DeliveryOutcome.failed(DeliveryAnswer(status: 500), retryAfter: nil)

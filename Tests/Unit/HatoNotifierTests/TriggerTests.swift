@@ -206,14 +206,14 @@ import Testing
         set.options = .init(ttlSeconds: 10, collapseKey: "room:{chat}")
         let change = change(after: ["senderName": "マスオ", "text": .string(String(repeating: "長", count: 5_000))])
         let new = try #require(
-            try compiled(set).notification(for: change, in: commit, to: .uids(["u2"]), settings: settings))
+            try compiled(set).notification(for: change, in: commit, settings: settings))
         #expect(new.idempotency?.key == "default:/chats/c1/messages/m1@7/1000:t1")
         #expect(new.data == ["chat": "c1", "kind": "message"])
         #expect(new.collapseKey == "room:c1")
         #expect(new.expiresAt == 11_000)
         #expect((new.text.body ?? "").utf8.count <= 4_096 && new.text.body?.last == "…")
         let empty = try compiled(trigger()).notification(
-            for: self.change(after: [:]), in: commit, to: .uids(["u2"]), settings: settings)
+            for: self.change(after: [:]), in: commit, settings: settings)
         #expect(empty == nil)
     }
 

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoPush
+import HatoRPC
 import HatoStorage
 import HatoTesting
 import Logging
@@ -119,5 +120,104 @@ import Testing
         #expect(try await outbox.purge() == nil)
         #expect(outbox.unreadableCount == 1, "that of the device")
         #expect(try await store.read { try $0.count(.delivery) + $0.count(.notification) } == 0)
+    }
+
+    // MARK: What is read at start
+
+    private func health(_ notifier: TestNotifier) async throws -> JSONValue {
+        try await notifier.client.call(method: "service.health")
+    }
+
+    @Test func aDamagedTriggerStopsNeitherTheStartNorOtherTriggers() async throws {
+        let channel = ScriptedChannel()
+        let store = StayingOpen(try MemoryStore())
+        var notifier = try await TestNotifier.start(store: store, channels: [channel])
+        try await notifier.addDevice(of: "u2", at: "http://127.0.0.1:1/u2")
+        for id in ["bad", "good"] { try await notifier.setTrigger(id, recipients: .init(uids: ["u2"]), title: id) }
+        await notifier.stop(keepingMessages: true)
+        try await damage(TriggerRecord.key("bad"), in: store)
+        for _ in 1...2 {
+            notifier = try await TestNotifier.start(
+                messages: notifier.messages, store: store, channels: [channel])
+            #expect(try await health(notifier)["checks"]?["unreadable"] == 1)
+            await notifier.stop(keepingMessages: true)
+        }
+        notifier = try await TestNotifier.start(
+            messages: notifier.messages, store: store, channels: [channel])
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        notifier.messages.push("x")
+        try await eventually("the other fires") { channel.titles == ["good"] }
+        #expect(try await notifier.client.call(Notifier.Triggers.List()).triggers.map(\.id) == ["good"])
+        // It is set anew or removed like any other.
+        #expect(try await !notifier.setTrigger("bad", recipients: .init(uids: ["u2"]), title: "bad"))
+        #expect(try await health(notifier)["checks"]?["unreadable"] == nil)
+        try await damage(TriggerRecord.key("bad"), in: store)
+        for id in ["good", "bad"] { _ = try await notifier.client.call(Notifier.Triggers.Remove(id: id)) }
+        #expect(try await health(notifier)["checks"]?["unreadable"] == nil)
+        #expect(try await notifier.stats.cursors.isEmpty)
+        await notifier.stop()
+    }
+
+    @Test func aDamagedCursorBeginsAgainAtTheOldestChangeAndRepeatsNothing() async throws {
+        let channel = ScriptedChannel()
+        let store = StayingOpen(try MemoryStore())
+        var notifier = try await TestNotifier.start(store: store, channels: [channel])
+        try await notifier.addDevice(of: "u2", at: "http://127.0.0.1:1/u2")
+        notifier.messages.push("before the trigger")
+        try await notifier.setTrigger(recipients: .init(uids: ["u2"]))
+        try await eventually("a follower") { notifier.messages.followerCount == 1 }
+        notifier.messages.push("1")
+        try await eventually("delivered") {
+            let isThere = try await notifier.isFollowing(2)
+            return isThere && channel.titles.count == 1
+        }
+        await notifier.stop(keepingMessages: true)
+        notifier.messages.push("2")
+        try await damage(CursorRecord.key("default"), in: store)
+        notifier = try await TestNotifier.start(
+            messages: notifier.messages, store: store, channels: [channel])
+        try await eventually("it is followed again") { try await notifier.isFollowing(3) }
+        try await eventually("delivered") { try await notifier.stats.pending == 0 }
+        #expect(channel.deliveries.map(\.content.text.body) == ["1", "2"])
+        let checks = try await health(notifier)["checks"]
+        #expect(checks?["unreadable"] == 1 && checks?["feeds"]?["default"]?["gaps"] == 1)
+        _ = try await notifier.client.call(Notifier.Triggers.Remove(id: "chat-message"))
+        #expect(try await health(notifier)["checks"]?["unreadable"] == nil)
+        await notifier.stop()
+    }
+
+    /// A user with a damaged device registers, lists and is notified on others.
+    @Test func aDamagedDeviceStopsNoMethod() async throws {
+        let store = try MemoryStore()
+        let notifier = try await TestNotifier.start(store: store, channels: [ScriptedChannel()])
+        let bad = try await notifier.addDevice(of: "u1", at: "http://127.0.0.1:1/a").device
+        try await damage(DeviceRecord.key(bad), in: store)
+        let again = try await notifier.addDevice(of: "u1", at: "http://127.0.0.1:1/a").device
+        let other = try await notifier.addDevice(of: "u1", at: "http://127.0.0.1:1/b").device
+        #expect(again != bad)
+        let listed = try await notifier.client.call(Notifier.Devices.List(uid: "u1"))
+        #expect(Set(listed.devices.map(\.device)) == [again, other])
+        await notifier.stop()
+    }
+
+    @Test func damagedRowsStopNeitherForgettingNorFollowers() async throws {
+        let store = try MemoryStore()
+        let outbox = try await Outbox.test(store, clock)
+        try await outbox.addDevice("d1", of: "u1")
+        let first = try await outbox.send("1")
+        _ = try await store.write { transaction in
+            let (key, nothing, damaged): ([UInt8], [UInt8], [UInt8]) = (
+                RecordKey(.purge).with(time: 1).bytes, [], [0x7B]
+            )
+            transaction.put(key.span, nothing.span)
+            transaction.record(damaged.span)
+        }
+        #expect(try await deliverAll(outbox) == ["1"])
+        try await damage(DeliveryRecord.key(first, 0), in: store)
+        #expect(try await outbox.status(of: first)?.deliveries.isEmpty == true)
+        clock.advance(by: .seconds(40 * 86_400))
+        #expect(try await outbox.purge() == nil)
+        #expect(try await store.read { try $0.count(.purge) + $0.count(.notification) } == 0)
+        #expect(store.keptCommits.oldest == store.version)
     }
 }

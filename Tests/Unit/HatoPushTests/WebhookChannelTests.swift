@@ -1,5 +1,7 @@
 import HatoModel
 import HatoRuntime
+import HatoTesting
+import Synchronization
 import Testing
 
 @testable import HatoPush
@@ -9,14 +11,29 @@ private struct LoopbackResolver: HostResolver {
     func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] { [.v4(0x7F00_0001)] }
 }
 
+/// Counts up and down.
+private final class Counter: Sendable {
+    private let state = Mutex((now: 0, most: 0))
+
+    func add(_ count: Int) {
+        state.withLock { state in
+            state.now += count
+            state.most = max(state.most, state.now)
+        }
+    }
+
+    var most: Int { state.withLock { $0.most } }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct WebhookChannelTests {
     private static let now: Int64 = 1_795_000_000_500
     private let secret = WebhookSecret { 0x1234_5678_9ABC_DEF0 }
 
     private func channel(
-        allowsPrivate: Bool = true, timeout: Duration = .seconds(240)
+        allowsPrivate: Bool = true, timeout: Duration = .seconds(240), connectionsMax: Int? = nil
     ) -> WebhookChannel {
         var limits = WebhookChannel.Limits()
+        if let connectionsMax { limits.connectionsPerHostMax = connectionsMax }
         limits.timeout = timeout
         limits.connectTimeout = .seconds(240)
         return WebhookChannel(
@@ -68,6 +85,38 @@ private struct LoopbackResolver: HostResolver {
             }
             #expect(outcomes == Array(repeating: .delivered(DeliveryAnswer(status: 204)), count: count))
         }
+    }
+
+    /// However many attempts there are at one receiver, it has no more connections than it may.
+    @Test func attemptsBeyondTheConnectionsOfAReceiverWait() async throws {
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let opened = Task { for await _ in gate {} }
+        let channel = channel(connectionsMax: 2)
+        let others = self.channel()
+        let inFlight = Counter()
+        let answer = { @Sendable (_: Int) async -> HTTPResponse in
+            inFlight.add(1)
+            await opened.value
+            inFlight.add(-1)
+            return HTTPResponse(status: 204)
+        }
+        try await with(channel, answer: answer) { receiver in
+            let free = try await Receiver { _ in HTTPResponse(status: 204) }
+            let delivery = delivery(to: "http://receiver.test:\(receiver.port)/hook")
+            let probe = self.delivery(to: "http://receiver.test:\(free.port)/hook")
+            async let outcomes = withTaskGroup(of: DeliveryOutcome.self) { group in
+                for _ in 0..<12 { group.addTask { await channel.deliver(delivery) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            try await eventually("two have come") { inFlight.most >= 2 }
+            // Meanwhile others would have come, too.
+            for _ in 0..<50 { _ = await others.deliver(probe) }
+            open.finish()
+            let count = await outcomes.count
+            #expect(count == 12 && inFlight.most == 2)
+            await free.stop()
+        }
+        await others.shutdown()
     }
 
     @Test func whatIsReceivedIsSignedAsItStands() async throws {

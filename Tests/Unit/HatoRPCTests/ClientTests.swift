@@ -49,6 +49,28 @@ struct ClientTests {
         await service.stop()
     }
 
+    /// A response that is larger than its call takes is dropped as it comes; the connection and other calls go on.
+    @Test func aResponseThatIsTooLargeFailsItsCallAlone() async throws {
+        let service = try await TestService()
+        let client = client(service.port) { $0 = $0.with(credential: "admin") }
+        let subscription = try await client.subscribe(Check.Listen())
+        let large = JSONValue.string(String(repeating: "x", count: 3_000_000))
+        let refused = Task { try await client.resultText(of: Check.Echo(value: large), bytesMax: 2_000_000) }
+        async let taken = client.call(Check.Echo(value: large))
+        async let small = client.resultText(of: Check.Echo(value: 1), bytesMax: 20)
+        await #expect { try await refused.value } throws: { ($0 as? RPCError)?.reason == "too_big" }
+        let (whole, one) = try await (taken, small)
+        #expect(whole.value == large && String(decoding: one, as: UTF8.self) == #"{"value":1}"#)
+        await #expect { try await client.resultText(of: Check.Echo(value: "0123456789"), bytesMax: 20) } throws: {
+            ($0 as? RPCError)?.reason == "too_big"
+        }
+        #expect(try await client.call(Check.Echo(value: 2)).value == 2)
+        #expect(service.closed.current == 0)
+        subscription.cancel()
+        await client.close()
+        await service.stop()
+    }
+
     @Test func callsArePipelinedInOrder() async throws {
         let service = try await TestService()
         let client = client(service.port)

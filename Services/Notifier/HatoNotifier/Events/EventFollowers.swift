@@ -124,7 +124,8 @@ final class EventFollowers: Sendable {
     ) async -> String? {
         do {
             for try await commit in store.follow(after: start.before) where !commit.record.isEmpty {
-                let events = try RecordCoding.decode([OutboxEvent].self, commit.record, key: [])
+                // A record that cannot be read stops no follower.
+                let events = (try? RecordCoding.decode([OutboxEvent].self, commit.record, key: [])) ?? []
                 for (index, event) in events.enumerated() {
                     let position = EventPosition(version: commit.version, index: index)
                     guard position.number > start.number else { continue }

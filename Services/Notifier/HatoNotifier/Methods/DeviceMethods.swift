@@ -55,7 +55,7 @@ struct DeviceMethods: NotifierMethods {
                 device.failingSince = nil
                 if let given { shown = device.replaceSecret(given, at: now, policy) }
             } else {
-                guard try transaction.devices(of: uid).count < limits.devicesPerUserMax else {
+                guard try transaction.deviceKeys(of: uid).count < limits.devicesPerUserMax else {
                     throw NotifierError.tooManyDevices(limits.devicesPerUserMax)
                 }
                 if let former {
@@ -92,14 +92,15 @@ struct DeviceMethods: NotifierMethods {
                     let prefix = RecordKey(.deviceOfUser).with(uid)
                     return try snapshot.rows(prefix, after: after.map { prefix.with($0) }, limit: limit)
                 } ?? snapshot.rows(RecordKey(.device), after: after.map { DeviceRecord.key($0) }, limit: limit)
-            let devices = try rows.compactMap { row -> Notifier.Device? in
+            let names = try rows.map { row in
                 var reader = RecordKeyReader(row.key.bytes)
                 if uid != nil { _ = reader.text() }
                 guard let device = reader.text() else { throw UnreadableRecord(key: row.key.bytes) }
-                return try snapshot.record(DeviceRecord.self, DeviceRecord.key(device))?.shown
+                return device
             }
             return Notifier.Devices.List.Result(
-                devices: devices, after: rows.count < limit ? nil : devices.last?.device)
+                devices: try names.compactMap { try snapshot.readable(DeviceRecord.self, DeviceRecord.key($0))?.shown },
+                after: names.count < limit ? nil : names.last)
         }
     }
 
@@ -180,7 +181,7 @@ extension DeviceRecord {
 extension StoreReading {
     fileprivate func device(at addressKey: RecordKey) throws -> DeviceRecord? {
         guard let name = try value(addressKey) else { return nil }
-        return try record(DeviceRecord.self, DeviceRecord.key(String(decoding: name, as: UTF8.self)))
+        return try readable(DeviceRecord.self, DeviceRecord.key(String(decoding: name, as: UTF8.self)))
     }
 
     /// The caller's device; somebody else's is as if it were not there.

@@ -20,6 +20,7 @@ extension NotifierMethods {
     var channels: [any Channel] { service.channels }
     var messages: MessagesClient? { service.messages }
     var feeds: TriggerFeeds? { service.feeds }
+    var budget: TriggerBudget { service.budget }
     var followers: EventFollowers { service.followers }
     var checks: RequestChecks { service.checks }
 

@@ -11,7 +11,7 @@ struct TriggerMethods: NotifierMethods {
             try await methods.setTrigger(request.trigger)
         }
         handle(Notifier.Triggers.List.self, in: &router) { methods, _, _ in
-            .init(triggers: try await methods.store.read { try $0.triggers().map(\.trigger) })
+            .init(triggers: try await methods.outbox.triggers().map(\.trigger))
         }
         handle(Notifier.Triggers.Remove.self, in: &router) { methods, request, _ in
             try await methods.removeTrigger(request.id)
@@ -32,48 +32,40 @@ struct TriggerMethods: NotifierMethods {
         // Asked before the write: what is committed after this is seen by the trigger.
         let now = try await messages.position(of: database, compiled.pattern)
         let triggersMax = configuration.limits.triggersMax
-        let former = try await store.write { transaction in
-            var writes = RecordWrites()
-            let former = try transaction.record(TriggerRecord.self, TriggerRecord.key(trigger.id))
-            if former == nil, try transaction.count(.trigger, upTo: triggersMax) >= triggersMax {
+        let (isNew, changed) = try await outbox.change { draft in
+            let (rows, key) = (draft.transaction, TriggerRecord.key(trigger.id))
+            let isNew = try !rows.contains(key)
+            if isNew, try rows.count(.trigger, upTo: triggersMax) >= triggersMax {
                 throw NotifierError.tooManyTriggers(triggersMax)
             }
             var record = TriggerRecord(trigger: trigger, startsAfter: now.version, epoch: now.epoch)
+            let former = try rows.readable(TriggerRecord.self, key)
             if let former, former.trigger.database == trigger.database, former.trigger.pattern == trigger.pattern {
                 record.startsAfter = former.startsAfter
                 record.epoch = former.epoch
             }
             let cursorKey = CursorRecord.key(trigger.database)
-            let hasCursor = try transaction.contains(cursorKey)
-            let isMoved = former.map { $0.trigger.database != trigger.database } ?? false
-            let isDeserted = try isMoved && transaction.isLastTrigger(former)
-            writes.put(TriggerRecord.key(trigger.id), record)
-            if !hasCursor { writes.put(cursorKey, CursorRecord(version: now.version, epoch: now.epoch)) }
-            if isDeserted, let former { writes.delete(CursorRecord.key(former.trigger.database)) }
-            try writes.apply(to: transaction)
-            return former
-        }.outcome
-        await feeds.triggersChanged(in: trigger.database)
-        if let former, former.trigger.database != trigger.database {
-            await feeds.triggersChanged(in: former.trigger.database)
+            if try !rows.contains(cursorKey) {
+                draft.writes.put(cursorKey, CursorRecord(version: now.version, epoch: now.epoch))
+            }
+            let deserted = try Self.forget(trigger.id, for: trigger.database, in: &draft)
+            draft.writes.put(key, record)
+            return (isNew, Set(deserted + [trigger.database, former?.trigger.database].compactMap(\.self)))
         }
-        return .init(created: former == nil)
+        for database in changed.sorted() { await feeds.triggersChanged(in: database) }
+        return .init(created: isNew)
     }
 
     func removeTrigger(_ id: String) async throws -> Empty {
-        let database = try await store.write { transaction in
-            guard let former = try transaction.record(TriggerRecord.self, TriggerRecord.key(id)) else {
-                throw NotifierError.triggerNotFound(id)
-            }
-            let isLast = try transaction.isLastTrigger(former)
-            var writes = RecordWrites()
-            writes.delete(TriggerRecord.key(id))
-            // The next trigger of this database starts at its own now, not here.
-            if isLast { writes.delete(CursorRecord.key(former.trigger.database)) }
-            try writes.apply(to: transaction)
-            return former.trigger.database
-        }.outcome
-        await feeds?.triggersChanged(in: database)
+        let changed = try await outbox.change { draft in
+            let key = TriggerRecord.key(id)
+            guard try draft.transaction.contains(key) else { throw NotifierError.triggerNotFound(id) }
+            let database = try draft.transaction.readable(TriggerRecord.self, key)?.trigger.database
+            let deserted = try Self.forget(id, in: &draft)
+            draft.writes.delete(key)
+            return Set(deserted + [database].compactMap(\.self))
+        }
+        for database in changed.sorted() { await feeds?.triggersChanged(in: database) }
         return Empty()
     }
 
@@ -95,14 +87,18 @@ struct TriggerMethods: NotifierMethods {
             guard let messages, let database = DatabaseName(rawValue: trigger.database) else {
                 throw NotifierError.noFeed
             }
-            keys = try await messages.keys(database, path, within: configuration.limits)
+            let reservation = try await budget.reads.reserve(budget.recipientsRead)
+            defer { withExtendedLifetime(reservation) {} }
+            var reading = KeyReading(
+                messages, database, path, configuration.limits, textBytesMax: budget.keysTextMax)
+            while let part = try await reading.next() { keys += part }
         }
         let now = configuration.time.now()
         let commit = FeedCommit(version: 0, epoch: "", time: now, changes: [change])
         let settings = CompiledTrigger.Settings(
             limits: configuration.limits, timeToLive: configuration.delivery.timeToLive, now: now)
         let uids = compiled.uids(change, keys: keys)
-        let new = compiled.notification(for: change, in: commit, to: .uids(uids), settings: settings)
+        let new = compiled.notification(for: change, in: commit, settings: settings)
         var result = Notifier.Triggers.Test.Result(matches: true)
         result.params = change.parameters
         result.recipients = uids
@@ -118,14 +114,18 @@ struct TriggerMethods: NotifierMethods {
         result.collapseKey = new?.collapseKey
         return result
     }
-}
 
-extension StoreReading {
-    /// Whether its database has no other trigger.
-    fileprivate func isLastTrigger(_ former: TriggerRecord?) throws -> Bool {
-        guard let former else { return false }
-        return try !triggers().contains {
-            $0.trigger.database == former.trigger.database && $0.trigger.id != former.trigger.id
+    /// A trigger goes, or another one for `database` takes its place: so do the cursors that no trigger needs any more,
+    /// since the next trigger of such a database starts at its own now. Returns their databases.
+    private static func forget(
+        _ id: String, for database: String? = nil, in draft: inout OutboxDraft
+    ) throws -> [String] {
+        try draft.forgetSetAside(TriggerRecord.key(id))
+        let deserted = try draft.transaction.desertedDatabases(besides: id, adding: database)
+        for database in deserted {
+            try draft.forgetSetAside(CursorRecord.key(database))
+            draft.writes.delete(CursorRecord.key(database))
         }
+        return deserted
     }
 }

@@ -29,9 +29,8 @@ extension Outbox {
             guard !commits.isEmpty else { break }
             for commit in commits {
                 let events =
-                    commit.record.isEmpty
-                    ? [] : try RecordCoding.decode([OutboxEvent].self, commit.record, key: [])
-                // Commits without events have no time: they go with what follows them.
+                    (try? RecordCoding.decode([OutboxEvent].self, commit.record, key: [])) ?? []
+                // Commits without events that can be read have no time: they go with what follows them.
                 if let time = events.first?.time, time >= oldest { break reading }
                 version = commit.version
             }
@@ -47,8 +46,8 @@ extension Outbox {
                 return nil
             }
             let prefix = DeliveryRecord.prefix(notification)
-            let deliveries = try snapshot.rows(prefix).map { row in
-                try RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes).shown
+            let deliveries = try snapshot.rows(prefix).compactMap { row in
+                try? RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes).shown
             }
             var result = Notifier.Status.Result(
                 notification: notification, createdAt: Int(record.createdAt), expiresAt: Int(record.expiresAt),
@@ -130,9 +129,9 @@ extension OutboxDraft {
 
     /// A notification goes as a whole: not before its last delivery has ended, and its dead are old enough.
     private mutating func purge(_ key: RecordKey, _ policy: DeliveryPolicy) throws {
-        var reader = RecordKeyReader(key.bytes)
-        guard reader.number() != nil, let id = reader.text() else { throw UnreadableRecord(key: key.bytes) }
         writes.delete(key)
+        var reader = RecordKeyReader(key.bytes)
+        guard reader.number() != nil, let id = reader.text() else { return }
         let (deliveries, damaged) = try deliveries(of: id)
         let waits = deliveries.contains { !$0.machine.isFinished }
         let deadUntil = deliveries.filter { $0.machine.state == .dead }.map { $0.machine.time }.max()

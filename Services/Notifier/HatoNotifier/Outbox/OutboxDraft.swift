@@ -321,7 +321,7 @@ struct OutboxDraft {
 
 extension StoreReading {
     func devices(of uid: String) throws -> [DeviceRecord] {
-        try deviceKeys(of: uid).compactMap { try record(DeviceRecord.self, $0) }
+        try deviceKeys(of: uid).compactMap { try readable(DeviceRecord.self, $0) }
     }
 
     func deviceKeys(of uid: String) throws -> [RecordKey] {

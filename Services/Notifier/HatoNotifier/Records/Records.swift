@@ -110,6 +110,9 @@ struct CursorRecord: FieldObject, Hashable {
         missedVersions = 0
     }
 
+    /// Before the oldest change that is kept, in whatever history.
+    static let beginning = CursorRecord(version: 0, epoch: "")
+
     static func key(_ database: String) -> RecordKey { RecordKey(.cursor).with(database) }
 }
 

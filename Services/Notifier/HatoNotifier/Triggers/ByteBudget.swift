@@ -109,10 +109,8 @@ struct TriggerBudget: Sendable {
         let part = max(1, limits.triggerBytesMax / 4)
         changes = ByteBudget(part)
         transactions = ByteBudget(part)
-        reads = ByteBudget(part)
+        reads = ByteBudget(max(part, Self.readsMin))
         lists = RecipientLists(bytesMax: part)
-        let keys = limits.recipientKeysMax.multipliedReportingOverflow(by: Self.bytesPerKey)
-        keysRead = min(part, max(part / 16, keys.overflow ? .max : keys.partialValue))
     }
 
     /// Of one database.
@@ -121,13 +119,24 @@ struct TriggerBudget: Sendable {
     var transaction: Int { max(1, transactions.bytes / 4) }
     /// What one trigger puts into a transaction before the others have had their turn.
     var turn: Int { max(1, transaction / 4) }
-    /// For reading the keys of one node, of which there may be many; a whole node is read alone.
-    let keysRead: Int
 
+    /// Of one reading of recipients: half for a response, with what is made of it, half for the list.
+    var recipientsRead: Int { reads.bytes / 4 }
+    var keysTextMax: Int { recipientsRead / 2 / Self.bytesPerLineByte }
+    var listMax: Int { recipientsRead / 2 }
+
+    /// How large a node is that is read as a whole. It is read alone: its line and its text take three times the text's
+    /// bytes.
+    struct NodeBounds: Sendable {
+        var textBytesMax: Int
+        var valueBytesMax: Int
+    }
+    var node: NodeBounds { NodeBounds(textBytesMax: reads.bytes / 8, valueBytesMax: reads.bytes / 2) }
+
+    /// Of the smallest `triggerBytesMax` that the setting takes.
+    private static let readsMin = 256 << 10
     /// A parsed change takes about so many times the bytes of its line.
     static let bytesPerLineByte = 8
-    /// A key in a parsed response, and the recipient it becomes.
-    private static let bytesPerKey = 160
     /// Rows and records of one delivery, with what the store makes of them.
     static let bytesPerDelivery = 4_096
 }

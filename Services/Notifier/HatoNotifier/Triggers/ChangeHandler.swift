@@ -96,24 +96,14 @@ struct ChangeHandler: Sendable {
 
     /// Adds what a firing sends, or the next part of it.
     private mutating func add(_ firing: Firing, to batch: inout Batch) async throws {
-        var firing = firing
-        let isContinued = firing.through != nil
-        if !isContinued { batch.firings += 1 }
-        if firing.trigger.needsWholeNode(firing.change) { firing.change = try await source.completed(firing.change) }
-        if !isContinued {
-            guard firing.trigger.holds(firing.change) else { return }
-            source.tellOfIncomplete(firing)
-        }
-        let room = min(budget.turn - window.spending(of: firing), budget.transaction - batch.bytes)
-        let part = try await list(for: firing).part(
-            after: firing.through, without: firing.change.uid, count: max(1, room / TriggerBudget.bytesPerDelivery))
+        if firing.through == nil { batch.firings += 1 }
+        guard let content = try await source.content(of: firing) else { return }
+        let free = min(budget.turn - window.spending(of: firing), budget.transaction - batch.bytes)
+        let part = try await list(content.recipients, for: firing).part(
+            after: firing.through, without: firing.change.uid, count: max(1, free / TriggerBudget.bytesPerDelivery))
         guard part.total > 0 else { return }
-        let settings = CompiledTrigger.Settings(
-            limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
-        guard
-            let new = firing.trigger.notification(
-                for: firing.change, in: firing.commit, to: .part(part), settings: settings)
-        else { return source.tellOfEmpty(firing) }
+        guard var new = content.notification else { return source.tellOfEmpty(firing) }
+        new.recipients = .part(part)
         let bytes = new.bytes + part.recipients.count * TriggerBudget.bytesPerDelivery
         batch.notifications.append(new)
         batch.bytes += bytes
@@ -122,15 +112,15 @@ struct ChangeHandler: Sendable {
     }
 
     /// The recipients of a firing; reads those of the firings behind it too.
-    private func list(for firing: Firing) async throws -> RecipientList {
-        guard let wanted = firing.trigger.source(firing.change) else { return RecipientList() }
+    private func list(_ wanted: RecipientLists.Source?, for firing: Firing) async throws -> RecipientList {
+        guard let wanted else { return RecipientList() }
         if let known = source.list(wanted, for: firing) { return known }
         var missing = [wanted: firing]
         var ahead = window
         for _ in 0..<Self.upcomingMax where missing.count < Self.readsMax {
             guard let next = ahead.nextFiring() else { break }
-            guard !next.trigger.needsWholeNode(next.change), let wanted = next.trigger.source(next.change),
-                source.list(wanted, for: next) == nil
+            guard !next.trigger.needsWholeNode(next.change),
+                let wanted = next.trigger.source(next.change, outbox.limits), source.list(wanted, for: next) == nil
             else { continue }
             missing[wanted] = next
         }

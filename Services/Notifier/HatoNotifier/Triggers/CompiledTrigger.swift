@@ -170,11 +170,12 @@ struct CompiledTrigger: Sendable {
     }
 
     /// Where the recipients are to be found; nil when nobody is named.
-    func source(_ change: FeedChange) -> RecipientLists.Source? {
+    func source(_ change: FeedChange, _ limits: NotifierLimits) -> RecipientLists.Source? {
         switch recipients {
         case .uids: .named(by: trigger.id)
         case .keys: recipientsPath(change).map { .keys(of: $0) }
-        case .field(let field): field.text(in: change).map { .user($0) }
+        case .field(let field):
+            field.text(in: change).flatMap { $0.utf8.count <= limits.uidBytesMax ? .user($0) : nil }
         }
     }
 
@@ -194,10 +195,9 @@ struct CompiledTrigger: Sendable {
         return all.filter { !$0.isEmpty && $0 != change.uid }
     }
 
-    /// The notification for a change of a commit; nil when its texts come out empty, unless the change lacks them.
-    func notification(
-        for change: FeedChange, in commit: FeedCommit, to recipients: NewNotification.Recipients, settings: Settings
-    ) -> NewNotification? {
+    /// The notification for a change of a commit, without recipients; nil when its texts come out empty, unless the
+    /// change lacks them.
+    func notification(for change: FeedChange, in commit: FeedCommit, settings: Settings) -> NewNotification? {
         let limits = settings.limits
         let text = Notifier.NotificationText(
             title: title?.filled(with: change, toBytes: limits.titleBytesMax),
@@ -206,7 +206,7 @@ struct CompiledTrigger: Sendable {
         guard !isEmpty || textFields.contains(where: { change.lacks($0) }) else { return nil }
         let timeToLive = trigger.options?.ttlSeconds.map { Int64($0) * 1_000 } ?? settings.timeToLive.milliseconds
         var new = NewNotification(
-            recipients: recipients, text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
+            recipients: .uids([]), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
         var room = limits.dataBytesMax
         for (name, template) in data.sorted(by: { $0.key < $1.key }) {
             let value = template.filled(with: change, toBytes: max(3, room - name.utf8.count))

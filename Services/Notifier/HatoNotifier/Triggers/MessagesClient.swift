@@ -14,7 +14,7 @@ struct FeedPosition: Sendable, Hashable {
 /// handler waits for reads.
 struct MessagesClient: Sendable {
     private let configuration: RPCClientConfiguration
-    private let reads: RPCClient
+    let reads: RPCClient
 
     init(_ configuration: RPCClientConfiguration) {
         self.configuration = configuration
@@ -42,27 +42,6 @@ struct MessagesClient: Sendable {
         subscription.cancel()
         let result = try Messages.Follow.decodeResult(.object(subscription.result))
         return FeedPosition(version: result.version, epoch: result.epoch)
-    }
-
-    /// The keys of the children of a node that can be uids; at most so many.
-    func keys(_ database: DatabaseName, _ path: TreePath, within limits: NotifierLimits) async throws -> [String] {
-        let keys = try await keys(database, path)
-        return Array(keys.lazy.filter { $0.utf8.count <= limits.uidBytesMax }.prefix(limits.recipientKeysMax))
-    }
-
-    private func keys(_ database: DatabaseName, _ path: TreePath) async throws -> [String] {
-        let result = try await reads.call(Messages.Get(database: database, path: path, form: .shallow))
-        switch result.value {
-        case .object(let node): return node.members.map(\.name)
-        // Keys that count from 0 come as an array.
-        case .array(let children): return children.indices.filter { !children[$0].isNull }.map(String.init)
-        default: return []
-        }
-    }
-
-    /// A node in export form.
-    func node(_ database: DatabaseName, _ path: TreePath) async throws -> JSONValue {
-        try await reads.call(Messages.Get(database: database, path: path, form: .export)).value
     }
 
     func close() async { await reads.close() }

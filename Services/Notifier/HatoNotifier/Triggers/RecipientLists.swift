@@ -6,6 +6,9 @@ import Synchronization
 struct Recipient: Sendable, Hashable {
     var uid: String
     var device: String
+
+    /// What it takes in memory.
+    var bytes: Int { 128 + uid.utf8.count + device.utf8.count }
 }
 
 /// Some of the devices that a firing of a trigger goes to: those of whole users, in the order of uids.
@@ -25,24 +28,33 @@ struct RecipientList: Sendable {
     private var recipients: [Recipient] = []
     private var leftOut = 0
 
-    /// Looks devices up; those that cannot be read are left out, and at most `countMax` are kept.
-    init(of uids: some Sequence<String>, in snapshot: some StoreReading, countMax: Int) throws {
+    /// Adds the devices of users, which are looked up; those that cannot be read are left out, and what does not fit
+    /// into `bounds` is counted only.
+    mutating func add(_ uids: some Sequence<String>, in snapshot: some StoreReading, _ bounds: Bounds) throws {
         for uid in Set(uids).sorted() where !uid.isEmpty {
             let devices = try snapshot.deviceKeys(of: uid).compactMap { try snapshot.readable(DeviceRecord.self, $0) }
             for device in devices where device.state == .active {
-                if recipients.count < countMax {
-                    recipients.append(Recipient(uid: uid, device: device.device))
+                let recipient = Recipient(uid: uid, device: device.device)
+                if recipients.count < bounds.countMax, bytes + recipient.bytes <= bounds.bytesMax {
+                    recipients.append(recipient)
+                    bytes += recipient.bytes
                 } else {
                     leftOut += 1
                 }
             }
         }
+        recipients.sort { ($0.uid, $0.device) < ($1.uid, $1.device) }
+    }
+
+    struct Bounds: Sendable {
+        var countMax: Int
+        var bytesMax: Int
     }
 
     init() {}
 
     /// What it takes in memory.
-    var bytes: Int { recipients.reduce(128) { $0 + 128 + $1.uid.utf8.count + $1.device.utf8.count } }
+    private(set) var bytes = 128
 
     /// The devices of the users behind `uid`, without those of the author: `count` of them, or a few more so that no
     /// user is parted.
@@ -76,6 +88,17 @@ final class RecipientLists: Sendable {
     struct Key: Hashable, Sendable {
         var database: DatabaseName
         var source: Source
+
+        /// What it takes in memory, in the table and beside it.
+        fileprivate var bytes: Int {
+            let name =
+                switch source {
+                case .keys(let path): path.text
+                case .named(let trigger): trigger
+                case .user(let uid): uid
+                }
+            return 256 + database.rawValue.utf8.count + 2 * name.utf8.count
+        }
     }
 
     private struct Entry {
@@ -92,7 +115,7 @@ final class RecipientLists: Sendable {
         var uses: UInt64 = 0
     }
 
-    private let bytesMax: Int
+    let bytesMax: Int
     private let state = Mutex(State())
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
@@ -119,7 +142,7 @@ final class RecipientLists: Sendable {
 
     /// Keeps a list whose reading began at `time`.
     func keep(_ list: RecipientList, _ key: Key, readAt time: UInt64) {
-        let bytes = list.bytes
+        let bytes = list.bytes + key.bytes
         state.withLock { state in
             state.uses += 1
             state.bytes += bytes - (state.entries[key]?.bytes ?? 0)

@@ -37,17 +37,17 @@ actor TriggerFeeds {
     private static let unhurriedCommits = 4
     private static let gathering = Duration.milliseconds(10)
 
-    init(_ messages: MessagesClient, _ outbox: Outbox, logger: Logger) {
+    init(_ messages: MessagesClient, _ outbox: Outbox, _ budget: TriggerBudget, logger: Logger) {
         self.messages = messages
         self.outbox = outbox
         self.logger = logger
         notices = ThrottledNotices(logger)
-        budget = TriggerBudget(outbox.limits)
+        self.budget = budget
     }
 
     func start() async throws {
-        let databases = try await outbox.store.read { Set(try $0.triggers().map(\.trigger.database)) }
-        for database in databases.sorted() { await triggersChanged(in: database) }
+        let databases = try await outbox.triggers().map(\.trigger.database)
+        for database in Set(databases).sorted() { await triggersChanged(in: database) }
     }
 
     func stop() async {
@@ -75,7 +75,7 @@ actor TriggerFeeds {
 
     /// How each feed stands. A database whose last trigger was removed is no more.
     func statuses() async throws -> [Notifier.CursorStatus] {
-        let cursors = try await outbox.store.read { try $0.cursors() }
+        let cursors = try await outbox.cursors()
         return cursors.map { database, cursor in
             let feed = feeds[database]
             return Notifier.CursorStatus(
@@ -111,9 +111,9 @@ actor TriggerFeeds {
 
     /// Returns when the database has no triggers; throws what ended the feed.
     private func followOnce(_ database: DatabaseName, _ client: RPCClient, _ began: () -> Void) async throws {
-        let (records, stored) = try await outbox.store.read { snapshot in
-            let records = try snapshot.triggers().filter { $0.trigger.database == database.rawValue }
-            return (records, try snapshot.record(CursorRecord.self, CursorRecord.key(database.rawValue)))
+        let records = try await outbox.triggers().filter { $0.trigger.database == database.rawValue }
+        let stored = try await outbox.store.read { snapshot in
+            try snapshot.record(CursorRecord.self, CursorRecord.key(database.rawValue))
         }
         guard !records.isEmpty, let cursor = stored else { return }
         let triggers = records.compactMap { record -> HeldTrigger? in
@@ -192,15 +192,17 @@ actor TriggerFeeds {
                     cursor.version = 0
                     cursor.epoch = ""
                 }
-            default: return false
+            default:
+                guard error is UnreadableRecord else { return false }
+                guard try await outbox.replaceUnreadableCursor(of: database) else { return false }
             }
         } catch {
             return false
         }
         outbox.metrics.feedHadGap()
         logger.error(
-            "changes of a database are no longer kept, or its history is another one; going on at the oldest that is kept",
-            metadata: ["database": "\(database)", "reason": "\(reason ?? "")"])
+            "the feed of a database has a gap; it goes on at the oldest change that is kept",
+            metadata: ["database": "\(database)", "reason": "\(reason ?? describe(error))"])
         return true
     }
 
@@ -220,20 +222,6 @@ actor TriggerFeeds {
         case let error as RPCError: error.message
         case let error as FeedEnded: "messages ended the feed: \(error.reason)"
         default: "\(error)"
-        }
-    }
-}
-
-extension StoreReading {
-    func triggers() throws -> [TriggerRecord] {
-        try rows(RecordKey(.trigger)).map { try RecordCoding.decode(TriggerRecord.self, $0.value, key: $0.key.bytes) }
-    }
-
-    func cursors() throws -> [(database: String, cursor: CursorRecord)] {
-        try rows(RecordKey(.cursor)).map { row in
-            var reader = RecordKeyReader(row.key.bytes)
-            guard let database = reader.text() else { throw UnreadableRecord(key: row.key.bytes) }
-            return (database, try RecordCoding.decode(CursorRecord.self, row.value, key: row.key.bytes))
         }
     }
 }

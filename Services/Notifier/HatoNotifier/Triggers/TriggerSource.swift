@@ -21,42 +21,84 @@ struct TriggerSource: Sendable {
 
     /// Reads the recipients and their devices.
     func read(_ wanted: RecipientLists.Source, _ firing: Firing) async throws -> RecipientList {
-        let reservation = try await budget.reads.reserve(budget.keysRead)
+        let reservation = try await budget.reads.reserve(budget.recipientsRead)
         defer { withExtendedLifetime(reservation) {} }
         let time = budget.lists.tick()
-        let uids: [String]
+        var list = RecipientList()
         switch wanted {
         case .keys(let path):
-            uids = try await attempt(path) { try await messages.keys(database, path, within: outbox.limits) } ?? []
-        case .named: uids = firing.trigger.namedUIDs
-        case .user(let uid): uids = [uid]
+            var reading = KeyReading(messages, database, path, outbox.limits, textBytesMax: budget.keysTextMax)
+            while let uids = try await next(&reading, path) { list = try await added(uids, to: list) }
+        case .named: list = try await added(firing.trigger.namedUIDs, to: list)
+        case .user(let uid): list = try await added([uid], to: list)
         }
-        let countMax = outbox.limits.deliveriesPerNotificationMax
-        let list = try await outbox.store.read { try RecipientList(of: uids, in: $0, countMax: countMax) }
         budget.lists.keep(list, RecipientLists.Key(database: database, source: wanted), readAt: time)
         return list
     }
 
-    /// Reads the whole node where the change tells only a part of it, as it is now.
-    func completed(_ change: FeedChange) async throws -> FeedChange {
-        guard let path = try? TreePath(change.path) else { return change }
-        // Alone: nobody knows how large it is.
-        let reservation = try await budget.reads.reserve(budget.reads.bytes)
-        defer { withExtendedLifetime(reservation) {} }
-        guard let node = try await attempt(path, { try await messages.node(database, path) }) else { return change }
-        return change.completed(by: node)
-    }
-
-    /// Nil for what can never be read; what may be read later throws.
-    private func attempt<Value>(_ path: TreePath, _ get: () async throws -> Value) async throws -> Value? {
-        do { return try await get() } catch let error as RPCError
-            where !error.isRetryable && error.code != .unavailable && error.code != .unauthenticated
-        {
-            notices.notice(
-                .trigger("unreadable"), "messages does not let a path be read; the trigger goes without it",
-                ["path": "\(path)", "error": "\(error.message)"], level: .warning)
+    private func next(_ reading: inout KeyReading, _ path: TreePath) async throws -> [String]? {
+        do { return try await reading.next() } catch let error as RPCError {
+            try passOver(error, path)
             return nil
         }
+    }
+
+    private func added(_ uids: [String], to list: RecipientList) async throws -> RecipientList {
+        let bounds = RecipientList.Bounds(
+            countMax: outbox.limits.deliveriesPerNotificationMax, bytesMax: budget.listMax)
+        return try await outbox.store.read { snapshot in
+            var list = list
+            try list.add(uids, in: snapshot, bounds)
+            return list
+        }
+    }
+
+    // MARK: Content
+
+    /// What a firing sends.
+    struct Content: Sendable {
+        var recipients: RecipientLists.Source?
+        /// To nobody yet; nil when title and body come out empty.
+        var notification: NewNotification?
+    }
+
+    /// What a firing sends; nil when the trigger's condition does not hold. Where the change tells too little, the
+    /// whole node is read as it is now; it has gone again when this returns.
+    func content(of firing: Firing) async throws -> Content? {
+        guard firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path) else {
+            return decided(firing)
+        }
+        // Alone: it may take all.
+        let reservation = try await budget.reads.reserve(budget.reads.bytes)
+        defer { withExtendedLifetime(reservation) {} }
+        var firing = firing
+        do {
+            let node = try await messages.node(database, path, within: budget.node)
+            firing.change = firing.change.completed(by: node)
+        } catch let error as RPCError {
+            try passOver(error, path)
+        }
+        return decided(firing)
+    }
+
+    private func decided(_ firing: Firing) -> Content? {
+        if firing.through == nil {
+            guard firing.trigger.holds(firing.change) else { return nil }
+            tellOfIncomplete(firing)
+        }
+        let settings = CompiledTrigger.Settings(
+            limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
+        return Content(
+            recipients: firing.trigger.source(firing.change, outbox.limits),
+            notification: firing.trigger.notification(for: firing.change, in: firing.commit, settings: settings))
+    }
+
+    /// Throws the error of what may be read later; the trigger goes without what can never be read.
+    private func passOver(_ error: RPCError, _ path: TreePath) throws {
+        guard !error.isRetryable, error.code != .unavailable, error.code != .unauthenticated else { throw error }
+        notices.notice(
+            .trigger("unreadable"), "messages does not let a path be read; the trigger goes without it",
+            ["path": "\(path)", "error": "\(error.message)"], level: .warning)
     }
 
     // MARK: Log
