@@ -244,6 +244,6 @@ public final class ServiceAuthenticator: Authenticator {
     }
 
     private struct NoUsableKey: Error, CustomStringConvertible {
-        var description: String { "auth answered without an ES256 key" }
+        var description: String { "the response of auth has no ES256 key" }
     }
 }

@@ -37,7 +37,7 @@ extension StoreError: CustomStringConvertible {
         case .newerFormat(let found, let supported):
             "written in format \(found) by a newer version of Hato; this one reads up to format \(supported)"
         case .lostCommits(let answered, let found):
-            "\(answered - found) answered commits are missing: \(answered) were answered, the newest found is \(found)"
+            "\(answered - found) acknowledged commits are missing: up to \(answered), and \(found) is the newest"
         case .compacted(let oldest): "no longer kept: the oldest commit kept is \(oldest)"
         case .unknownVersion(let newest): "that version never was: the newest is \(newest)"
         case .keyTooLong(let bytes): "a key of \(bytes) bytes is longer than \(StoreLimits.keyBytesMax)"

@@ -32,10 +32,9 @@ import Testing
     }
 
     @Test func onlyProseIsRead() {
-        let source = """
-            /// Whoever asks is told: `nobody`.
-            let house = "// the house of strangers"  // a storey
-            """
+        let source = [
+            "/// Whoever asks is told: `nobody`.", "let house = \"//strangers\"" + "  " + "// a storey",
+        ].joined(separator: "\n")
         #expect(ProseText(source: source).unwanted == ["Whoever", "told", "storey"])
         let page = """
             Who sees a farewell? A chat room has one. There is room

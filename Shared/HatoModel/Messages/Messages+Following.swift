@@ -21,7 +21,7 @@ extension Messages {
                 example: 17),
             .optional(
                 "epoch", \.epoch,
-                "The history `after` belongs to; another one is answered with `unknown_version`. Without it, a "
+                "The history `after` belongs to; another one is refused with `unknown_version`. Without it, a "
                     + "restored store is not noticed",
                 example: MessagesExamples.epoch),
             .optional(

@@ -10,8 +10,8 @@ extension Messages {
         public struct Set: RPCRequest {
             public static let method = "messages.onDisconnect.set"
             public static let summary =
-                "Replaces a node when this connection ends; replaces what was to be written at and below it, "
-                + "and becomes part of what was to be written above it"
+                "Replaces a node when this connection ends; replaces the registered writes at and below it, "
+                + "and becomes part of a registered write above it"
             public static let access = Access.rules
             public static let effect = Effect.write
 
@@ -91,8 +91,8 @@ extension Messages {
         public struct Cancel: RPCRequest {
             public static let method = "messages.onDisconnect.cancel"
             public static let summary =
-                "Takes back what was to be written at and below a path when this connection ends. Of a value that was to "
-                + "be set above, the siblings are written still; a remove above is taken back whole"
+                "Cancels the registered writes at and below a path. Of a value that is registered above it, the other "
+                + "children are still written; a remove that is registered above it is cancelled as a whole"
             public static let access = Access.rules
             public static let effect = Effect.write
 

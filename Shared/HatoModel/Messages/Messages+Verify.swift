@@ -3,7 +3,7 @@ extension Messages {
     /// are read without a gap. The duration grows with the size of the data; writes and reads continue meanwhile.
     public struct Verify: RPCRequest {
         public static let method = "messages.verify"
-        public static let summary = "Checks rows, indexes and kept changes of the store; says what is wrong, and where"
+        public static let summary = "Checks rows, indexes and kept changes of the store; returns each problem found"
         public static let access = Access.administrator
         public static let effect = Effect.read
         public static let isSlow = true

@@ -49,7 +49,7 @@ extension Messages {
 
             public static let fields = Fields<Self>(
                 blank: Self(version: 0),
-                .optional("etag", \.etag, "The etag of what was written; only when the write was conditional"),
+                .optional("etag", \.etag, "The etag of the written value; only for a conditional write"),
                 .required("version", \.version, "The version of the commit: grows with each commit of the store"))
 
             public init(etag: String? = nil, version: UInt64) {

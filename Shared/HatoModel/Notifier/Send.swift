@@ -20,7 +20,7 @@ extension Notifier {
     /// Accepts a notification and responds when it is durable; delivery follows at least once per device.
     public struct Send: RPCRequest {
         public static let method = "notifier.send"
-        public static let summary = "Accepts a notification for users or devices; answered when it is durable"
+        public static let summary = "Accepts a notification for users or devices; responds when it is durable"
         public static let access = Access.administrator
         public static let effect = Effect.write
 
@@ -94,8 +94,8 @@ extension Notifier {
         public static let fields = Fields<Self>(
             blank: Self(at: 0),
             .required("at", \.at, "When it was made, in milliseconds since 1970"),
-            .optional("status", \.status, "The HTTP status; absent when there was no answer"),
-            .optional("error", \.error, "Why there was no answer"))
+            .optional("status", \.status, "The HTTP status; absent when there was no response"),
+            .optional("error", \.error, "Why there was no response"))
 
         public init(at: Int, status: Int? = nil, error: String? = nil) {
             self.at = at
@@ -236,7 +236,7 @@ extension Notifier {
     public struct Stats: RPCRequest {
         public static let method = "notifier.stats"
         public static let summary =
-            "Counts what waits in the outbox now and what was delivered and dropped since the service started, "
+            "Counts the waiting deliveries, and those delivered and dropped since the service started, "
             + "and returns how far the feeds were read"
         public static let access = Access.administrator
         public static let effect = Effect.read
@@ -266,8 +266,8 @@ extension Notifier {
                 .required("dropped", \.dropped, "Dropped deliveries since the process started"),
                 .required(
                     "incomplete", \.incomplete,
-                    "Changes since the process started for which a trigger fired without all it asks for: their "
-                        + "commits were too big to keep what was there before"),
+                    "Changes since the process started for which a trigger fired without all values it needs: their "
+                        + "commits were too big to keep the values before them"),
                 .optional(
                     "nextDueAt", \.nextDueAt,
                     "When the first waiting delivery is due, in milliseconds since 1970; absent when none waits"),

@@ -16,7 +16,7 @@ public enum MethodsPage {
     }
 
     private static func section(_ method: MethodDescription) -> String {
-        let slow = method.isSlow ? " · slow: may be answered after its neighbours" : ""
+        let slow = method.isSlow ? " · slow: responses of later requests may come first" : ""
         var text = "\n## \(method.name)\n\n\(method.summary).\n\n"
         text += "Access: \(title(method.access)) · Effect: \(method.effect.rawValue)\(slow)\n\n"
         text += table("Parameter", rows(method.parameters))

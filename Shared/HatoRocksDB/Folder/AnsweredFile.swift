@@ -38,7 +38,7 @@ final class AnsweredFile: @unchecked Sendable {
             bytes.count >= start + 24 ? decode(Array(bytes[start..<start + 24])) : nil
         }
         guard let newest = versions.max() else {
-            throw .corrupted("\(path) does not say how many commits were answered")
+            throw .corrupted("\(path) does not say how many commits were acknowledged")
         }
         return newest
     }

@@ -72,8 +72,8 @@ extension ServeSettings {
         ).following(MemoryDerivation(.requests, dividedBy: 4)),
         limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest response, in bytes"),
         limit(
-            "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes, "answers a peer has not taken, in bytes"
-        ),
+            "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes,
+            "responses not taken by a peer, in bytes"),
         limit(
             "unsent-notification-bytes-max", \.unsentNotificationBytesMax, bufferBytes,
             "notifications a peer has not taken, in bytes"),

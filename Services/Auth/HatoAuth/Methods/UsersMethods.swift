@@ -36,7 +36,7 @@ struct UsersMethods: AuthMethods {
             throw AuthError.invalidFields([
                 FieldProblem(
                     "after", "INVALID_PAGE_SELECTION",
-                    "The page should begin after a uid: what the page before answered with as `after`")
+                    "The page should begin after a uid: the `after` of the page before")
             ])
         }
         return try await store.read { rows in

@@ -8,7 +8,7 @@ import HatoRules
 /// that are never true, never false, or never reached in the table.
 struct RulesTestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "test", abstract: "Asks rules a table of questions and compares the answers.",
+        commandName: "test", abstract: "Evaluates rules for a table of cases and compares the results.",
         discussion: """
             The file is JSON: {"rules": FILE, "data": tree, "now": ms, "users": {name: {"uid", "token"}}, "cases": \
             [{"name", "operation": "get|listen|set|update|push|remove", "path", "value", "query", "as", "data", \

@@ -8,7 +8,7 @@ import Testing
 /// `kill -9` in the middle of writing, repeatedly on one folder.
 ///
 /// The writer is a separate process (an exit test) that kills itself from another thread at a random moment; it appends
-/// each answered version to a file, one line each, with a plain `write`: the operating system keeps that across the
+/// each acknowledged version to a file, one line each, with a plain `write`: the operating system keeps that across the
 /// kill.
 @Suite("A RocksDB store whose process is killed")
 struct CrashTests {

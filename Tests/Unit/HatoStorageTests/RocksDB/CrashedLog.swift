@@ -61,8 +61,8 @@ extension RocksDBStore {
     }
 }
 
-/// The possible results of a crash for writes that were not answered: a store whose log is prepared, a copy of it, and
-/// its log after four more writes, none of which was synced when the next was written.
+/// The possible results of a crash for writes that were not acknowledged: a store whose log is prepared, a copy of it,
+/// and its log after four more writes, none of which was synced when the next was written.
 struct CrashedLog {
     let folder: TemporaryFolder
     let copy: String
@@ -70,7 +70,7 @@ struct CrashedLog {
     /// The log when the copy was made, and later.
     let before: Data
     let after: Data
-    /// The ends of the records: of the answered ones, then of each other one.
+    /// The ends of the records: of the acknowledged ones, then of each other one.
     let ends: [Int]
     let answered: UInt64
 

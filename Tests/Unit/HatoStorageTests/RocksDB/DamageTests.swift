@@ -29,7 +29,8 @@ struct DamageTests {
             guard case .lostCommits(answered: 50, let found)? = error else { throw Unexpected(error) }
             #expect(found > 0 && found < 50)
             #expect(
-                String(describing: error ?? .closed(cause: nil)).contains("\(50 - found) answered commits are missing"))
+                String(describing: error ?? .closed(cause: nil)).contains(
+                    "\(50 - found) acknowledged commits are missing"))
             // Refused again, and not because the first refusal left it locked.
             #expect(throws: StoreError.lostCommits(answered: 50, found: found)) {
                 try RocksDBStore.open(folder: path, options: .small)

@@ -29,8 +29,8 @@ struct PreparedLogTests {
         }
     }
 
-    /// Whatever the sizes, and however often RocksDB begins a new log: when the process dies, everything answered is
-    /// there.
+    /// Whatever the sizes, and however often RocksDB begins a new log: when the process is killed, every acknowledged
+    /// commit is there.
     @Test func nothingIsOverwritten() async throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed: seed)

@@ -58,7 +58,7 @@ import HatoTesting
             }
         }
 
-        /// The next group is planned while a group is being synced: on its state, and answered after it.
+        /// The next group is planned while a group is being synced: on its state, and acknowledged after it.
         @Test func writesArePlannedOnAGroupThatIsBeingSynced() async throws {
             try await withStore(overlapWritesMin: 2) { store, faults, _ in
                 try await store.put(["a": "1", "b": "1", "c": "1"])
@@ -209,7 +209,7 @@ import HatoTesting
                 store.close()
                 #expect(faults.attempts == before + 1)
 
-                // The owner opens the store again. Everything answered is there, whole commits only.
+                // The owner opens the store again. All acknowledged commits are there, whole commits only.
                 faults.disarm()
                 let again = try RocksDBStore.open(folder: folder.path("store"), options: .small)
                 #expect(again.version >= 5)
@@ -230,8 +230,8 @@ import HatoTesting
             }
         }
 
-        /// The machine dies: the logs hold exactly what was synced. Every answered commit is in it, and the `answered`
-        /// file, which is never synced, is not ahead of it.
+        /// The machine fails: the logs hold exactly what was synced. Every acknowledged commit is in it, and the
+        /// `answered` file, which is never synced, is not ahead of it.
         @Test(arguments: [1, .max])
         func syncedLogHoldsEverythingAnswered(overlapWritesMin: Int) async throws {
             try await withStore(overlapWritesMin: overlapWritesMin) { store, faults, folder in
@@ -247,7 +247,7 @@ import HatoTesting
                     try await eventually("the writers write on") { store.version >= reached }
                     let copy = folder.path("copy\(round)")
                     let answered = try faults.withoutSyncs { synced in
-                        // Read first: commits answered after this line do not matter.
+                        // Read first: commits acknowledged after this line do not matter.
                         let answered = store.version
                         try FileManager.default.copyItem(atPath: folder.path("store"), toPath: copy)
                         for (log, size) in synced {

@@ -70,7 +70,7 @@ struct TornLogTests {
         try await CrashedLog.with { crash, random in
             for round in 0..<4 {
                 var bytes = crash.after
-                // The last of the answered records may have been in the sync that was interrupted.
+                // The last of the acknowledged records may have been in the sync that was interrupted.
                 let sector = Int.random(in: 0..<crash.ends[0] - 50_000, using: &random) / 512 * 512
                 bytes.resetBytes(in: sector..<sector + 512)
                 let path = try crash.store("lost \(round)", log: bytes)
