@@ -91,7 +91,7 @@ private struct ProseText {
         }.joined(separator: "\n")
     }
 
-    /// In their order. A question or clause that begins with "Who" stands for a caller, a client or a user.
+    /// In their order. A question or clause that begins with `Who` stands for a caller, a client or a user.
     var unwanted: [String] {
         var found: [String] = []
         var before = ""
