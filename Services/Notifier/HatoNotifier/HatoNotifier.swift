@@ -5,12 +5,12 @@
 //            has triggers and accepts what they make, the cursor in the same transaction.
 // Outbox/ `Outbox` writes every step of a delivery durably; `DeliveryStateMachine` and `BackoffPolicy` decide (pure)
 //            what the step is; `Dispatcher` leases what is due, has it sent, and sleeps until the next is due.
-// Events/ `EventFollowers` tells administrators what became of notifications, from the store's own commits. Records/
+// Events/ `EventFollowers` sends administrators what became of notifications, from the store's own commits. Records/
 // the rows and their keys. Methods/ the requests of the model.
 //
 // Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` (the attempts in flight), `Sweeper` (the
 // age of rows). Everything else is values and transactions.
 //
-// The order that makes "at least once" true: a notification is durable before `send` is answered or the cursor moves;
-// a lease is durable before its attempt; the result is durable before the next of the lane is leased. A crash between
-// a receiver's answer and its record sends the same delivery again, with the same `webhook-id`.
+// The order that makes "at least once" true: a notification is durable before the response to `send`, or the move of
+// the cursor; a lease is durable before its attempt; the result is durable before the next of the lane is leased. A
+// crash between a receiver's answer and its record sends the same delivery again, with the same `webhook-id`.

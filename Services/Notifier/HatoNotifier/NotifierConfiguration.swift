@@ -49,9 +49,9 @@ public struct DeliveryPolicy: Sendable, Hashable {
     public var backoff = BackoffPolicy()
     /// Then a delivery is dead.
     public var attemptsMax = 12
-    /// How long a notification is worth delivering when nobody says otherwise.
+    /// How long a notification is worth delivering unless the request says otherwise.
     public var timeToLive: Duration = .seconds(24 * 3_600)
-    /// How long an attempt may take before somebody else may make it: above the time limit of every channel.
+    /// How long an attempt may take before it is made again: above the time limit of every channel.
     public var lease: Duration = .seconds(60)
     /// Attempts at the same time, over all devices.
     public var attemptsInFlightMax = 256

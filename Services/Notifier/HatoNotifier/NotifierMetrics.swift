@@ -103,7 +103,7 @@ final class NotifierMetrics: Sendable {
     func pendingIs(_ count: Int) { pending.record(count) }
     func unreadableIs(_ count: Int) { unreadable.record(count) }
     func changesCame(_ count: Int) { changes.increment(by: count) }
-    /// A change that no trigger can use: too many matches in one commit to be told one by one.
+    /// A change that no trigger can use: too many matches in one commit to be listed one by one.
     func changeSkipped() { skipped.increment() }
     /// Changes that a trigger fired for without what they lack.
     func changesIncomplete(_ count: Int) {

@@ -68,7 +68,7 @@ final class NotifierService: Sendable {
     }
 
     /// Ready when tokens can be verified and every feed with triggers is followed; not up any more once the store has
-    /// ended: whoever watches must start the service anew.
+    /// ended: the supervisor must start the service anew.
     func health(_ authenticator: ServiceAuthenticator) async -> RPCHealth {
         if let end = storeEnd.withLock({ $0 }) { return RPCHealth(.stopping, checks: ["store": .string(end)]) }
         var checks: JSONObject = ["pending": .number(Double(outbox.pending))]

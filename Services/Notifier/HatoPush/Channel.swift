@@ -4,7 +4,7 @@ public import HatoModel
 public protocol Channel: Sendable {
     var platform: Notifier.Platform { get }
 
-    /// Judges an address before it is registered; returns it in its one normal spelling.
+    /// Checks an address before it is registered; returns it in its one normal spelling.
     func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress
 
     /// Tries once and says what happened; never longer than the channel's time limit.
@@ -13,7 +13,7 @@ public protocol Channel: Sendable {
     func shutdown() async
 }
 
-/// Where a device is, with what proves to it who is calling.
+/// Where a device is, with what authenticates the notifier to it.
 public enum DeviceAddress: Sendable, Hashable {
     /// Signed with every secret, the current one first: during a rotation there are two.
     case webhook(url: String, secrets: [WebhookSecret])

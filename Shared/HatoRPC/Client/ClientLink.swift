@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Connecting happens when a call comes; a failed attempt fails the calls that waited for it, and the next call waits
 /// for a random time before the next attempt (`reconnectDelayMin` doubling up to `reconnectDelayMax`). There is one
-/// timer for all time limits, only while calls wait; nothing runs while nobody calls.
+/// timer for all time limits, only while calls wait; nothing runs without calls.
 ///
 /// `@unchecked Sendable`: what is not behind the mutex is touched on `loop` only.
 final class ClientLink: @unchecked Sendable {
@@ -43,8 +43,8 @@ final class ClientLink: @unchecked Sendable {
     private var unsent: [UInt64] = []
     /// By name; what the server does not end itself is ended there when its reader goes.
     private var subscriptions: [String: OpenSubscription] = [:]
-    /// How to end what sent calls open whose callers have gone: by call, until it is answered. The server bounds their
-    /// number: it holds each as a request in flight.
+    /// How to end what sent calls open whose callers have gone: by call, until its response comes. The server bounds
+    /// their number: it holds each as a request in flight.
     private var orphans: [UInt64: SubscriptionEnding] = [:]
     /// What the server said about no call in particular before it closed the connection.
     private var lastWord: RPCError?
@@ -135,13 +135,13 @@ final class ClientLink: @unchecked Sendable {
         call.fail(error)
     }
 
-    /// Nobody reads the subscription any more: the server must not send it any longer.
+    /// The subscription has no reader any more: the server must not send it any longer.
     private func forget(_ id: String) {
         if let open = subscriptions.removeValue(forKey: id) { end(id, open.ending) }
         handler?.readAgain()
     }
 
-    /// Nobody waits for the answer, and a refusal says only that the server has ended it already.
+    /// No caller waits for the response, and an error says only that the server has ended it already.
     private func end(_ subscription: String, _ ending: SubscriptionEnding) {
         guard case .connected = phase, let method = ending.method else { return }
         write(newID(), method, ending.params(subscription))
@@ -224,7 +224,7 @@ final class ClientLink: @unchecked Sendable {
     }
 
     /// Reading stops while a subscriber is behind, but never while a call waits for its answer: the subscriber itself
-    /// may be who calls.
+    /// may be the caller.
     var mayRead: Bool {
         guard calls.isEmpty, case .connected = phase else { return true }
         return !subscriptions.values.contains { $0.reader?.isFull ?? false }

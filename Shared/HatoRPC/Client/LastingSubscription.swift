@@ -19,13 +19,13 @@ struct LastingSubscription: Sendable {
         var whenLost: (@Sendable (RPCError) -> Void)?
     }
 
-    /// Opens it, and says where it begins; is told where it began the last time.
+    /// Opens it and returns where it begins; the argument is where it began the last time.
     typealias Opening = @Sendable (Start?) async throws -> (RPCSubscription, Start)
 
     private let patience: Patience
     /// Where it began the last time; nil until it was open once.
     private(set) var start: Start?
-    /// Held: the client ends a subscription that nobody holds.
+    /// Held: the client ends a subscription without references.
     private var subscription: RPCSubscription?
     /// Since the last notification that was taken.
     private var failures = 0
@@ -33,7 +33,7 @@ struct LastingSubscription: Sendable {
     init(_ patience: Patience) { self.patience = patience }
 
     /// The next notification; nil: the task was cancelled. Throws what the first opening throws; from then on only what
-    /// will not pass.
+    /// is permanent.
     mutating func next(_ opening: Opening) async throws -> RPCEvent? {
         while true {
             var events = try await opened(opening).makeAsyncIterator()
@@ -82,7 +82,7 @@ struct LastingSubscription: Sendable {
             // Not earlier, and not all at the same moment.
             try await Task.sleep(for: min(asked, patience.retryAfterMax) + spread)
         } else if failures > 1, error.reason != RPCError.cannotConnectReason {
-            // The client itself spreads those who have lost a connection, and waits between attempts to make one.
+            // The client itself spreads the clients that have lost a connection, and waits between attempts.
             try await Task.sleep(for: spread)
         }
     }

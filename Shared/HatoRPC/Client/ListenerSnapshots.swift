@@ -14,7 +14,7 @@ extension MessagesListener {
 
 /// What a listener sees, one snapshot for each event; lives and ends as `MessagesListener` does.
 ///
-/// After a lost connection the next snapshot tells of the difference alone, also when the service has sent the whole
+/// After a lost connection the next snapshot has the difference alone, also when the service has sent the whole
 /// value anew.
 public struct ListenerSnapshots: AsyncSequence, Sendable {
     public typealias Element = ListenerSnapshot

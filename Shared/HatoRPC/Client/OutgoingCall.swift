@@ -25,7 +25,7 @@ struct OutgoingCall: Sendable {
     }
 }
 
-/// A subscription as the link knows it: its reader holds it, and one that nobody reads any more is forgotten.
+/// A subscription as the link knows it: its reader holds it, and one without a reader is forgotten.
 struct OpenSubscription {
     weak var reader: RPCSubscription?
     var ending: SubscriptionEnding

@@ -5,7 +5,7 @@ import NIOCore
 ///
 /// A call that is in flight when its connection breaks fails with `unavailable` (reason `connection_lost`): whether
 /// the server did it is unknown. It is retryable where the request is idempotent (`RPCRequest.isIdempotent`), as is
-/// one that was not answered in time (`timeout`). Calls made one after another reach the server in that order.
+/// one without a response in time (`timeout`). Calls made one after another reach the server in that order.
 /// Subscriptions live as long as they and the client are held.
 public final class RPCClient: Sendable {
     private let configuration: RPCClientConfiguration

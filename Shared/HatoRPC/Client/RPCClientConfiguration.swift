@@ -5,8 +5,8 @@ public struct RPCClientConfiguration: Sendable {
     public var port: Int
     /// How TLS is spoken; nil: not at all.
     public var tls: RPCClientTLS?
-    /// The identity of the connection: asked before each connecting, shown with `session.authenticate`. Nil stays
-    /// nobody.
+    /// The identity of the connection: asked before each connecting, shown with `session.authenticate`. Nil: the
+    /// connection has no identity.
     public var credential: (@Sendable () async throws -> String)?
     /// How long a call may take, connecting included.
     public var timeout: Duration = .seconds(30)

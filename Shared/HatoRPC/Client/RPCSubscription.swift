@@ -52,7 +52,7 @@ public final class RPCSubscription: AsyncSequence, Sendable {
 
     /// The name of the subscription on its connection.
     public let id: String
-    /// What the call that opened it answered.
+    /// The result of the call that opened it.
     public let result: JSONObject
 
     private let state = Mutex(State())
@@ -72,7 +72,7 @@ public final class RPCSubscription: AsyncSequence, Sendable {
         self.link = link
     }
 
-    /// Nobody can read it any more: events that still come must not hold up the client.
+    /// It cannot be read any more: events that still come must not hold up the client.
     deinit { link.post(.forget(id)) }
 
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }

@@ -92,7 +92,7 @@ extension RPCError {
     static let timedOut = RPCError(
         .unavailable, reason: timedOutReason, "No answer in time; whether the call was carried out is unknown")
 
-    /// The same of a call that may be made twice: retryable although nobody knows whether it was carried out.
+    /// The same of a call that may be made twice: retryable although it may have been carried out.
     var ofIdempotentCall: RPCError {
         guard let reason, reason == Self.connectionLostReason || reason == Self.timedOutReason else { return self }
         return RPCError.unavailable(reason: reason, message)

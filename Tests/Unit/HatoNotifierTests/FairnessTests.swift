@@ -7,7 +7,7 @@ import Testing
 
 @testable import HatoNotifier
 
-/// Receivers that hang hold up nobody but those who share their user or their host.
+/// Receivers that hang delay only deliveries to the same user or host.
 @Suite(.timeLimit(.minutes(10))) struct FairnessTests {
     private let clock = TestClock()
     private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))

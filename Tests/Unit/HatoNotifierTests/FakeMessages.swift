@@ -162,7 +162,7 @@ final class FakeMessages: Sendable {
         }
     }
 
-    /// Commits what no pattern matches, and tells followers how far they are.
+    /// Commits what no pattern matches, and sends followers their position.
     @discardableResult
     func commitElsewhere() -> UInt64 {
         holder.state.withLock { state in

@@ -63,7 +63,7 @@ import Testing
             let content = delivery.content
             sent["\(content.text.title ?? "") \(content.text.body ?? "") \(content.uid)", default: 0] += 1
         }
-        // Everybody but the author, once for each trigger and message.
+        // All members but the author, once for each trigger and message.
         #expect(sent.count == 3 * 10 * 29 && sent.values.allSatisfy { $0 == 1 })
         #expect(try await store.read { try $0.count(.notification) } == 30)
         for trigger in ["a", "b", "c"] {

@@ -274,7 +274,7 @@ import Testing
                 var entry = Messages.Change.Entry(path: "/chats/c1/messages/m9", type: .updated)
                 entry.pattern = "/chats/{chat}/messages/{id}"
                 entry.params = ["chat": "c1", "id": "m9"]
-                // The first tells only the text: the kind that it does not tell has not changed.
+                // The first holds only the text: the kind that it does not hold has not changed.
                 entry.before = before == after ? ["text": "1"] : ["kind": before]
                 entry.after = before == after ? ["text": "2"] : ["kind": after]
                 entry.partial = true

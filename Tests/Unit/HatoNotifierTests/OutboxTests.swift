@@ -271,7 +271,7 @@ import Testing
             [outbox.notification("a", key: "k"), outbox.notification("b", key: "l")],
             moving: CursorMove(database: "default", from: one, to: two))
         #expect(outbox.store.version == version + 1)
-        // The same changes again, as after a crash before anybody knew: refused whole.
+        // The same changes again, as after a crash before the cursor moved: refused whole.
         await #expect(throws: OutboxRefusal.cursorMoved) {
             try await outbox.accept(
                 [outbox.notification("a", key: "k")], moving: CursorMove(database: "default", from: one, to: two))

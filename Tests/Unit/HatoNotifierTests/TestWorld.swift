@@ -146,7 +146,7 @@ enum TestKeys {
 }
 
 extension NotifierConfiguration {
-    /// Nobody is at the addresses; jitter is always the whole of its range.
+    /// No service is at the addresses; jitter is always the whole of its range.
     static func test(_ clock: TestClock? = nil, random: UInt64 = .max) throws -> NotifierConfiguration {
         let nobody = RPCClientConfiguration(host: "127.0.0.1", port: 1)
         var configuration = NotifierConfiguration(

@@ -63,7 +63,7 @@ import Testing
         #expect(template.filled(with: change, toBytes: 3).utf8.count == 3)
     }
 
-    // MARK: Changes that tell a part
+    // MARK: Changes that hold a part
 
     @Test func whatAWholeNodeWasIsKnownFromWhatItIs() {
         var change = change(

@@ -53,14 +53,15 @@ import Testing
         #expect(titles.sorted() == (damaged == .device ? ["other"] : ["behind", "other"]))
         #expect(outbox.pending == 0 && outbox.unreadableCount == 1)
         #expect(try await store.read { try $0.count(.lane) + $0.count(.due) + $0.count(.leased) } == 0)
-        // What can be read itself is kept for whoever mends the row.
+        // What can be read itself is kept until the row is repaired.
         #expect(outbox.deadCount == (damaged == .delivery ? 0 : damaged == .device ? 2 : 1))
         #expect(try await outbox.deadLetters(after: nil, limit: 9).dead.allSatisfy { $0.reason == "unreadable" })
         #expect(try await Outbox.test(store, clock).unreadableCount == 1, "counted when it is opened")
         #expect(try await store.read { try $0.value(key) } != nil, "it stays as it is")
     }
 
-    /// Whoever becomes the head of a lane while others are leased is delivered without waiting for anything else.
+    /// A delivery that becomes the head of a lane while others are leased is delivered without waiting for anything
+    /// else.
     @Test func whatStandsBehindADamagedOrExpiredHeadIsDeliveredAtOnce() async throws {
         let store = try MemoryStore()
         let outbox = try await Outbox.test(store, clock)

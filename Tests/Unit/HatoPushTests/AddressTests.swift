@@ -2,7 +2,7 @@ import Testing
 
 @testable import HatoPush
 
-/// Answers what it was told.
+/// Returns what it was given.
 private struct TableResolver: HostResolver {
     var table: [String: [String]] = [:]
 

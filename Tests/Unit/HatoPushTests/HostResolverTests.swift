@@ -50,7 +50,7 @@ struct HostResolverTests {
         while servers.asked.withLock({ $0.isEmpty }) { await Task.yield() }
         servers.answerSlowOnes(100)
         for task in asking { #expect(try await task.value.count == 1) }
-        // Those who asked after the first answer caused look-ups of their own; there were never two at a time.
+        // Callers after the first response caused look-ups of their own; there were never two at a time.
         #expect(servers.asked.withLock { $0.allSatisfy { $0 == "hook.slow.example" } })
     }
 

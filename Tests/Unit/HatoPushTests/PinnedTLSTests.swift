@@ -16,7 +16,7 @@ private struct LoopbackResolver: HostResolver {
 private let openssl = ["/usr/bin/openssl", "/usr/local/bin/openssl", "/opt/homebrew/bin/openssl"]
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 
-/// The connection goes to the judged address, but certificate and server name are those of the host.
+/// The connection goes to the checked address, but certificate and server name are those of the host.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: openssl != nil, "the openssl command is missing"))
 struct PinnedTLSTests {
     @Test func theCertificateMustBeTheHosts() async throws {

@@ -3,8 +3,8 @@ import HatoRPC
 import HatoStorage
 import Synchronization
 
-/// Who follows what becomes of notifications. Each follower reads the records of the store's commits at its own pace:
-/// one that is slow holds up nobody, and keeps nothing in memory but one page of commits.
+/// The followers of `notifier.follow`. Each reads the records of the store's commits at its own pace: a slow one delays
+/// no other, and keeps nothing in memory but one page of commits.
 final class EventFollowers: Sendable {
     private struct Key: Hashable {
         var connection: UInt64
@@ -97,7 +97,7 @@ final class EventFollowers: Sendable {
         }
         @Sendable func tell() {
             let isSent = connection.notify(Notifier.Cancelled.method, subscription: subscription, members: members)
-            // Never called when the connection closes first: then nobody is there to be told.
+            // Never called when the connection closes first.
             if !isSent, !connection.isClosed { connection.onDrain { tell() } }
         }
         tell()
@@ -152,7 +152,7 @@ final class EventFollowers: Sendable {
     }
 }
 
-/// Where an event stands: its commit, and its number there. As one number it leaves room for a million events a commit
+/// The position of an event: its commit, and its number there. As one number it has place for a million events a commit
 /// and stays exact in JSON for 8 billion commits.
 struct EventPosition: Hashable, Sendable {
     private static let indexBits = 20

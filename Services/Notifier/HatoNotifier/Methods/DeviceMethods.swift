@@ -184,7 +184,7 @@ extension StoreReading {
         return try readable(DeviceRecord.self, DeviceRecord.key(String(decoding: name, as: UTF8.self)))
     }
 
-    /// The caller's device; somebody else's is as if it were not there.
+    /// The caller's device; that of another user is not found.
     fileprivate func device(_ name: String, of caller: Caller) throws -> DeviceRecord {
         guard let device = try record(DeviceRecord.self, DeviceRecord.key(name)),
             caller.isAdministrator || caller.uid == device.uid

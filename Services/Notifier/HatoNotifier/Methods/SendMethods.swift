@@ -75,7 +75,7 @@ struct SendMethods: NotifierMethods {
         }
     }
 
-    /// Tells whether two requests are the same; not for proving anything (FNV-1a, 64 bits).
+    /// The same for equal requests; no proof of anything (FNV-1a, 64 bits).
     private func fingerprint(of request: Notifier.Send) throws -> String {
         var writer = JSONWriter()
         writer.write(request.members)

@@ -14,7 +14,7 @@ struct AttemptSlots: Sendable {
 
     init(_ policy: DeliveryPolicy) { self.policy = policy }
 
-    /// How many more may begin, whoever they are for.
+    /// How many more may begin in all.
     var free: Int { max(0, policy.attemptsInFlightMax - count) }
 
     func admitsHost(_ host: String) -> Bool { atHost[host, default: 0] < policy.attemptsPerHostMax }

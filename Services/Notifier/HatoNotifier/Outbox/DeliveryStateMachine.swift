@@ -1,6 +1,6 @@
 import HatoModel
 
-/// Where one delivery stands, and what each event makes of it. Pure: whoever drives it writes the result down before
+/// Where one delivery stands, and what each event makes of it. Pure: its driver writes the result before
 /// acting on it.
 ///
 /// ```
@@ -38,7 +38,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     }
 
     enum Action: Hashable, Sendable {
-        /// The event means nothing in this state: somebody else was faster.
+        /// The event means nothing in this state: another one came first.
         case ignore
         case send
         case waitUntil(Int64)
@@ -56,7 +56,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
 
     var isFinished: Bool { state != .pending && state != .leased }
 
-    /// Somebody wants to make the next attempt. A lease that has lapsed is as good as none: its attempt was lost with
+    /// The next attempt is to be made. A lease that has lapsed is as good as none: its attempt was lost with
     /// its maker.
     mutating func leaseRequested(at now: Int64, until: Int64, _ policy: DeliveryPolicy) -> Action {
         guard !isFinished, time <= now else { return .ignore }

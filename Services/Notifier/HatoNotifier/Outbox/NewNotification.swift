@@ -12,7 +12,7 @@ struct NewNotification: Sendable {
     }
 
     struct Idempotency: Sendable, Hashable {
-        /// Who used the key: two senders may choose the same.
+        /// The user of the key: two senders may choose the same one.
         var scope: String
         var key: String
         var fingerprint: String
@@ -32,7 +32,7 @@ struct NewNotification: Sendable {
 
 /// What accepting came to.
 struct AcceptedNotification: Sendable, Hashable {
-    /// Nil when nobody is there to get it and nobody waits for an answer.
+    /// Nil when it has no recipient and no request waits for a response.
     var notification: String?
     var recipients: Int
     /// It was accepted before, under the same idempotency key.

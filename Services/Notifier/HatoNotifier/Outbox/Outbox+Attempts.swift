@@ -13,7 +13,7 @@ extension Outbox {
             let dueKey = delivery.dueKey
             var action = delivery.machine.attemptEnded(outcome, at: draft.now, random: random, policy)
             let isKnown = try draft.learn(outcome, about: delivery.device, policy)
-            // Nobody is there any more to try it again for.
+            // The device has gone: it is not tried again.
             if !isKnown, case .waitUntil = action { action = delivery.machine.deviceWentAway(nil, at: draft.now) }
             switch action {
             case .finish: try draft.finishHead(delivery, dueKey: dueKey)

@@ -79,7 +79,7 @@ extension Outbox {
 
 extension StoreReading {
     /// When the first delivery that waits is due: the heads of lanes, and what stands right behind one that is being
-    /// attempted. A lane's row in `due` alone does not tell, since it stands at the end of the lease meanwhile.
+    /// attempted. A lane's row in `due` alone does not suffice, since it stands at the end of the lease meanwhile.
     fileprivate func nextDueAt(besides leased: [RecordKey]) throws -> Int64? {
         let attempted = Set(leased.map(\.bytes))
         var next: Int64?

@@ -19,12 +19,12 @@ final class Outbox: Sendable {
     private let random: @Sendable () -> UInt64
     /// Deliveries that are not finished, so that accepting can be refused without counting rows.
     private let unfinished: Atomic<Int>
-    /// Deliveries that were given up: anybody may ask for the figures, and there may be a million of these.
+    /// Dead deliveries, counted here: figures are asked for often, and there may be a million of these.
     private let givenUp: Atomic<Int>
     /// Rows that could not be read and were set aside.
     private let unreadable: Atomic<Int>
     private let logger: Logger
-    /// Told when something may have become due.
+    /// Called when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
 
     /// Opens the outbox of a store and takes back the leases of the process before: the store is open once, so their
@@ -74,7 +74,7 @@ final class Outbox: Sendable {
     /// At least 0 and below 1.
     func randomFraction() -> Double { Double(random() >> 11) / Double(1 << 53) }
 
-    /// A name that sorts by time, and that nobody has used.
+    /// An unused name that sorts by time.
     func newID(_ prefix: String) -> String {
         let time = String(UInt64(max(0, time.now())), radix: 16), tail = String(random(), radix: 16)
         return prefix + String(repeating: "0", count: max(0, 11 - time.count)) + time

@@ -2,7 +2,7 @@ import HatoModel
 import HatoStorage
 
 /// A row that cannot be read is set aside: named once in the log, counted, and passed over from then on. It stays as it
-/// is, and so does whoever needs nothing of it.
+/// is, and rows that do not need it are not affected.
 extension OutboxDraft {
     /// The head of a lane cannot be attempted, since a row it needs cannot be read. A delivery that can be read itself
     /// is dead, for an administrator to replay; else what stands behind it becomes the head.

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Bytes that several share: who wants more than is free waits, the longest waiting first.
+/// Bytes that several tasks share: a task that wants more than is free waits, in the order of arrival.
 final class ByteBudget: Sendable {
-    /// Bytes that are held until nobody refers to this any more.
+    /// Bytes that are held for as long as this object is referenced.
     final class Reservation: Sendable {
         private let budget: ByteBudget
         private let bytes: Int
@@ -45,13 +45,13 @@ final class ByteBudget: Sendable {
         state = Mutex(State(free: max(1, bytes)))
     }
 
-    /// What nobody holds.
+    /// Bytes without a reservation.
     var free: Int { state.withLock { $0.free } }
 
     /// Those that wait.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// Waits until they are free; who wants more than there are gets all of them. Throws when cancelled.
+    /// Waits until they are free; a task that wants more than there are gets all of them. Throws when cancelled.
     func reserve(_ wanted: Int) async throws -> Reservation {
         let wanted = min(max(0, wanted), bytes)
         let id: UInt64 = state.withLock { state in
@@ -93,8 +93,8 @@ final class ByteBudget: Sendable {
     }
 }
 
-/// What all triggers of all databases hold together, as parts of `NotifierLimits.triggerBytesMax`. Who holds bytes of
-/// one part only waits for a later one, so that nobody waits for themselves.
+/// What all triggers of all databases hold together, as parts of `NotifierLimits.triggerBytesMax`. A task that
+/// holds bytes of one part waits for bytes of a later one only, so that there is no deadlock.
 struct TriggerBudget: Sendable {
     /// Changes that came and are not handled yet.
     let changes: ByteBudget

@@ -92,7 +92,7 @@ struct CompiledTrigger: Sendable {
             }
             return .field(field)
         case (nil, nil, nil, _?):
-            // A webhook has no token, and an address that anybody may write is not called unregistered.
+            // A webhook has no token, and an address that any user may write is not called unregistered.
             throw .invalidArgument(
                 "recipients.tokenField", reason: "unsupported_platform",
                 "Tokens are those of apns and fcm, which this notifier does not serve; name uids, uidsAt or uidField")
@@ -109,7 +109,7 @@ struct CompiledTrigger: Sendable {
     }
 
     /// Whether the trigger's condition holds. One that depends on what the change lacks counts as true: rather a
-    /// message too many than one that nobody gets.
+    /// message too many than one too few.
     func holds(_ change: FeedChange) -> Bool { truth(change) != .doesNotHold }
 
     private func truth(_ change: FeedChange) -> RulesPredicate.Truth {
@@ -136,7 +136,7 @@ struct CompiledTrigger: Sendable {
         }
     }
 
-    /// Whether the change tells too little, so that the whole node must be read to decide or to fill the texts.
+    /// Whether the change holds too little, so that the whole node must be read to decide or to fill the texts.
     func needsWholeNode(_ change: FeedChange) -> Bool {
         guard change.isPartial || change.isTruncated, change.type != .deleted else { return false }
         return (textFields + recipientFields + conditionFields).contains { field in
@@ -162,14 +162,14 @@ struct CompiledTrigger: Sendable {
         }
     }
 
-    /// Where the recipients stand, for reading them; nil when the change itself tells them.
+    /// Where the recipients stand, for reading them; nil when the change itself has them.
     func recipientsPath(_ change: FeedChange) -> TreePath? {
         guard case .keys(let template) = recipients else { return nil }
         // A field can hold a slash; then this is no path, or another one than was meant. It leads to uids at most.
         return try? TreePath(template.filled(with: change, until: TreeLimits.pathBytesMax))
     }
 
-    /// Where the recipients are to be found; nil when nobody is named.
+    /// Where the recipients are to be found; nil when there are none.
     func source(_ change: FeedChange, _ limits: NotifierLimits) -> RecipientLists.Source? {
         switch recipients {
         case .uids: .named(by: trigger.id)

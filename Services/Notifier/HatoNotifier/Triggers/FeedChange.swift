@@ -1,6 +1,6 @@
 import HatoModel
 
-/// One change of a database as its feed tells it, for one pattern that it matches.
+/// One change of a database as its feed sends it, for one pattern that it matches.
 struct FeedChange: Sendable, Hashable {
     var pattern: String
     /// What the pattern's wildcards stand for.
@@ -10,7 +10,7 @@ struct FeedChange: Sendable, Hashable {
     /// Export form; null where nothing is.
     var before: JSONValue?
     var after: JSONValue?
-    /// The author; nil for administrators and for nobody.
+    /// The author; nil for administrators and without a credential.
     var uid: String?
     /// `before` and `after` hold the changed children only.
     var isPartial = false
@@ -18,7 +18,7 @@ struct FeedChange: Sendable, Hashable {
     var isTruncated = false
     /// `after` was read, as it is now.
     var isCompleted = false
-    /// Too many nodes below `path` changed to be told one by one.
+    /// Too many nodes below `path` changed to be listed one by one.
     var isMany = false
 }
 
@@ -27,7 +27,7 @@ extension FeedChange {
     /// what it is.
     var tellsWhatBecame: Bool { isPartial && !isTruncated && type == .updated }
 
-    /// The same change of the whole node, which is `node` now: the children it does not tell are as they were.
+    /// The same change of the whole node, which is `node` now: the children that it does not hold are as they were.
     func completed(by node: JSONValue) -> FeedChange {
         var whole = self
         if tellsWhatBecame { whole.before = node.reverted(from: after, to: before) }
@@ -36,7 +36,7 @@ extension FeedChange {
         return whole
     }
 
-    /// Whether nobody knows what the field is: the commit was too big to be told, and what was before cannot be read
+    /// Whether the field is not known: the commit was too big to be sent whole, and what was before cannot be read
     /// any more.
     func lacks(_ field: FieldPath) -> Bool {
         guard isTruncated, field.text(in: self) == nil else { return false }

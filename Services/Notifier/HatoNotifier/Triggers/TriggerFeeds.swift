@@ -164,7 +164,7 @@ actor TriggerFeeds {
                 try Task.checkCancellation()
             }
             // Under load one transaction, and one sync of the disk, for what comes in a few milliseconds: the message
-            // database needs both as much. Whoever writes one message does not wait.
+            // database needs both as much. A single message does not wait.
             if commits.count > TriggerFeeds.unhurriedCommits {
                 try await outbox.time.sleep(for: TriggerFeeds.gathering)
             }

@@ -9,7 +9,7 @@ struct TriggerSource: Sendable {
     let messages: MessagesClient
     let outbox: Outbox
     let budget: TriggerBudget
-    /// What whoever may write can make the notifier log.
+    /// Notices that any user with write access can cause.
     let notices: ThrottledNotices
 
     // MARK: Recipients
@@ -58,11 +58,11 @@ struct TriggerSource: Sendable {
     /// What a firing sends.
     struct Content: Sendable {
         var recipients: RecipientLists.Source?
-        /// To nobody yet; nil when title and body come out empty.
+        /// Without recipients; nil when title and body come out empty.
         var notification: NewNotification?
     }
 
-    /// What a firing sends; nil when the trigger's condition does not hold. Where the change tells too little, the
+    /// What a firing sends; nil when the trigger's condition does not hold. Where the change holds too little, the
     /// whole node is read as it is now; it has gone again when this returns.
     func content(of firing: Firing) async throws -> Content? {
         guard firing.trigger.needsWholeNode(firing.change), let path = try? TreePath(firing.change.path) else {

@@ -1,7 +1,7 @@
 /// Decides whether an address may be called, and to which IP address the connection must go.
 ///
 /// Addresses are given by users, so calling them must not reach what only this machine can reach. A host is resolved
-/// once; every address it has must be public; and the caller connects to the very address that was judged
+/// once; every address it has must be public; and the caller connects to the very address that was checked
 /// (`Admitted.address`), so that a second answer of the name server changes nothing. Asked when a device is registered
 /// and again before each send.
 public struct AddressGuard: Sendable {

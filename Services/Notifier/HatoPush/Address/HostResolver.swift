@@ -18,17 +18,17 @@ public protocol HostResolver: Sendable {
 public struct ResolverLimits: Sendable, Hashable {
     /// Look-ups under way, each on a thread that the operating system blocks for as long as the name servers take.
     public var lookUpsMax = 16
-    /// Those among them for names of one domain: who gives names that are never answered holds up only these.
+    /// Those among them for names of one domain: names without a response delay only these.
     public var lookUpsPerDomainMax = 2
     /// Names of one domain that wait for a look-up; further ones are refused at once.
     public var waitingPerDomainMax = 64
-    /// How long one who asks waits, for a thread and for the answer together.
+    /// How long a caller waits, for a thread and for the response together.
     public var timeout: Duration = .seconds(5)
 
     public init() {}
 }
 
-/// The operating system's resolver, on a bounded number of threads; those who ask for one name at a time share one
+/// The operating system's resolver, on a bounded number of threads; concurrent callers for one name share one
 /// look-up.
 public final class SystemHostResolver: HostResolver {
     private let limits: ResolverLimits
@@ -78,7 +78,7 @@ public final class SystemHostResolver: HostResolver {
 
 private typealias Answer = Result<[IPAddress], AddressRefusal>
 
-/// Which names are being looked up, which wait, and who waits for them.
+/// Which names are being looked up, which wait, and the callers that wait for them.
 private struct LookUps {
     private let limits: ResolverLimits
     private var running: Set<String> = []
@@ -107,7 +107,7 @@ private struct LookUps {
         return (nextTicket, start)
     }
 
-    /// Nil when it has been answered. A name that nobody waits for any more needs no look-up.
+    /// Nil when it has its response. A name that no caller waits for any more needs no look-up.
     mutating func gaveUp(_ host: String, _ ticket: UInt64) -> CheckedContinuation<Answer, Never>? {
         let continuation = asking[host]?.removeValue(forKey: ticket)
         if asking[host]?.isEmpty ?? false {
@@ -117,7 +117,7 @@ private struct LookUps {
         return continuation
     }
 
-    /// Who waited for the name, and which names to look up next.
+    /// The callers that waited for the name, and which names to look up next.
     mutating func answered(_ host: String) -> (asking: [CheckedContinuation<Answer, Never>], next: [String]) {
         running.remove(host)
         let left = runningByDomain[domain(host), default: 1] - 1
@@ -146,7 +146,7 @@ private struct LookUps {
     }
 
     /// The last two labels: what one owner can make any number of names under. Under a shared ending such as `co.uk`
-    /// that takes strangers together, which costs them no more than a short wait.
+    /// that takes unrelated names together, which costs them no more than a short wait.
     private func domain(_ host: String) -> String { host.split(separator: ".").suffix(2).joined(separator: ".") }
 }
 

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 
-/// HTTP clients that connect to one judged address each, whatever a name server says later; the certificate and the
+/// HTTP clients that connect to one checked address each, whatever a name server says later; the certificate and the
 /// `Host` header stay those of the name. The ones used last are kept with their connections, up to a limit.
 actor PinnedClients {
     private struct Key: Hashable {

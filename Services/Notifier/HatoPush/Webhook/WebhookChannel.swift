@@ -6,7 +6,7 @@ import NIOSSL
 
 /// Delivers by Standard Webhooks: `POST` with `webhook-id`, `webhook-timestamp` and `webhook-signature`.
 ///
-/// The address is judged before every call and the connection goes to the address that was judged. Redirects are not
+/// The address is checked before every call and the connection goes to the address that was checked. Redirects are not
 /// followed, connections that cannot be made are not tried again here, and of an answer only the beginning is read.
 public struct WebhookChannel: Channel {
     /// Bounds of webhook requests.

@@ -2,7 +2,7 @@ import HatoNotifier
 import HatoPush
 import HatoRuntime
 
-/// What `hato-notifier serve` can be told.
+/// The settings of `hato-notifier serve`.
 enum NotifierSettings {
     static let process = ServiceProcess(
         service: NotifierTarget.service,
