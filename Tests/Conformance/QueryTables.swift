@@ -63,7 +63,7 @@ private struct QueryWorld {
         let table = try TableTree(.null)
         let indexCodec = IndexKeyCodec(prefix: Array("index".utf8))
         let planner = WritePlanner(codec: table.codec, indexes: IndexDeltas(catalog, codec: indexCodec))
-        try planner.plan(.set(data, at: path), reading: table, at: 0).rows.apply(to: table)
+        try table.apply(.set(data, at: path), planner, at: 0)
         while let (definition, cursor) = catalog.building {
             let builder = IndexBuilder(definition, reader: table, codec: table.codec, indexCodec: indexCodec)
             let page = try builder.page(after: cursor, childrenMax: 5)

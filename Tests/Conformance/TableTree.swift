@@ -11,7 +11,14 @@ final class TableTree: TreeReader, RowTarget {
 
     @discardableResult
     func apply(_ mutation: Mutation, at time: Int64) throws -> WritePlan {
-        let plan = try WritePlanner(codec: codec).plan(mutation, reading: self, at: time)
+        try apply(mutation, WritePlanner(codec: codec), at: time)
+    }
+
+    @discardableResult
+    func apply(_ mutation: Mutation, _ planner: WritePlanner, at time: Int64) throws -> WritePlan {
+        let turn = planner.turn(reading: self)
+        let plan = try planner.plan(planner.resolve(mutation, reading: turn, at: time), in: turn)
+        turn.commit(plan)
         plan.rows.apply(to: self)
         return plan
     }

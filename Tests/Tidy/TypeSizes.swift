@@ -6,7 +6,7 @@ import Testing
 
     /// Types beyond the limit, by target and name, with their lines of code. No entry is added, and numbers only fall.
     private static let long = [
-        "HatoRules.RulesLowering": 408, "HatoTree.PlanDraft": 495,
+        "HatoRules.RulesLowering": 408
     ]
 
     /// How many stored properties of a type its extensions in other files change. No entry is added, and numbers only

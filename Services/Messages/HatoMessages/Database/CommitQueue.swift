@@ -169,20 +169,21 @@ final class CommitQueue: Sendable {
             }
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
+        let turn = database.planner.turn(reading: reader)
         lazy var history = CommitHistory(
             database: database.id, firstVersion: database.record.firstVersion, store: store, pending: pending,
             uid: write.caller.uid)
-        var resolved = try ready ?? database.planner.resolve(write.mutation, reading: reader, at: now)
-        lazy var judge = RulesJudge(write, in: database, reading: reader, now: now, history)
+        var resolved = try ready ?? database.planner.resolve(write.mutation, reading: turn, at: now)
+        lazy var judge = RulesJudge(write, in: database, turn, now: now, history)
         if !write.caller.isAdministrator {
             if planned == nil { try judge.authorise(resolved, by: write.caller) }
             try judge.authorise(conditionOf: write.mutation, by: write.caller)
             resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
         }
-        let made = try planned?.check(in: database, history, resolved, reader)
+        let made = try planned?.check(in: database, history, resolved, turn)
         let plan =
             try made?.plan
-            ?? database.planner.plan(resolved, reading: reader, history: resolved.asksHistory ? history : nil)
+            ?? database.planner.plan(resolved, in: turn, history: resolved.asksHistory ? history : nil)
         if plan.isEmpty {
             // That nothing has changed, as an old version would say, tells what is stored.
             guard try judge.hidesOutcome(of: resolved, from: write.caller) else {
@@ -190,8 +191,8 @@ final class CommitQueue: Sendable {
                 return WriteOutcome(etag: plan.etag, repeated: repeated)
             }
         }
-        if let made {
-            database.planner.adopt(made)
+        turn.commit(plan)
+        if made != nil {
             planned?.applyRows(to: transaction)
         } else {
             plan.rows.apply(to: StoreRows(transaction))

@@ -26,15 +26,15 @@ final class Database: Sendable {
         self.indexes = indexes
         codec = TreeKeyCodec(prefix: StoreKeys.tree(of: record.id))
         indexCodec = IndexKeyCodec(prefix: StoreKeys.indexRows(of: record.id))
-        // A new object has a new memory: what was written between two of them is not known.
+        // A new object has a new cache: what was written between two of them is not known.
         let start = ContinuousClock.now
         planner = WritePlanner(
-            codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec), memory: ParentMemory(),
-            uptime: { ContinuousClock.now - start })
+            codec: codec, indexes: IndexDeltas(indexes, codec: indexCodec),
+            cache: NodeCache(uptime: { ContinuousClock.now - start }))
     }
 
     /// The same with its indexes built further, in the turn of the write that builds them. Nothing of the tree was
-    /// written between the two, nor is by this write: what the planner remembers stays right.
+    /// written between the two, nor is by this write: the planner's cache stays correct.
     init(_ former: Database, buildingFurther indexes: IndexCatalog) {
         name = former.name
         record = former.record

@@ -99,7 +99,7 @@ final class PlannedWrite: Sendable {
     /// In a write closure: throws why the write is refused, or `Outdated`; else what to apply, or nil when it must be
     /// planned now. (Whether a refused push is only repeated, the kept commits tell; so that is looked at in its turn.)
     func check(
-        in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ reader: StoreTreeReader
+        in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ turn: Turn
     ) throws -> AheadPlan? {
         guard database.id == self.database, database.record.rules.hasSameBytes(as: rules),
             database.indexes.definitions == indexes,
@@ -110,18 +110,18 @@ final class PlannedWrite: Sendable {
                 })
         else { throw Outdated() }
         if let refusal {
-            if isRepeatable, try isTaken(in: database, reader) { throw Outdated() }
+            if isRepeatable, try isTaken(in: database, turn) { throw Outdated() }
             throw refusal
         }
         guard let ahead else { return nil }
-        try database.planner.check(ahead, of: resolved, reading: reader, history: history)
+        try database.planner.check(ahead, of: resolved, in: turn, history: history)
         return ahead
     }
 
     /// Whether something stands where a push goes: perhaps what it wrote itself when it came for the first time.
-    private func isTaken(in database: Database, _ reader: StoreTreeReader) throws -> Bool {
+    private func isTaken(in database: Database, _ turn: Turn) throws -> Bool {
         guard let place = resolved.rulesTargets.first?.path else { return false }
-        return try StoredData(reader, codec: database.codec).exists(at: place)
+        return try database.planner.storedData(in: turn).exists(at: place)
     }
 
     func applyRows(to transaction: any StoreTransaction) {

@@ -29,12 +29,10 @@ struct RulesJudge {
         self.stored = stored ?? StoredData(reader, codec: database.codec)
     }
 
-    /// For a write in its turn: what rules learn of stored data is remembered for the next one.
-    init(
-        _ write: Write, in database: Database, reading reader: any TreeReader, now: Int64, _ history: CommitHistory
-    ) {
+    /// For a write in its turn: what rules read of stored data is cached for the next one.
+    init(_ write: Write, in database: Database, _ turn: Turn, now: Int64, _ history: CommitHistory) {
         self.init(
-            database, reading: reader, stored: database.planner.storedData(reading: reader), now: now,
+            database, reading: turn, stored: database.planner.storedData(in: turn), now: now,
             explains: write.isByAdministrator)
         self.history = history
         watch = write.watch

@@ -5,27 +5,26 @@ public import HatoRules
 public struct StoredData: RulesData {
     let nodes: NodeReader
     /// Nil: nothing is cached.
-    private let memory: DataMemory?
-    private let parents: ParentMemory?
+    private let turn: Turn?
 
     /// The stored data of a database, as `reader` reads it.
     public init(_ reader: any TreeReader, codec: TreeKeyCodec) {
-        self.init(reader, codec: codec, memory: nil, parents: nil)
+        nodes = NodeReader(reader, codec: codec)
+        turn = nil
     }
 
-    /// For the turn of a write that is planned with these caches, before it is planned.
-    init(_ reader: any TreeReader, codec: TreeKeyCodec, memory: DataMemory?, parents: ParentMemory?) {
-        nodes = NodeReader(reader, codec: codec)
-        self.memory = memory
-        self.parents = parents
+    /// The stored data in the turn of a write.
+    init(in turn: Turn, codec: TreeKeyCodec) {
+        nodes = NodeReader(turn, codec: codec)
+        self.turn = turn
     }
 
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
-        try remembering(KnownAspects.leaf, at: path) { try nodes.leaf(at: path) }
+        try fact(NodeFactKinds.leaf, at: path) { try nodes.leaf(at: path) }
     }
 
     public func exists(at path: TreePath) throws -> Bool {
-        try remembering(KnownAspects.existence, at: path) {
+        try fact(NodeFactKinds.existence, at: path) {
             // Rules mostly read leaves (`members/uid`), and a look-up costs less than starting a scan.
             let key = nodes.codec.key(of: path)
             if try nodes.reader.holds(key.span) { return true }
@@ -34,31 +33,18 @@ public struct StoredData: RulesData {
     }
 
     public func hasChildren(at path: TreePath) throws -> Bool {
-        try remembering(KnownAspects.children, at: path) { try hasRow(below: nodes.codec.key(of: path)) }
+        try fact(NodeFactKinds.children, at: path) { try hasRow(below: nodes.codec.key(of: path)) }
     }
 
     public func priority(at path: TreePath) throws -> TreePriority? {
-        try remembering(KnownAspects.priority, at: path) { try nodes.priority(at: path) }
+        try fact(NodeFactKinds.priority, at: path) { try nodes.priority(at: path) }
     }
 
-    /// Returns the cached value, or reads and caches it.
-    private func remembering<Value>(
-        _ aspect: KnownAspect<Value>, at path: TreePath, _ find: () throws -> Value
+    private func fact<Value>(
+        _ fact: NodeFact<Value>, at path: TreePath, _ read: () throws -> Value
     ) rethrows -> Value {
-        guard let memory else { return try find() }
-        switch memory.look(at: path, aspect) {
-        case .known(let value): return value
-        case .lacking: return aspect.ofNothing
-        case .unknown: break
-        }
-        // The node of a push never existed, and nothing in it: this need not be cached node by node.
-        if let depth = parents?.lackingDepth(of: PlacedPath(path, nodes.codec)) {
-            memory.rememberLack(of: path.prefix(depth))
-            return aspect.ofNothing
-        }
-        let found = try find()
-        memory.remember(found, at: path, aspect)
-        return found
+        guard let turn else { return try read() }
+        return try turn.fact(fact, at: path, read)
     }
 
     private func hasRow(below key: [UInt8]) throws -> Bool {

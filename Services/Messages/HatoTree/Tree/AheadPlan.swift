@@ -21,12 +21,11 @@ public struct PlanBasis: Sendable {
     private var vanished: Set<TreePath> = []
     /// … and the first ancestor that does not.
     private var remaining: Set<TreePath> = []
-    /// The nodes whose rows the plan replaces as it read them.
-    let unpacked: [TreePath]
 
-    init(_ targets: [TreePath], _ changes: [PathChange], unpacked: some Sequence<TreePath>) {
-        self.unpacked = Array(unpacked)
-        places.formUnion(unpacked)
+    init(_ targets: [TreePath], _ plan: WritePlan) {
+        let changes = plan.changes
+        // Their rows are replaced as they were read.
+        places.formUnion(plan.unpacked)
         for target in targets {
             let node = target.node
             places.insert(node)

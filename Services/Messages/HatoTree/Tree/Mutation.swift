@@ -89,6 +89,8 @@ public struct WritePlan: Sendable {
     public var time: Int64
     /// The etag of the written node, when the write had an etag as its condition.
     public var etag: String?
+    /// The nodes that are one row before the write and several after it.
+    var unpacked: [TreePath] = []
 
     /// Whether nothing changes, so that there is nothing to commit.
     public var isEmpty: Bool { changes.isEmpty }

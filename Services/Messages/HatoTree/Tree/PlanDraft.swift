@@ -14,7 +14,8 @@ struct PlanDraft {
 
     let reader: TreeRows
     let codec: TreeKeyCodec
-    let memory: ParentMemory?
+    /// Nil before the turn of the write.
+    private let turn: Turn?
     var rows = RowBatch()
     var changes: [PathChange] = []
     /// The key of the row being written.
@@ -23,14 +24,11 @@ struct PlanDraft {
     private(set) var beforeBytesLeft: Int
     var skeletons = SkeletonBudget()
 
-    /// The paths of the changes of nodes, which precede those of priorities.
-    private var places: [PlacedPath] = []
-
     /// The keys of the leaves that became objects and are part of the changes.
     private var replacedLeaves: Set<[UInt8]> = []
 
     /// The packed nodes that were unpacked because a part of them is written: by the keys of their rows.
-    private(set) var unpacked: [[UInt8]: TreePath] = [:]
+    private var unpacked: [[UInt8]: TreePath] = [:]
 
     /// Whether a located path has shown that the tree was not empty.
     private var rootIsThere = false
@@ -39,18 +37,18 @@ struct PlanDraft {
     private var absent: (key: [UInt8], located: LocatedNode)?
 
     init(
-        reader: any TreeReader, codec: TreeKeyCodec, memory: ParentMemory?,
+        reader: any TreeReader, codec: TreeKeyCodec, turn: Turn?,
         beforeBytesMax: Int = PlanDraft.beforeBytesMax
     ) {
         beforeBytesLeft = beforeBytesMax
         self.reader = TreeRows(reader, codec: codec)
         self.codec = codec
-        self.memory = memory
+        self.turn = turn
         rows.reserve(operations: 4, bytes: Self.rowBytesExpected)
     }
 
     func plan(at time: Int64) -> WritePlan {
-        WritePlan(rows: rows, changes: changes, time: time, etag: nil)
+        WritePlan(rows: rows, changes: changes, time: time, etag: nil, unpacked: Array(unpacked.values))
     }
 
     /// A message with its index row fits without reallocation.
@@ -67,7 +65,6 @@ struct PlanDraft {
             try replace(place, located, with: target.node)
         }
         let vanished = try removeVanished()
-        noteWrites()
         if targets.indices.contains(where: { targets[$0].path.isPriority }) {
             try setPriorities(targets, vanished: vanished)
         }
@@ -81,7 +78,6 @@ struct PlanDraft {
         let located = try locate(place, isNew: true)
         guard located.existedDepth == target.path.depth else {
             try replace(place, located, with: target.node)
-            noteWrites()
             try noteRoot(vanished: [])
             return true
         }
@@ -92,12 +88,9 @@ struct PlanDraft {
         return false
     }
 
-    private func noteWrites() {
-        guard let memory else { return }
-        for index in places.indices {
-            memory.noteWrite(
-                at: places[index], isRemoval: changes[index].isRemoval, existsDepth: changes[index].existsDepth)
-        }
+    private func locate(_ place: PlacedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
+        try NodeLocator(reader: reader, codec: codec, turn: turn, bytesMax: beforeBytesLeft)
+            .locate(place, isNew: isNew, isRemoval: isRemoval)
     }
 
     /// Nothing exists below a node that is known to be missing: an import of new nodes reads once for each of them.
@@ -124,7 +117,6 @@ struct PlanDraft {
         }
         if let depth = located.packedDepth { try unpack(place.ancestor(depth), place.path.prefix(depth)) }
         if let leafDepth = located.leafDepth { rows.delete(place.key[..<place.ends[leafDepth]]) }
-        if memory != nil { places.append(place) }
         key = place.key
         if located.existedDepth < depth || located.rowCount == 0 {
             put(after)

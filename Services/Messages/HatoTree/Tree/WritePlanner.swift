@@ -17,28 +17,21 @@ public struct WritePlanner: Sendable {
     /// See `PlanDraft.beforeBytesMax`.
     var beforeBytesMax = PlanDraft.beforeBytesMax
     var skeletons = SkeletonBudget()
+    /// Smaller nodes are hashed each time, and are part of the error for a caller that named a wrong etag. A connection
+    /// may have a thousand such errors under way.
+    var smallBytesMax = TreeError.mismatchBytesMax
 
-    private let memory: ParentMemory?
-    private let etags = EtagMemory()
-    private let data = DataMemory()
-    /// Nil without a `memory` or an `uptime`.
-    var emptyRanges: EmptyRanges?
+    private let cache: NodeCache?
 
-    /// - Parameter memory: Saves pushes their read; see there for its conditions. nil: every plan is made from the
+    /// - Parameter cache: Saves writes their reads; see there for its conditions. nil: every plan is made from the
     ///   reader alone.
-    /// - Parameter uptime: The time since some fixed moment, for detecting slow reads over empty ranges of rows. nil:
-    ///   empty ranges are not cached. It affects what is cached, never what is planned.
-    public init(
-        codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), memory: ParentMemory? = nil,
-        uptime: (@Sendable () -> Duration)? = nil
-    ) {
+    public init(codec: TreeKeyCodec, indexes: any IndexSet = NoIndexes(), cache: NodeCache? = nil) {
         self.codec = codec
         self.indexes = indexes
-        self.memory = memory
-        emptyRanges = memory == nil ? nil : uptime.map { EmptyRanges(uptime: $0) }
+        self.cache = cache
     }
 
-    /// The same planner and caches with other indexes: it replaces this one in the turn of a write that changes indexes
+    /// The same planner and cache with other indexes: it replaces this one in the turn of a write that changes indexes
     /// and nothing of the tree.
     public func with(_ indexes: any IndexSet) -> WritePlanner {
         var planner = self
@@ -46,10 +39,10 @@ public struct WritePlanner: Sendable {
         return planner
     }
 
-    /// The reader in the turn of a write.
-    private func inTurn(_ reader: any TreeReader) -> any TreeReader {
-        emptyRanges.map { EmptyRangesReader(reader, $0) } ?? reader
-    }
+    /// Begins the turn of a write, which reads through the planner's cache and fills it.
+    ///
+    /// - Parameter reader: reads the rows as the write before this one left them.
+    public func turn(reading reader: any TreeReader) -> Turn { Turn(reader, codec: codec, cache: cache) }
 
     /// Determines the nodes that a mutation writes: values normalised, server values resolved. Rules authorise this
     /// result.
@@ -76,18 +69,17 @@ public struct WritePlanner: Sendable {
         }
     }
 
-    /// Plans a resolved mutation.
+    /// Plans a resolved mutation in its turn; `Turn.commit` follows unless it is refused.
     ///
-    /// - Parameter reader: the same as for `resolve`.
     /// - Throws: `TreeError`, or the errors of the reader.
     public func plan(
-        _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
+        _ resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
         let targets = resolved.targets
         if resolved.isConditional {
-            try check(resolved.mutation, history) { try storedEtag(resolved.mutation, inTurn(reader)) }
+            try check(resolved.mutation, history) { try storedEtag(resolved.mutation, in: turn) }
         }
-        var draft = draft(inTurn(reader), memory)
+        var draft = draft(reading: turn, in: turn)
         if case .push(let value, _, isClientKey: true) = resolved.mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
             guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
@@ -95,15 +87,11 @@ public struct WritePlanner: Sendable {
             try draft.write(targets)
         }
         try appendIndexRows(&draft)
-        // Last: ranges that are read before do not contain the new rows yet, and would be cached as empty.
-        if let emptyRanges { draft.rows.forEachPut { emptyRanges.forget($0) } }
-        etags.forget(draft.changes)
-        data.forget(draft.changes)
         return plan(draft, resolved)
     }
 
-    private func draft(_ reader: any TreeReader, _ memory: ParentMemory?) -> PlanDraft {
-        var draft = PlanDraft(reader: reader, codec: codec, memory: memory, beforeBytesMax: beforeBytesMax)
+    private func draft(reading reader: any TreeReader, in turn: Turn? = nil) -> PlanDraft {
+        var draft = PlanDraft(reader: reader, codec: codec, turn: turn, beforeBytesMax: beforeBytesMax)
         draft.skeletons = skeletons
         return draft
     }
@@ -120,17 +108,8 @@ public struct WritePlanner: Sendable {
         return plan
     }
 
-    /// The stored data for rules in the turn of a write, before it is planned: cached until a write changes it.
-    public func storedData(reading reader: any TreeReader) -> StoredData {
-        StoredData(inTurn(reader), codec: codec, memory: memory == nil ? nil : data, parents: memory)
-    }
-
-    /// Resolves and plans a mutation.
-    public func plan(
-        _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
-    ) throws -> WritePlan {
-        try plan(resolve(mutation, reading: reader, at: now), reading: reader, history: history)
-    }
+    /// The stored data for rules in the turn of a write.
+    public func storedData(in turn: Turn) -> StoredData { StoredData(in: turn, codec: codec) }
 
     /// Whether this is a push that an earlier attempt, with the same key of the client, has already written.
     public func isRepeated(
@@ -231,20 +210,15 @@ public struct WritePlanner: Sendable {
 
 extension WritePlanner {
     /// The etag of a node, and the node itself unless it is too large for an error.
-    ///
-    /// A large node is hashed once, however many writes need its etag before it changes, because every other write
-    /// waits meanwhile.
-    private func storedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
-        if let etag = etags.etag(at: mutation.path) { return StoredEtag(etag: etag, value: nil) }
-        let stored = try hashedEtag(mutation, reader)
-        if stored.value == nil { etags.remember(stored.etag, at: mutation.path) }
-        return stored
+    private func storedEtag(_ mutation: Mutation, in turn: Turn) throws -> StoredEtag {
+        // A priority is small.
+        if mutation.path.isPriority { return try hashedEtag(mutation, turn) }
+        return try turn.fact(NodeFactKinds.etag, at: mutation.path) { try hashedEtag(mutation, turn) }
     }
 
     private func hashedEtag(_ mutation: Mutation, _ reader: any TreeReader) throws -> StoredEtag {
         let node = try NodeReader(reader, codec: codec).node(at: mutation.path, bytesMax: mutation.hashedBytesMax)
-        let isSmall = node.byteCount <= EtagMemory.smallBytesMax
-        return StoredEtag(etag: SimpleHash.etag(node), value: isSmall ? node : nil)
+        return StoredEtag(etag: SimpleHash.etag(node), value: node.byteCount <= smallBytesMax ? node : nil)
     }
 
     // MARK: Planning before the turn
@@ -252,10 +226,10 @@ extension WritePlanner {
     /// Plans a write on an older state than the one it will be applied to, so that its turn only has to check the
     /// commits since. Nil when it can only be planned in its turn: a push that may be a repetition.
     ///
-    /// It neither reads nor updates the planner's caches, which follow the order of application: `adopt` updates them.
+    /// It has no turn, so it neither reads nor fills the planner's cache, which follows the order of application.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
         let targets = resolved.targets
-        var draft = draft(reader, nil)
+        var draft = draft(reading: reader)
         if case .push(_, _, isClientKey: true) = resolved.mutation.operation,
             try NodeReader(reader, codec: codec).exists(at: targets[0].path)
         {
@@ -265,194 +239,22 @@ extension WritePlanner {
         try appendIndexRows(&draft)
         var etag: StoredEtag?
         if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation, reader) }
-        return AheadPlan(
-            plan: plan(draft, resolved),
-            basis: PlanBasis(targets.map(\.path), draft.changes, unpacked: draft.unpacked.values),
-            storedEtag: etag)
+        let plan = plan(draft, resolved)
+        return AheadPlan(plan: plan, basis: PlanBasis(targets.map(\.path), plan), storedEtag: etag)
     }
 
     /// Checks the condition of a write that was planned ahead, in its turn, when its basis has not changed.
     public func check(
-        _ ahead: AheadPlan, of resolved: ResolvedMutation, reading reader: any TreeReader,
-        history: (any ChangeHistory)?
+        _ ahead: AheadPlan, of resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)?
     ) throws {
         try check(resolved.mutation, history) {
-            try ahead.storedEtag ?? storedEtag(resolved.mutation, inTurn(reader))
-        }
-    }
-
-    /// Updates the planner's caches in the turn of the write, directly before its rows are applied.
-    public func adopt(_ ahead: AheadPlan) {
-        etags.forget(ahead.plan.changes)
-        data.forget(ahead.plan.changes)
-        if let emptyRanges, !emptyRanges.isEmpty {
-            for path in ahead.basis.unpacked + ahead.plan.changes.map(\.path.node) {
-                let key = codec.key(of: path)
-                emptyRanges.forget(from: key, to: TreeKeyCodec.upperBound(of: key))
-            }
-        }
-        guard let memory else { return }
-        for change in ahead.plan.changes where !change.path.isPriority {
-            memory.noteWrite(
-                at: PlacedPath(change.path, codec), isRemoval: change.isRemoval,
-                existsDepth: change.existsDepth)
+            try ahead.storedEtag ?? storedEtag(resolved.mutation, in: turn)
         }
     }
 }
 
 /// The etag of a stored node; with the node itself when it is small enough for an error.
-struct StoredEtag {
+struct StoredEtag: Sendable {
     var etag: String
     var value: TreeNode?
-}
-
-/// A mutation with its target nodes.
-public struct ResolvedMutation: Sendable {
-    /// Behind one reference, since it is copied often.
-    private final class Contents: Sendable {
-        let mutation: Mutation
-        let now: Int64
-        let targets: [WriteTarget]
-        let reads: [RulesRead]
-
-        init(_ mutation: Mutation, _ now: Int64, _ targets: [WriteTarget], _ reads: [RulesRead]) {
-            self.mutation = mutation
-            self.now = now
-            self.targets = targets
-            self.reads = reads
-        }
-    }
-
-    private let contents: Contents
-    /// See `Mutation.hidesStored`.
-    public var hidesStored: Bool
-
-    init(mutation: Mutation, now: Int64, targets: [WriteTarget], reads: [RulesRead]) {
-        contents = Contents(mutation, now, targets, reads)
-        hidesStored = mutation.hidesStored
-    }
-
-    var mutation: Mutation { contents.mutation }
-    /// Milliseconds since 1970, the single time of the write.
-    public var now: Int64 { contents.now }
-    var targets: [WriteTarget] { contents.targets }
-    /// The stored numbers to which increments were added: the only stored data that resolving has read.
-    public var reads: [RulesRead] { contents.reads }
-
-    var isConditional: Bool { contents.mutation.condition != nil }
-
-    /// Whether planning may read the recent writes.
-    public var asksHistory: Bool {
-        if case .push(_, _, isClientKey: true) = contents.mutation.operation { return true }
-        return isConditional
-    }
-
-    /// Whether the write appends a child.
-    public var isPush: Bool { if case .push = contents.mutation.operation { true } else { false } }
-
-    /// The targets for rules.
-    public var rulesTargets: [RulesTarget] { targets.map { RulesTarget(path: $0.path, node: $0.node) } }
-}
-
-/// One path of a write with its new node; at a priority path the priority as a leaf.
-struct WriteTarget: Sendable {
-    var path: TreePath
-    var node: TreeNode
-    /// Whether the path is expected to be free: it decides which row is read first.
-    let isNew: Bool
-
-    init(_ json: JSONValue, at path: TreePath, _ source: some ServerValueSource, isNew: Bool = false) throws {
-        self.path = path
-        // Apps generate push keys themselves, and write under them with set and update.
-        self.isNew = isNew || path.keys.last?.looksPushed == true
-        if path.isPriority {
-            let priority = try TreePriority.normalized(json: json, at: path, serverValues: source)
-            node = priority.map { .leaf($0.leaf) } ?? .empty
-        } else {
-            node = try TreeNode(json: json, at: path, serverValues: source)
-        }
-    }
-}
-
-extension TreeKey {
-    /// Whether it has the form of a current push key.
-    fileprivate var looksPushed: Bool { text.utf8.count == 20 && text.utf8.first == UInt8(ascii: "-") }
-}
-
-/// Server values for a node at a path.
-protocol PlacedServerValueSource: ServerValueSource {
-    /// The same for the node at `path`.
-    func at(_ path: TreePath) -> Self
-}
-
-/// Server values from the time of the write alone.
-struct TimeAlone: PlacedServerValueSource {
-    struct NeedsMore: Error {}
-
-    let now: Int64
-
-    func at(_: TreePath) -> TimeAlone { self }
-
-    func number(for value: ServerValue, at _: ServerValuePlace) throws -> Double {
-        guard case .timestamp = value else { throw NeedsMore() }
-        return Double(now)
-    }
-}
-
-/// Server values from the stored tree and the time of the write.
-struct StoredNumbers: PlacedServerValueSource {
-    /// The stored numbers that were read; belongs to one resolution, on its thread.
-    final class Looks {
-        var reads: [RulesRead] = []
-    }
-
-    let looks = Looks()
-    let reader: any TreeReader
-    let codec: TreeKeyCodec
-    var base: TreePath
-    let now: Int64
-
-    func at(_ path: TreePath) -> StoredNumbers {
-        var copy = self
-        copy.base = path
-        return copy
-    }
-
-    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {
-        switch value {
-        case .timestamp: return Double(now)
-        case .increment(let amount):
-            let path = TreePath(uncheckedKeys: base.keys + place.keys)
-            let nodes = NodeReader(reader, codec: codec)
-            looks.reads.append(RulesRead(path: path, aspect: place.isPriority ? .priority : .value))
-            let stored = place.isPriority ? try nodes.priority(at: path)?.leaf : try nodes.leaf(at: path)
-            if case .number(let number)? = stored { return number + amount }
-            return amount
-        }
-    }
-}
-
-/// Distinguishes a repeated push from one whose key is taken.
-struct EarlierPush {
-    var value: JSONValue
-    var hidesStored: Bool
-    var history: (any ChangeHistory)?
-
-    /// Whether `value` equals the earlier push at `path`; server values count with their values then.
-    func isSame(at path: TreePath, stored: () throws -> TreeNode) throws -> Bool {
-        guard let earlier = try hidesStored ? history?.node(pushedAt: path) : stored() else { return false }
-        return try WriteTarget(value, at: path, EarlierNumbers(earlier: earlier)).node == earlier
-    }
-}
-
-/// Server values as resolved by an earlier attempt of the same push.
-struct EarlierNumbers: ServerValueSource {
-    let earlier: TreeNode
-
-    func number(for _: ServerValue, at place: ServerValuePlace) throws -> Double {
-        let path = TreePath(uncheckedKeys: place.keys, isPriority: place.isPriority)
-        if case .number(let number)? = earlier.node(at: path).leaf { return number }
-        // There was no number, so the nodes differ whatever this returns.
-        return 0
-    }
 }

@@ -106,6 +106,25 @@ struct MemoryTree {
     }
 }
 
+extension WritePlanner {
+    /// A whole turn: resolves, plans and commits a mutation.
+    func plan(
+        _ mutation: Mutation, reading reader: any TreeReader, at now: Int64, history: (any ChangeHistory)? = nil
+    ) throws -> WritePlan {
+        try plan(resolve(mutation, reading: reader, at: now), reading: reader, history: history)
+    }
+
+    /// A whole turn: plans and commits a resolved mutation.
+    func plan(
+        _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)? = nil
+    ) throws -> WritePlan {
+        let turn = turn(reading: reader)
+        let plan = try plan(resolved, in: turn, history: history)
+        turn.commit(plan)
+        return plan
+    }
+}
+
 extension TreeNode {
     /// How many primitives there are in it.
     var leafCount: Int {

@@ -81,7 +81,7 @@ import Testing
 
     @Test func pushIntoAPackedNodeUnpacksIt() throws {
         let tree = try Self.tree()
-        let planner = WritePlanner(codec: tree.codec, memory: ParentMemory())
+        let planner = WritePlanner(codec: tree.codec, cache: NodeCache())
         for milliseconds: Int64 in [1_700_000_000_000, 1_700_000_000_001] {
             let key = PushKey(milliseconds: milliseconds, random: (1, 2))
             let push = Mutation.push(["a": 1, "b": 2], at: try TreePath("/m"), key: key)

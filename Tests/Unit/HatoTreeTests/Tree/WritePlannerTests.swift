@@ -231,7 +231,7 @@ struct WritePlannerTests {
 
     @Test func largeNodeIsHashedOnceUntilItChanges() throws {
         let tree = MemoryTree()
-        let planner = tree.planner
+        let planner = WritePlanner(codec: tree.codec, cache: NodeCache())
         let path = try TreePath("/big")
         let reader = CountingRows(tree.rows)
         func apply(_ mutation: Mutation) throws {

@@ -1,0 +1,80 @@
+import HatoModel
+import HatoRules
+
+/// Server values for a node at a path.
+protocol PlacedServerValueSource: ServerValueSource {
+    /// The same for the node at `path`.
+    func at(_ path: TreePath) -> Self
+}
+
+/// Server values from the time of the write alone.
+struct TimeAlone: PlacedServerValueSource {
+    struct NeedsMore: Error {}
+
+    let now: Int64
+
+    func at(_: TreePath) -> TimeAlone { self }
+
+    func number(for value: ServerValue, at _: ServerValuePlace) throws -> Double {
+        guard case .timestamp = value else { throw NeedsMore() }
+        return Double(now)
+    }
+}
+
+/// Server values from the stored tree and the time of the write.
+struct StoredNumbers: PlacedServerValueSource {
+    /// The stored numbers that were read; belongs to one resolution, on its thread.
+    final class Looks {
+        var reads: [RulesRead] = []
+    }
+
+    let looks = Looks()
+    let reader: any TreeReader
+    let codec: TreeKeyCodec
+    var base: TreePath
+    let now: Int64
+
+    func at(_ path: TreePath) -> StoredNumbers {
+        var copy = self
+        copy.base = path
+        return copy
+    }
+
+    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {
+        switch value {
+        case .timestamp: return Double(now)
+        case .increment(let amount):
+            let path = TreePath(uncheckedKeys: base.keys + place.keys)
+            let nodes = NodeReader(reader, codec: codec)
+            looks.reads.append(RulesRead(path: path, aspect: place.isPriority ? .priority : .value))
+            let stored = place.isPriority ? try nodes.priority(at: path)?.leaf : try nodes.leaf(at: path)
+            if case .number(let number)? = stored { return number + amount }
+            return amount
+        }
+    }
+}
+
+/// Distinguishes a repeated push from one whose key is taken.
+struct EarlierPush {
+    var value: JSONValue
+    var hidesStored: Bool
+    var history: (any ChangeHistory)?
+
+    /// Whether `value` equals the earlier push at `path`; server values count with their values then.
+    func isSame(at path: TreePath, stored: () throws -> TreeNode) throws -> Bool {
+        guard let earlier = try hidesStored ? history?.node(pushedAt: path) : stored() else { return false }
+        return try WriteTarget(value, at: path, EarlierNumbers(earlier: earlier)).node == earlier
+    }
+}
+
+/// Server values as resolved by an earlier attempt of the same push.
+struct EarlierNumbers: ServerValueSource {
+    let earlier: TreeNode
+
+    func number(for _: ServerValue, at place: ServerValuePlace) throws -> Double {
+        let path = TreePath(uncheckedKeys: place.keys, isPriority: place.isPriority)
+        if case .number(let number)? = earlier.node(at: path).leaf { return number }
+        // There was no number, so the nodes differ whatever this returns.
+        return 0
+    }
+}
