@@ -4,10 +4,8 @@ import Testing
 @Suite struct TypeSizes {
     private static let linesMax = 400
 
-    /// Types beyond the limit, by target and name, with their lines of code. No entry is added, and numbers only fall.
-    private static let long = [
-        "HatoRules.RulesLowering": 408
-    ]
+    /// Types beyond that, by target and name, with their lines of code. Nothing is added here, and numbers only fall.
+    private static let long: [String: Int] = [:]
 
     /// How many stored properties of a type its extensions in other files change. No entry is added, and numbers only
     /// fall.

@@ -11,6 +11,7 @@ struct RulesLowering {
     let programs: [Int: RegexProgram]
 
     var places: RulesPlaceLowering { RulesPlaceLowering(values: self) }
+    var numbers: RulesArithmeticLowering { RulesArithmeticLowering(values: self) }
 
     /// Lowers an expression of type boolean. When it is false, the evaluation records which part of it was.
     func test(_ expression: RulesExpression) -> RulesTest {
