@@ -1,11 +1,12 @@
-/// Decides which connections a server has: a value that learns what happened and says who comes in and who goes.
+/// Decides which connections a server has: a value, events in and decisions out.
 ///
 /// - One client address (`ClientAddress`) has at most `perAddressMax` connections.
 /// - Connections that have not shown a credential hold at most `withoutCredentialMax` slots. Beyond, and where all
-///   slots are taken, the one among them that is silent for the longest time is closed for a new one: whoever only
-///   holds connections open cannot keep out a client that shows a credential.
-/// - Connections of one user beyond `perUserMax` stay among those without a credential. Where users hold all slots, the
-///   oldest connection of the user with the most is closed for a new one: few accounts cannot keep others out.
+///   slots are taken, the one among them that is silent for the longest time is closed for a new one: a peer that
+///   only holds connections open cannot keep out a client that shows a credential.
+/// - Connections of one user beyond `perUserMax` stay among those without a credential. Where users hold all slots but
+///   `newcomersMin`, the oldest connection of the user with the most is closed for a new one: few accounts cannot keep
+///   others out, nor can peers that only connect close each other's connections before they have shown a credential.
 ///   Administrators' are not counted.
 /// - A connection that is being closed holds its slot until it has closed. At most `evictionsMax` are being closed
 ///   beyond `connectionsMax`. Nothing is accepted while `acceptedMax` descriptors are open (`AcceptLimit`), so that
@@ -20,6 +21,8 @@ struct ConnectionAdmission: Sendable {
         var withoutCredentialMax: Int
         var perAddressMax: Int
         var perUserMax: Int
+        /// Where users hold all other slots, so many connections without a credential are not closed for new ones.
+        var newcomersMin: Int
         var evictionsMax = ConnectionAdmission.evictionsMax
         /// Accepted connections whose descriptors are open, whatever was decided on them (`AcceptLimit`).
         var acceptedMax: Int
@@ -29,6 +32,7 @@ struct ConnectionAdmission: Sendable {
             let percent = Swift.min(Swift.max(1, limits.connectionsWithoutCredentialPercentMax), 100)
             // Rounded up: few slots, too, leave one to a connection that has nothing to show yet.
             connectionsMax = max
+            newcomersMin = max / 10
             // Those that are closed for others or refused, and those whose loop has not seen them yet.
             acceptedMax = max + Swift.min(2 * ConnectionAdmission.evictionsMax, Swift.max(4, max / 4))
             withoutCredentialMax = max - max / 100 * (100 - percent) - max % 100 * (100 - percent) / 100
@@ -98,13 +102,13 @@ struct ConnectionAdmission: Sendable {
     }
 
     private mutating func takeVictim() -> ID? {
-        if let silent = oldest {
-            remove(silent)
-            return silent
+        if withoutCredentialCount < max(1, limits.newcomersMin), let victim = byUser.victim {
+            byUser.remove(victim.id, of: victim.user)
+            return victim.id
         }
-        guard let victim = byUser.victim else { return nil }
-        byUser.remove(victim.id, of: victim.user)
-        return victim.id
+        guard let silent = oldest else { return nil }
+        remove(silent)
+        return silent
     }
 
     /// The connection has shown a valid credential of this user; nil: of an administrator.

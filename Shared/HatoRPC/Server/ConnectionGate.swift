@@ -8,6 +8,7 @@ import Synchronization
 final class ConnectionGate: Sendable {
     private struct State {
         var admission: ConnectionAdmission
+        /// All that are admitted and have not closed: any of them may be closed for another.
         var connections: [UInt64: RPCConnection] = [:]
     }
 
@@ -26,14 +27,14 @@ final class ConnectionGate: Sendable {
             if case .refuse = decision { return (decision, RPCConnection?.none) }
             state.connections[connection.id] = connection
             guard case .admitClosing(let id) = decision else { return (decision, nil) }
-            return (decision, state.connections.removeValue(forKey: id))
+            return (decision, state.connections[id])
         }
         switch decision {
         case .admit: return nil
         case .admitClosing:
             guard let victim else { return nil }
             notices.notice(
-                .closedForAnother, "closed the longest silent connection without a credential for a new one",
+                .closedForAnother, "closed a connection for a new one",
                 ["peer": "\(victim.remoteAddress)"])
             victim.hub.post(.run(victim) { $0.cutOff(RPCError.closedForAnotherConnection) })
             return nil
@@ -51,10 +52,7 @@ final class ConnectionGate: Sendable {
     /// Whether the connection has a slot of its own now.
     func showedCredential(_ connection: RPCConnection, of caller: Caller) -> Bool {
         state.withLock { state in
-            guard state.admission.showedCredential(connection.id, of: caller.uid) else { return false }
-            // It is not closed for another any more.
-            state.connections[connection.id] = nil
-            return true
+            state.admission.showedCredential(connection.id, of: caller.uid)
         }
     }
 

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoTesting
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import HatoRPC
@@ -8,14 +9,16 @@ import Testing
 /// Which connections a server has, by value.
 struct ConnectionAdmissionTests {
     private static func admission(
-        _ connectionsMax: Int, perAddress: Int = 1_000, perUser: Int = 1_000, percent: Int = 90
+        _ connectionsMax: Int, perAddress: Int = 1_000, perUser: Int = 1_000, percent: Int = 90, newcomers: Int? = nil
     ) -> ConnectionAdmission {
         var limits = RPCLimits()
         limits.connectionsMax = connectionsMax
         limits.connectionsPerAddressMax = perAddress
         limits.connectionsPerUserMax = perUser
         limits.connectionsWithoutCredentialPercentMax = percent
-        return ConnectionAdmission(ConnectionAdmission.Limits(limits))
+        var admitted = ConnectionAdmission.Limits(limits)
+        if let newcomers { admitted.newcomersMin = newcomers }
+        return ConnectionAdmission(admitted)
     }
 
     private static func address(_ number: UInt64) -> ClientAddress { ClientAddress("10.0.0.\(number)") }
@@ -141,10 +144,46 @@ struct ConnectionAdmissionTests {
         #expect(share == connectionsMax - connectionsMax / 10)
     }
 
+    @Test func newcomersAreNotClosedForNewcomersWhereUsersHoldTheOtherSlots() {
+        var admission = Self.admission(20)
+        for id in 1...18 as ClosedRange<UInt64> {
+            #expect(admission.accepted(id, from: Self.address(1)) == .admit)
+            _ = admission.showedCredential(id, of: "mallory")
+        }
+        #expect(admission.accepted(100, from: Self.address(2)) == .admit)
+        #expect(admission.accepted(101, from: Self.address(3)) == .admit)
+        // Two without a credential: of these, the longest silent one.
+        #expect(admission.accepted(102, from: Self.address(4)) == .admitClosing(100))
+        admission.closed(100)
+        let ownsSlot = admission.showedCredential(101, of: "anna")
+        #expect(ownsSlot)
+        #expect(admission.accepted(103, from: Self.address(5)) == .admitClosing(1), "a user's")
+    }
+
+    @Test func connectionOfAUserIsClosedForANewcomer() throws {
+        let server = EmbeddedServer { $0.connectionsMax = 20 }
+        var users: [EmbeddedPeer] = []
+        for _ in 0..<20 {
+            let peer = try server.peer()
+            #expect(server.state.admission.accepted(peer.connection) == nil)
+            #expect(
+                try peer.ask(#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"auth":"user-anna"}}"#) != "")
+            users.append(peer)
+        }
+        for _ in 0..<200 {
+            let newcomer = try server.peer()
+            #expect(server.state.admission.accepted(newcomer.connection) == nil)
+            server.loop.run()
+            _ = try newcomer.ask(#"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"auth":"user-bea"}}"#)
+            users.append(newcomer)
+            #expect(users.count { $0.isOpen } == 20)
+        }
+    }
+
     /// Against a plain list, event by event.
     @Test func randomEventsKeepTheOrder() {
         var random = SeededRandom(seed: SeededRandom.seed())
-        var admission = Self.admission(20, perAddress: 8, perUser: 3)
+        var admission = Self.admission(20, perAddress: 8, perUser: 3, newcomers: 0)
         var silent: [ConnectionAdmission.ID] = []
         var users: [ConnectionAdmission.ID: String] = [:]
         var open: [ConnectionAdmission.ID: UInt64] = [:]
