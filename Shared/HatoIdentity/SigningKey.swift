@@ -29,10 +29,10 @@ public struct SigningKey: Sendable {
     public func sign(_ claims: JSONObject) throws -> String {
         let header: JSONObject = ["alg": "ES256", "kid": .string(kid), "typ": "JWT"]
         let input =
-            Base64URL.encode(JSONValue.object(header).encoded) + "."
-            + Base64URL.encode(JSONValue.object(claims).encoded)
+            Base64.url.encode(JSONValue.object(header).encoded) + "."
+            + Base64.url.encode(JSONValue.object(claims).encoded)
         let signature = try key.signature(for: Array(input.utf8))
-        return "\(input).\(Base64URL.encode(signature.rawRepresentation))"
+        return "\(input).\(Base64.url.encode(signature.rawRepresentation))"
     }
 }
 
@@ -50,8 +50,8 @@ public struct VerificationKey: Sendable {
     /// Nil when the JWK is not a public ES256 key: no other algorithm is trusted.
     public init?(_ jwk: Auth.JWK) {
         guard jwk.kty == "EC", jwk.crv == "P-256", jwk.alg == "ES256", jwk.use == "sig", !jwk.kid.isEmpty,
-            let x = Base64URL.decode(jwk.x.utf8), x.count == 32,
-            let y = Base64URL.decode(jwk.y.utf8), y.count == 32,
+            let x = Base64.url.decode(jwk.x.utf8), x.count == 32,
+            let y = Base64.url.decode(jwk.y.utf8), y.count == 32,
             let key = try? P256.Signing.PublicKey(rawRepresentation: x + y)
         else { return nil }
         self.init(kid: jwk.kid, key: key)
@@ -60,7 +60,7 @@ public struct VerificationKey: Sendable {
     /// The key as auth publishes it.
     public var jwk: Auth.JWK {
         let point = Array(key.rawRepresentation)
-        return Auth.JWK(kid: kid, x: Base64URL.encode(point[..<32]), y: Base64URL.encode(point[32...]))
+        return Auth.JWK(kid: kid, x: Base64.url.encode(point[..<32]), y: Base64.url.encode(point[32...]))
     }
 
     /// Takes 35 µs.

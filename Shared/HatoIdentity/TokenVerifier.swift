@@ -89,8 +89,8 @@ struct SignedParts {
         guard token.utf8.count <= bytesMax else { throw .malformed }
         let bytes = Array(token.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let headerBytes = Base64URL.decode(parts[0]),
-            let signature = Base64URL.decode(parts[2]),
+        guard parts.count == 3, let headerBytes = Base64.url.decode(parts[0]),
+            let signature = Base64.url.decode(parts[2]),
             case .object(let header)? = try? JSONParser.parse(headerBytes, depth: 4)
         else { throw .malformed }
         guard header["alg"]?.string == "ES256" else { throw .unsupportedAlgorithm }
@@ -111,7 +111,8 @@ struct SignedParts {
     }
 
     func claims() throws(TokenError) -> JSONObject {
-        guard let bytes = Base64URL.decode(payload), case .object(let claims)? = try? JSONParser.parse(bytes, depth: 16)
+        guard let bytes = Base64.url.decode(payload),
+            case .object(let claims)? = try? JSONParser.parse(bytes, depth: 16)
         else { throw .malformed }
         return claims
     }

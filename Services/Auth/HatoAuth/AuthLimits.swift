@@ -1,5 +1,7 @@
+public import HatoModel
+
 /// The limits of auth.
-public struct AuthLimits: Sendable, Hashable {
+public struct AuthLimits: Limits, Hashable {
     /// Longer passwords are refused before they are hashed.
     public var passwordBytesMax = 4096
     /// A longer ID token in a parameter is refused before it is looked up.
@@ -38,6 +40,53 @@ public struct AuthLimits: Sendable, Hashable {
     public var refreshesPerAddress = RateLimit(burst: 600, perMinute: 600)
 
     public init() {}
+
+    private static let rate = 0...1_000_000
+
+    public static let all: [Limit<AuthLimits>] = [
+        Limit("password-bytes-max", \.passwordBytesMax, 64...65_536, "longest password, in bytes"),
+        Limit("id-token-bytes-max", \.idTokenBytesMax, 1_024...65_536, "longest ID token in a parameter"),
+        Limit("email-bytes-max", \.emailBytesMax, 6...254, "longest e-mail address, in bytes"),
+        Limit("display-name-characters-max", \.displayNameCharactersMax, 1...1024, "longest name"),
+        Limit("photo-url-bytes-max", \.photoUrlBytesMax, 16...8192, "longest address of a photo, in bytes"),
+        Limit("custom-attributes-characters-max", \.customAttributesCharactersMax, 2...4000, "longest claims"),
+        Limit("password-queue-max", \.passwordQueueMax, 0...100_000, "passwords waiting to be hashed"),
+        Limit("sessions-per-account-max", \.sessionsPerAccountMax, 1...10_000, "sessions of one account"),
+        Limit("users-page-max", \.usersPageMax, 1...1000, "accounts on one page"),
+        Limit(
+            "attempt-entries-max", \.attemptEntriesMax, 100...10_000_000, "addresses and accounts remembered"),
+        Limit("failures-free", \.failuresFree, 1...100, "wrong passwords that cost an account nothing"),
+        Limit(
+            "lock-milliseconds-max", \.lockMillisecondsMax, 0...86_400_000, "longest wait after wrong passwords"),
+        Limit(
+            "failure-memory-milliseconds", \.failureMemoryMilliseconds, 0...2_592_000_000,
+            "when they are forgotten"),
+        Limit(
+            "sign-ins-pending-per-account-max", \.signInsPendingPerAccountMax, 1...10_000,
+            "sign-ins of one account checked at a time"),
+        Limit(
+            "sign-ins-per-address-burst", \.signInsPerAddress.burst, rate,
+            "sign-ins of one address at once; 0: no limit"),
+        Limit(
+            "sign-ins-per-address-minute", \.signInsPerAddress.perMinute, rate, "and a minute in the long run"),
+        Limit(
+            "sign-ups-per-address-burst", \.signUpsPerAddress.burst, rate,
+            "sign-ups of one address at once; 0: no limit"),
+        Limit(
+            "sign-ups-per-address-minute", \.signUpsPerAddress.perMinute, rate, "and a minute in the long run"),
+        Limit(
+            "anonymous-per-address-burst", \.anonymousSignUpsPerAddress.burst, rate,
+            "anonymous sign-ups of one address at once; 0: no limit"),
+        Limit(
+            "anonymous-per-address-minute", \.anonymousSignUpsPerAddress.perMinute, rate,
+            "and a minute in the long run"),
+        Limit(
+            "refreshes-per-address-burst", \.refreshesPerAddress.burst, rate,
+            "refreshes of one address at once; 0: no limit"),
+        Limit(
+            "refreshes-per-address-minute", \.refreshesPerAddress.perMinute, rate, "and a minute in the long run"
+        ),
+    ]
 }
 
 /// A rate: at most `burst` at once, and `perMinute` in the long run. A burst of 0 disables the limit.

@@ -1,5 +1,6 @@
 import Foundation
 import HatoIdentity
+import HatoModel
 import HatoRocksDB
 import HatoRuntime
 
@@ -45,7 +46,7 @@ struct DevFolder: Sendable {
         if !FileManager.default.fileExists(atPath: administratorKeyFile) {
             var random = SystemRandomNumberGenerator()
             let bytes = (0..<36).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-            try SecretFile.replace(administratorKeyFile, with: Array("\(Base64URL.encode(bytes))\n".utf8))
+            try SecretFile.replace(administratorKeyFile, with: Array("\(Base64.url.encode(bytes))\n".utf8))
         }
         return try AdministratorKeys(file: administratorKeyFile)
     }

@@ -33,12 +33,7 @@ enum DevSettings {
     /// The settings of `hato-messages serve` about slow operations, with the same names: slow operations matter during
     /// development.
     private static let slowLog = MessagesLimits.all.filter { $0.name.hasPrefix("slow-operation-") }.map { limit in
-        (
-            limit: limit,
-            setting: Setting(
-                limit.name, .integer(limit.range), default: String(MessagesLimits()[keyPath: limit.field]),
-                help: limit.help)
-        )
+        (limit: limit, setting: Setting(limit))
     }
 
     private static let slowPaths = Setting(

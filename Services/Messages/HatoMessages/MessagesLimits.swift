@@ -1,8 +1,9 @@
+public import HatoModel
 import HatoRules
 
 /// Every limit of this service, each with its name, its default and what it protects. The line, batch and connection
 /// limits are those of the RPC server.
-public struct MessagesLimits: Sendable, Hashable {
+public struct MessagesLimits: Limits, Hashable {
     /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows
     /// the limit of the wire.
     public var responseBytesMax = 16 << 20
@@ -105,124 +106,83 @@ public struct MessagesLimits: Sendable, Hashable {
 
     public init() {}
 
-    /// A limit as a setting.
-    public struct Named: Sendable {
-        /// The setting's name, e.g. `listeners-per-connection-max`.
-        public var name: String
-        /// The property of `MessagesLimits` that the setting sets.
-        public var field: any WritableKeyPath<MessagesLimits, Int> & Sendable
-        /// What it may be set to.
-        public var range = 1...1_000_000_000
-        /// What the setting bounds, for `--help`.
-        public var help: String
-    }
-
     /// As long as tokens and counters of milliseconds can mean anything: a hundred years.
-    static let hours = 1...876_000
+    private static let hours = 1...876_000
+    private static let counts = 1...1_000_000_000
 
-    /// All of them, for whoever reads settings.
-    public static let all: [Named] = [
-        Named(
-            name: "unreserved-read-rows-max", field: \.unreservedReadRowsMax,
-            help: "rows a read may take before it waits for its turn among the large reads"),
-        Named(
-            name: "listeners-per-connection-max", field: \.listenersPerConnectionMax,
-            help: "listeners of one connection"),
-        Named(
-            name: "listeners-per-client-max", field: \.listenersPerClientMax,
-            help: "listeners of one user (or address, when nobody is signed in)"),
-        Named(name: "listeners-max", field: \.listenersMax, help: "listeners of the service"),
-        Named(
-            name: "listeners-client-bytes-max", field: \.listenersClientBytesMax, range: 1...(1 << 40),
-            help: "bytes of the listeners of one user (or address, when nobody is signed in)"),
-        Named(
-            name: "listeners-service-bytes-max", field: \.listenersServiceBytesMax, range: 1...(1 << 40),
-            help: "bytes of all listeners"),
-        Named(
-            name: "followers-per-connection-max", field: \.followersPerConnectionMax,
-            help: "followers of one connection"),
-        Named(name: "followers-max", field: \.followersMax, help: "followers of the service"),
-        Named(name: "patterns-per-follower-max", field: \.patternsPerFollowerMax, help: "patterns of one follower"),
-        Named(
-            name: "catch-up-bytes-max", field: \.catchUpBytesMax,
-            range: 1...(1 << 30), help: "bytes of one merged notification for a slow listener"),
-        Named(
-            name: "shared-event-bytes-min", field: \.sharedEventBytesMin, range: 1...(1 << 30),
-            help: "bytes from which on an event is kept once for all who are sent it"),
-        Named(
-            name: "coalesce-ms-max", field: \.coalesceMsMax, range: 1...3_600_000,
-            help: "the longest coalesceMs of a listener"),
-        Named(
-            name: "event-rows-max", field: \.eventRowsMax,
-            help: "rows read on the publisher's thread for the events of one place"),
-        Named(
-            name: "rights-turn-ms", field: \.rightsTurnMs, range: 0...10_000,
-            help: "how long rights to read are judged at a time when what they rest on has changed"),
-        Named(
-            name: "resume-commits-max", field: \.resumeCommitsMax,
-            help: "commits searched for what a resuming listener missed"),
-        Named(
-            name: "resume-bytes-max", field: \.resumeBytesMax, range: 1...(1 << 40),
-            help: "bytes of the records of these commits"),
-        Named(name: "databases-max", field: \.databasesMax, help: "databases of the service"),
-        Named(
-            name: "rules-bytes-max", field: \.rulesBytesMax, range: 1...RulesLimits.documentBytesMax,
-            help: "bytes of a rules text"),
-        Named(name: "rules-steps-max", field: \.rulesStepsMax, help: "steps one rule may take"),
-        Named(
-            name: "rules-operation-steps-max", field: \.rulesOperationStepsMax,
-            help: "steps all rules of one operation may take"),
-        Named(
-            name: "refusal-trace-max", field: \.refusalTraceMax,
-            help: "rules that a refusal tells an administrator who speaks as somebody"),
-        Named(name: "indexes-per-database-max", field: \.indexesPerDatabaseMax, help: "indexes of one database"),
-        Named(
-            name: "index-build-page-rows", field: \.indexBuildPageRows,
-            help: "children one commit of an index build handles"),
-        Named(
-            name: "slow-operation-ms", field: \.slowOperationMs, range: 0...3_600_000,
-            help: "operations that take longer are logged, with the reason; 0: none"),
-        Named(
-            name: "slow-operation-lines-max", field: \.slowOperationLinesMax, range: 1...100_000,
-            help: "lines a minute about slow operations"),
-        Named(name: "write-values-max", field: \.writeValuesMax, help: "values of one write"),
-        Named(
-            name: "client-writes-per-second-max", field: \.clientWritesPerSecondMax, range: 0...1_000_000,
-            help: "writes of one user (or address, when nobody is signed in) a second; 0: no limit"),
-        Named(
-            name: "client-bytes-per-minute-max", field: \.clientBytesPerMinuteMax, range: 0...(1 << 40),
-            help: "bytes of writes of one user (or address, when nobody is signed in) a minute; 0: no limit"),
-        Named(name: "update-paths-max", field: \.updatePathsMax, help: "places one update may name"),
-        Named(
-            name: "on-disconnect-entries-max", field: \.onDisconnectEntriesMax,
-            help: "places one connection may leave to be written when it ends"),
-        Named(name: "on-disconnect-bytes-max", field: \.onDisconnectBytesMax, help: "bytes of them"),
-        Named(
-            name: "on-disconnect-client-bytes-max", field: \.onDisconnectClientBytesMax,
-            help: "the same over the connections of one user (or address, when nobody is signed in)"),
-        Named(
-            name: "on-disconnect-service-bytes-max", field: \.onDisconnectServiceBytesMax,
-            help: "the same over all connections"),
-        Named(name: "export-rows-max", field: \.exportRowsMax, help: "rows of one page of an export"),
-        Named(name: "export-snapshots-max", field: \.exportSnapshotsMax, help: "exports at one time"),
-        Named(
-            name: "export-idle-ms", field: \.exportIdleMs, range: 1...86_400_000,
-            help: "how long an export may rest between two pages"),
-        Named(name: "import-rows-max", field: \.importRowsMax, help: "rows of one import call"),
-        Named(
-            name: "change-age-hours-max", field: \.changeAgeHoursMax, range: hours,
-            help: "hours that change records are kept"),
-        Named(
-            name: "change-bytes-max", field: \.changeBytesMax, range: 1...(1 << 50),
-            help: "bytes of change records that are kept"),
-        Named(
-            name: "follow-matches-max", field: \.followMatchesMax,
-            help: "matches of one pattern in one commit that are told one by one"),
-        Named(
-            name: "verify-findings-max", field: \.verifyFindingsMax, range: 1...100_000,
-            help: "findings that one check of the store names"),
-        Named(
-            name: "upkeep-seconds", field: \.upkeepSeconds, range: 1...3_600,
-            help: "seconds between two rounds of forgetting old changes and exports"),
+    public static let all: [Limit<MessagesLimits>] = [
+        Limit(
+            "unreserved-read-rows-max", \.unreservedReadRowsMax, counts,
+            "rows a read may take before it waits for its turn among the large reads"),
+        Limit("listeners-per-connection-max", \.listenersPerConnectionMax, counts, "listeners of one connection"),
+        Limit(
+            "listeners-per-client-max", \.listenersPerClientMax, counts,
+            "listeners of one user (or address, when nobody is signed in)"),
+        Limit("listeners-max", \.listenersMax, counts, "listeners of the service"),
+        Limit(
+            "listeners-client-bytes-max", \.listenersClientBytesMax, 1...(1 << 40),
+            "bytes of the listeners of one user (or address, when nobody is signed in)"),
+        Limit("listeners-service-bytes-max", \.listenersServiceBytesMax, 1...(1 << 40), "bytes of all listeners"),
+        Limit("followers-per-connection-max", \.followersPerConnectionMax, counts, "followers of one connection"),
+        Limit("followers-max", \.followersMax, counts, "followers of the service"),
+        Limit("patterns-per-follower-max", \.patternsPerFollowerMax, counts, "patterns of one follower"),
+        Limit(
+            "catch-up-bytes-max", \.catchUpBytesMax, 1...(1 << 30),
+            "bytes of one merged notification for a slow listener"),
+        Limit(
+            "shared-event-bytes-min", \.sharedEventBytesMin, 1...(1 << 30),
+            "bytes from which on an event is kept once for all who are sent it"),
+        Limit("coalesce-ms-max", \.coalesceMsMax, 1...3_600_000, "the longest coalesceMs of a listener"),
+        Limit(
+            "event-rows-max", \.eventRowsMax, counts, "rows read on the publisher's thread for the events of one place"),
+        Limit(
+            "rights-turn-ms", \.rightsTurnMs, 0...10_000,
+            "how long rights to read are judged at a time when what they rest on has changed"),
+        Limit("resume-commits-max", \.resumeCommitsMax, counts, "commits searched for what a resuming listener missed"),
+        Limit("resume-bytes-max", \.resumeBytesMax, 1...(1 << 40), "bytes of the records of these commits"),
+        Limit("databases-max", \.databasesMax, counts, "databases of the service"),
+        Limit("rules-bytes-max", \.rulesBytesMax, 1...RulesLimits.documentBytesMax, "bytes of a rules text"),
+        Limit("rules-steps-max", \.rulesStepsMax, counts, "steps one rule may take"),
+        Limit(
+            "rules-operation-steps-max", \.rulesOperationStepsMax, counts, "steps all rules of one operation may take"),
+        Limit(
+            "refusal-trace-max", \.refusalTraceMax, counts,
+            "rules that a refusal tells an administrator who speaks as somebody"),
+        Limit("indexes-per-database-max", \.indexesPerDatabaseMax, counts, "indexes of one database"),
+        Limit("index-build-page-rows", \.indexBuildPageRows, counts, "children one commit of an index build handles"),
+        Limit(
+            "slow-operation-ms", \.slowOperationMs, 0...3_600_000,
+            "operations that take longer are logged, with the reason; 0: none"),
+        Limit("slow-operation-lines-max", \.slowOperationLinesMax, 1...100_000, "lines a minute about slow operations"),
+        Limit("write-values-max", \.writeValuesMax, counts, "values of one write"),
+        Limit(
+            "client-writes-per-second-max", \.clientWritesPerSecondMax, 0...1_000_000,
+            "writes of one user (or address, when nobody is signed in) a second; 0: no limit"),
+        Limit(
+            "client-bytes-per-minute-max", \.clientBytesPerMinuteMax, 0...(1 << 40),
+            "bytes of writes of one user (or address, when nobody is signed in) a minute; 0: no limit"),
+        Limit("update-paths-max", \.updatePathsMax, counts, "places one update may name"),
+        Limit(
+            "on-disconnect-entries-max", \.onDisconnectEntriesMax, counts,
+            "places one connection may leave to be written when it ends"),
+        Limit("on-disconnect-bytes-max", \.onDisconnectBytesMax, counts, "bytes of them"),
+        Limit(
+            "on-disconnect-client-bytes-max", \.onDisconnectClientBytesMax, counts,
+            "the same over the connections of one user (or address, when nobody is signed in)"),
+        Limit(
+            "on-disconnect-service-bytes-max", \.onDisconnectServiceBytesMax, counts, "the same over all connections"),
+        Limit("export-rows-max", \.exportRowsMax, counts, "rows of one page of an export"),
+        Limit("export-snapshots-max", \.exportSnapshotsMax, counts, "exports at one time"),
+        Limit("export-idle-ms", \.exportIdleMs, 1...86_400_000, "how long an export may rest between two pages"),
+        Limit("import-rows-max", \.importRowsMax, counts, "rows of one import call"),
+        Limit("change-age-hours-max", \.changeAgeHoursMax, hours, "hours that change records are kept"),
+        Limit("change-bytes-max", \.changeBytesMax, 1...(1 << 50), "bytes of change records that are kept"),
+        Limit(
+            "follow-matches-max", \.followMatchesMax, counts,
+            "matches of one pattern in one commit that are told one by one"),
+        Limit("verify-findings-max", \.verifyFindingsMax, 1...100_000, "findings that one check of the store names"),
+        Limit(
+            "upkeep-seconds", \.upkeepSeconds, 1...3_600,
+            "seconds between two rounds of forgetting old changes and exports"),
     ]
 }

@@ -1,5 +1,7 @@
-/// Every limit of the notifier, by name; each is a setting.
-public struct NotifierLimits: Sendable, Hashable {
+public import HatoModel
+
+/// The limits of the notifier.
+public struct NotifierLimits: Limits, Hashable {
     /// Devices of one user; a further one is refused.
     public var devicesPerUserMax = 32
     /// Users or devices named in one `send` or trigger.
@@ -36,4 +38,31 @@ public struct NotifierLimits: Sendable, Hashable {
     public var triggerBytesMax = 64 << 20
 
     public init() {}
+
+    public static let all: [Limit<NotifierLimits>] = [
+        Limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user"),
+        Limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one call or trigger"),
+        Limit(
+            "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
+            "devices one notification goes to"),
+        Limit("triggers-max", \.triggersMax, 1...100_000, "triggers"),
+        Limit("title-bytes-max", \.titleBytesMax, 16...65_536, "longest title, in bytes"),
+        Limit("body-bytes-max", \.bodyBytesMax, 16...65_536, "longest body, in bytes"),
+        Limit("data-bytes-max", \.dataBytesMax, 16...65_536, "data of a notification, in bytes"),
+        Limit("key-bytes-max", \.keyBytesMax, 16...1_024, "longest collapse key, idempotency key or trigger id"),
+        Limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
+        Limit("ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000, "longest time to live a call may ask for"),
+        Limit("pending-max", \.pendingMax, 1...1_000_000_000, "deliveries that wait before more are refused"),
+        Limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
+        Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
+        Limit(
+            "changes-per-batch-max", \.changesPerBatchMax, 1...10_000,
+            "changes of one database that wait to be handled before its feed pauses"),
+        Limit(
+            "recipient-keys-max", \.recipientKeysMax, 1...10_000_000,
+            "keys read of one node whose children are the recipients of a trigger"),
+        Limit(
+            "trigger-bytes-max", \.triggerBytesMax, 1 << 20...1 << 40,
+            "bytes that all triggers hold together: changes that wait, recipients, transactions under way"),
+    ]
 }

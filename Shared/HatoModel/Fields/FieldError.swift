@@ -23,7 +23,8 @@ public struct FieldError: Error, Sendable, RPCErrorConvertible, CustomStringConv
         self.predicate = predicate
     }
 
-    init(_ error: ArgumentError) { self.init(.invalid(error), "") }
+    /// An error for a value whose contents are not right.
+    public init(_ error: ArgumentError) { self.init(.invalid(error), "") }
 
     /// Wraps an error that a method returns unchanged.
     public init(_ error: RPCError) { self.init(.answered(error), "") }

@@ -1,5 +1,7 @@
+public import HatoModel
+
 /// Every limit of the wire, by name (protocol §1); a service makes each a setting.
-public struct RPCLimits: Sendable, Hashable {
+public struct RPCLimits: Limits, Hashable {
     /// One line, without its end. Longer: -32600 `line_too_long`, then the connection closes.
     public var lineBytesMax = 16 << 20
     /// A credential in `auth`; a longer one is refused before it is looked up or hashed.

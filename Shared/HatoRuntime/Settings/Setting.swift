@@ -1,3 +1,5 @@
+public import HatoModel
+
 /// One setting of a service, declared once: flag, environment variable, key of the settings file, default and help are
 /// all derived from it.
 ///
@@ -49,6 +51,12 @@ public struct Setting: Sendable, Hashable {
         self.isSecret = isSecret
         self.isShared = isShared
         self.help = help
+    }
+
+    /// The setting of a limit; the default is that of the limits.
+    public init<Root: Limits>(_ limit: Limit<Root>) {
+        self.init(
+            limit.name, .integer(limit.range), default: String(limit.value(in: Root())), help: limit.help)
     }
 
     /// The same setting with a default derived from `memory-bytes`.

@@ -41,7 +41,7 @@ struct KeysTests {
     @Test func retiredKeyLosesItsPrivateHalf() async throws {
         let bench = try await AuthBench.open()
         let old = bench.service.ring.current
-        let secret = Base64URL.encode(try #require(old.key).rawRepresentation)
+        let secret = Base64.url.encode(try #require(old.key).rawRepresentation)
         _ = try await bench.service.keys.rotateKeys()
         let row = try await bench.store.read { try $0.row(AuthKey.signingKey(old.kid)) }
         let text = String(decoding: try #require(row), as: UTF8.self)

@@ -23,8 +23,8 @@ private func claims(_ change: (inout JSONObject) -> Void = { _ in }) -> JSONObje
 /// A JWT with any header, and any signature or none.
 private func token(header: JSONObject, _ claims: JSONObject, sign: ([UInt8]) throws -> [UInt8]) rethrows -> String {
     let input =
-        Base64URL.encode(JSONValue.object(header).encoded) + "." + Base64URL.encode(JSONValue.object(claims).encoded)
-    return input + "." + Base64URL.encode(try sign(Array(input.utf8)))
+        Base64.url.encode(JSONValue.object(header).encoded) + "." + Base64.url.encode(JSONValue.object(claims).encoded)
+    return input + "." + Base64.url.encode(try sign(Array(input.utf8)))
 }
 
 struct TokenVerifierTests {
@@ -60,7 +60,7 @@ struct TokenVerifierTests {
 
     @Test func publicKeyUsedAsSecretOfHS256IsRefused() throws {
         let jwk = key.verificationKey.jwk
-        let point = try #require(Base64URL.decode(jwk.x.utf8)) + (try #require(Base64URL.decode(jwk.y.utf8)))
+        let point = try #require(Base64.url.decode(jwk.x.utf8)) + (try #require(Base64.url.decode(jwk.y.utf8)))
         for secret in [point, [4] + point, JSONValue.object(["x": .string(jwk.x)]).encoded] {
             let forged = token(header: ["alg": "HS256", "kid": "k1", "typ": "JWT"], claims()) { input in
                 Array(HMAC<SHA256>.authenticationCode(for: input, using: SymmetricKey(data: secret)))
@@ -166,11 +166,11 @@ struct TokenVerifierTests {
     @Test func base64URLReadsExactlyWhatItWrites() {
         for count in 0..<70 {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }
-            #expect(Base64URL.decode(Base64URL.encode(bytes).utf8) == bytes)
+            #expect(Base64.url.decode(Base64.url.encode(bytes).utf8) == bytes)
         }
         for text in ["A", "AB", "AA==", "A+/A", "AAA ", "AAB"] {
-            #expect(Base64URL.decode(text.utf8) == nil, "\(text)")
+            #expect(Base64.url.decode(text.utf8) == nil, "\(text)")
         }
-        #expect(Base64URL.decode("AA".utf8) == [0])
+        #expect(Base64.url.decode("AA".utf8) == [0])
     }
 }

@@ -119,7 +119,7 @@ import Testing
     @Test func itIsReadBackFromItsRow() throws {
         var machine = leased()
         _ = machine.attemptFailed(report, delay: 50, at: 120, policy)
-        let bytes = try RecordCoding.encode(machine)
-        #expect(try RecordCoding.decode(DeliveryStateMachine.self, bytes, key: []) == machine)
+        let bytes = try RecordCodec.encode(machine)
+        #expect(try RecordCodec.decode(DeliveryStateMachine.self, bytes, key: []) == machine)
     }
 }

@@ -1,4 +1,5 @@
 import HatoIdentity
+import HatoModel
 import HatoStorage
 
 /// The secrets of the service: the signing keys, and the key from which the successors of refresh tokens are derived.
@@ -25,7 +26,7 @@ struct ServiceSecrets: Sendable {
     }
 
     static func newKey(_ role: SigningKeyRecord.Role, _ environment: AuthEnvironment) -> SigningKeyRecord {
-        let kid = Base64URL.encode(environment.randomBytes(12))
+        let kid = Base64.url.encode(environment.randomBytes(12))
         return SigningKeyRecord(role: role, key: SigningKey(kid: kid), createdAt: environment.now())
     }
 

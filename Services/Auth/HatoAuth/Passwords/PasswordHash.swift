@@ -1,4 +1,5 @@
 import HatoIdentity
+import HatoModel
 
 /// A hashed password as text of the PHC string format: `$scrypt$ln=14,r=8,p=5$<salt>$<hash>`.
 ///
@@ -42,16 +43,7 @@ struct PasswordHash: Sendable {
         return cost.isReasonable ? cost : nil
     }
 
-    /// PHC uses the standard alphabet of base64, without padding.
-    private static func text(_ bytes: [UInt8]) -> String {
-        String(Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
-    }
-
-    private static func bytes(_ text: Substring) -> [UInt8]? {
-        guard !text.utf8.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else { return nil }
-        return Base64URL.decode(
-            text.utf8.map {
-                $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0
-            })
-    }
+    // PHC uses the standard alphabet of base64, without padding.
+    private static func text(_ bytes: [UInt8]) -> String { Base64.standard.encode(bytes) }
+    private static func bytes(_ text: Substring) -> [UInt8]? { Base64.standard.decode(text.utf8) }
 }

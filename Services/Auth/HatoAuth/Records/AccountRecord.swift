@@ -54,46 +54,42 @@ struct AccountRecord: Sendable {
     }
 }
 
-extension AccountRecord {
-    init(_ bytes: [UInt8]) throws {
-        var reader = try RecordReader("account", bytes)
-        self.init(uid: try reader.text("uid"), createdAt: try reader.time("createdAt"))
-        email = try reader.optionalText("email")
-        emailVerified = try reader.flag("emailVerified")
-        username = try reader.optionalText("username")
-        displayName = try reader.optionalText("displayName")
-        photoUrl = try reader.optionalText("photoUrl")
-        if let text = try reader.optionalText("passwordHash") {
-            guard let hash = PasswordHash(text) else { throw reader.failure("passwordHash") }
-            passwordHash = hash
-        }
-        passwordUpdatedAt = try reader.optionalTime("passwordUpdatedAt")
-        lastLoginAt = try reader.optionalTime("lastLoginAt")
-        lastRefreshAt = try reader.optionalTime("lastRefreshAt")
-        validSince = try reader.seconds("validSince")
-        disabled = try reader.flag("disabled")
-        customAttributes = try reader.optionalText("customAttributes")
-        initialEmail = try reader.optionalText("initialEmail")
-        try reader.end()
+extension AccountRecord: FieldObject {
+    static let fields = Fields<Self>(
+        blank: Self(uid: "", createdAt: 0),
+        .required("uid", \.uid),
+        .time("createdAt", \.createdAt),
+        .optional("email", \.email),
+        .flag("emailVerified", \.emailVerified),
+        .optional("username", \.username),
+        .optional("displayName", \.displayName),
+        .optional("photoUrl", \.photoUrl),
+        .optional("passwordHash", \.passwordHash),
+        .optionalTime("passwordUpdatedAt", \.passwordUpdatedAt),
+        .optionalTime("lastLoginAt", \.lastLoginAt),
+        .optionalTime("lastRefreshAt", \.lastRefreshAt),
+        .seconds("validSince", \.validSince),
+        .flag("disabled", \.disabled),
+        .optional("customAttributes", \.customAttributes),
+        .optional("initialEmail", \.initialEmail))
+
+    /// Throws `RecordError`.
+    init(_ bytes: [UInt8]) throws(RecordError) {
+        self = try RecordCodec.decode(Self.self, bytes, of: "account", unknown: .rejected)
     }
 
-    var bytes: [UInt8] {
-        var writer = RecordWriter()
-        writer.put("uid", uid)
-        writer.put("createdAt", createdAt)
-        writer.put("email", email)
-        writer.put("emailVerified", emailVerified)
-        writer.put("username", username)
-        writer.put("displayName", displayName)
-        writer.put("photoUrl", photoUrl)
-        writer.put("passwordHash", passwordHash?.text)
-        writer.put("passwordUpdatedAt", passwordUpdatedAt)
-        writer.put("lastLoginAt", lastLoginAt)
-        writer.put("lastRefreshAt", lastRefreshAt)
-        writer.put("validSince", validSince)
-        writer.put("disabled", disabled)
-        writer.put("customAttributes", customAttributes)
-        writer.put("initialEmail", initialEmail)
-        return writer.bytes
+    var bytes: [UInt8] { RecordCodec.encode(self) }
+}
+
+extension PasswordHash: FieldValue {
+    static var schema: JSONObject { String.schema }
+
+    init(json: JSONValue, unknown: UnknownFields) throws(FieldError) {
+        guard let hash = PasswordHash(try String(json: json, unknown: unknown)) else {
+            throw FieldError(ArgumentError(reason: "invalid_hash", "A hash has the form of PHC"))
+        }
+        self = hash
     }
+
+    var json: JSONValue { .string(text) }
 }

@@ -1,3 +1,4 @@
+import HatoModel
 import HatoStorage
 
 /// The name of an account in a sign-in or an administrator's request.

@@ -1,3 +1,5 @@
+import HatoModel
+
 /// One sign-in and its chain of refresh tokens (a token family, RFC 9700 §4.14). Holds hashes, never tokens.
 struct SessionRecord: Sendable {
     static let idBytes = 16
@@ -11,38 +13,26 @@ struct SessionRecord: Sendable {
     var rotation: RefreshRotationStateMachine
 }
 
-enum SignInProvider: String, Sendable, Hashable {
+enum SignInProvider: String, FieldChoice {
     case password
     case anonymous
 }
 
-extension SessionRecord {
-    init(_ id: [UInt8], _ bytes: [UInt8]) throws {
-        var reader = try RecordReader("session", bytes)
-        let hashBytes = RefreshToken.hashBytes
+extension SessionRecord: FieldObject {
+    static let fields = Fields<Self>(
+        blank: Self(
+            id: [], uid: "", provider: .password, authTime: 0,
+            rotation: RefreshRotationStateMachine.fields.blank),
+        .required("uid", \.uid),
+        .required("provider", \.provider),
+        .seconds("authTime", \.authTime)
+    ).inlining(\.rotation)
+
+    /// Throws `RecordError`.
+    init(_ id: [UInt8], _ bytes: [UInt8]) throws(RecordError) {
+        self = try RecordCodec.decode(Self.self, bytes, of: "session", unknown: .rejected)
         self.id = id
-        uid = try reader.text("uid")
-        guard let provider = SignInProvider(rawValue: try reader.text("provider")) else {
-            throw reader.failure("provider")
-        }
-        self.provider = provider
-        authTime = try reader.seconds("authTime")
-        rotation = RefreshRotationStateMachine(
-            currentHash: try reader.bytes("current", count: hashBytes), createdAt: try reader.time("createdAt"))
-        rotation.previousHash = try reader.optionalBytes("previous", count: hashBytes)
-        rotation.rotatedAt = try reader.time("rotatedAt")
-        try reader.end()
     }
 
-    var bytes: [UInt8] {
-        var writer = RecordWriter()
-        writer.put("uid", uid)
-        writer.put("provider", provider.rawValue)
-        writer.put("authTime", authTime)
-        writer.put("current", rotation.currentHash)
-        writer.put("createdAt", rotation.createdAt)
-        writer.put("previous", rotation.previousHash)
-        writer.put("rotatedAt", rotation.rotatedAt)
-        return writer.bytes
-    }
+    var bytes: [UInt8] { RecordCodec.encode(self) }
 }

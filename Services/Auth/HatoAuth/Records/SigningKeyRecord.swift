@@ -4,7 +4,7 @@ import HatoStorage
 
 /// One signing key as stored. A retired one has no private key any more.
 struct SigningKeyRecord: Sendable {
-    enum Role: String, Sendable {
+    enum Role: String, FieldChoice {
         case next
         case current
         case retired
@@ -32,38 +32,55 @@ struct SigningKeyRecord: Sendable {
 }
 
 extension SigningKeyRecord {
-    init(kid: String, _ bytes: [UInt8]) throws {
-        var reader = try RecordReader("signing key", bytes)
-        guard let role = Role(rawValue: try reader.text("role")) else { throw reader.failure("role") }
-        self.role = role
-        createdAt = try reader.time("createdAt")
-        retiredAt = try reader.optionalTime("retiredAt")
-        let jwk = Auth.JWK(kid: kid, x: try reader.text("x"), y: try reader.text("y"))
-        guard let publicKey = VerificationKey(jwk) else { throw reader.failure("x") }
+    /// What is in the row; the key id is its key.
+    private struct Stored: FieldObject {
+        var role: Role
+        var createdAt: Int64
+        var retiredAt: Int64?
+        var x: String
+        var y: String
+        /// The private key.
+        var d: [UInt8]?
+
+        static let fields = Fields<Self>(
+            blank: Self(role: .retired, createdAt: 0, x: "", y: ""),
+            .required("role", \.role),
+            .time("createdAt", \.createdAt),
+            .optionalTime("retiredAt", \.retiredAt),
+            .required("x", \.x),
+            .required("y", \.y),
+            .optionalBytes("d", \.d, count: 32))
+    }
+
+    private static let name = "signing key"
+
+    /// Throws `RecordError`.
+    init(kid: String, _ bytes: [UInt8]) throws(RecordError) {
+        func damaged(_ member: String) -> RecordError { RecordError(record: Self.name, problem: "member \(member)") }
+        let stored = try RecordCodec.decode(Stored.self, bytes, of: Self.name, unknown: .rejected)
+        role = stored.role
+        createdAt = stored.createdAt
+        retiredAt = stored.retiredAt
+        let jwk = Auth.JWK(kid: kid, x: stored.x, y: stored.y)
+        guard let publicKey = VerificationKey(jwk) else { throw damaged("x") }
         self.publicKey = publicKey
-        if let secret = try reader.optionalBytes("d", count: 32) {
+        if let secret = stored.d {
             guard let key = SigningKey(kid: kid, rawRepresentation: secret), key.verificationKey.jwk == jwk else {
-                throw reader.failure("d")
+                throw damaged("d")
             }
             self.key = key
         }
-        guard (key == nil) == (role == .retired), (retiredAt != nil) == (role == .retired) else {
-            throw reader.failure("role")
-        }
-        try reader.end()
+        let isRetired = role == .retired
+        guard (key == nil) == isRetired, (retiredAt != nil) == isRetired else { throw damaged("role") }
     }
 
     var kid: String { publicKey.kid }
 
     var bytes: [UInt8] {
-        var writer = RecordWriter()
-        writer.put("role", role.rawValue)
-        writer.put("createdAt", createdAt)
-        writer.put("retiredAt", retiredAt)
-        writer.put("x", publicKey.jwk.x)
-        writer.put("y", publicKey.jwk.y)
-        writer.put("d", key?.rawRepresentation)
-        return writer.bytes
+        RecordCodec.encode(
+            Stored(
+                role: role, createdAt: createdAt, retiredAt: retiredAt, x: publicKey.jwk.x, y: publicKey.jwk.y,
+                d: key.map { Array($0.rawRepresentation) }))
     }
 
     static func all(in rows: some StoreReading) throws -> [SigningKeyRecord] {

@@ -1,4 +1,5 @@
 import HatoIdentity
+import HatoModel
 
 /// When a refresh token is accepted again, and when a session expires.
 public struct RefreshPolicy: Sendable, Hashable {
@@ -36,7 +37,7 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
 
     private(set) var currentHash: [UInt8]
     var previousHash: [UInt8]?
-    let createdAt: Int64
+    private(set) var createdAt: Int64
     /// The time of issue of the current token.
     var rotatedAt: Int64
 
@@ -70,4 +71,13 @@ struct RefreshRotationStateMachine: Sendable, Hashable {
         if now - rotatedAt >= policy.idleSeconds * 1000 { return true }
         return policy.absoluteSeconds > 0 && now - createdAt >= policy.absoluteSeconds * 1000
     }
+}
+
+extension RefreshRotationStateMachine: FieldObject {
+    static let fields = Fields<Self>(
+        blank: Self(currentHash: [], createdAt: 0),
+        .bytes("current", \.currentHash, count: RefreshToken.hashBytes),
+        .time("createdAt", \.createdAt),
+        .optionalBytes("previous", \.previousHash, count: RefreshToken.hashBytes),
+        .time("rotatedAt", \.rotatedAt))
 }

@@ -1,5 +1,6 @@
 import Crypto
 import HatoIdentity
+import HatoModel
 
 /// A refresh token: the id of its session and 256 random bits, as 64 characters of base64url. Only its hash is stored.
 struct RefreshToken: Sendable, CustomStringConvertible {
@@ -17,13 +18,13 @@ struct RefreshToken: Sendable, CustomStringConvertible {
     /// Nil when the text does not have the form of a refresh token.
     init?(_ text: String) {
         let length = SessionRecord.idBytes + Self.secretBytes
-        guard text.utf8.count == length * 4 / 3, let bytes = Base64URL.decode(text.utf8), bytes.count == length else {
+        guard text.utf8.count == length * 4 / 3, let bytes = Base64.url.decode(text.utf8), bytes.count == length else {
             return nil
         }
         self.init(sessionID: Array(bytes[..<SessionRecord.idBytes]), secret: Array(bytes[SessionRecord.idBytes...]))
     }
 
-    var text: String { Base64URL.encode(sessionID + secret) }
+    var text: String { Base64.url.encode(sessionID + secret) }
     var hash: [UInt8] { Array(SHA256.hash(data: sessionID + secret)) }
 
     /// The token after this one: a deterministic value that only a holder of this token and of the service's key can

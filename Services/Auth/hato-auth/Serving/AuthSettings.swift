@@ -5,7 +5,8 @@ import HatoRuntime
 enum AuthSettings {
     static let process = ServiceProcess(
         service: AuthTarget.service,
-        declared: ServeSettings.declared(defaultPort: AuthTarget.port) + flags.map(\.setting) + numbers.map(\.setting))
+        declared: ServeSettings.declared(defaultPort: AuthTarget.port) + flags.map(\.setting) + numbers.map(\.setting)
+            + AuthLimits.all.map { Setting($0) })
 
     /// The configuration from the settings. Throws `SettingsError`.
     static func configuration(_ settings: Settings) throws -> AuthConfiguration {
@@ -13,6 +14,7 @@ enum AuthSettings {
         configuration.project = settings["project"]
         for flag in flags { flag.set(&configuration, settings.flag(flag.setting.name)) }
         for number in numbers { number.set(&configuration, settings.integer(number.setting.name)) }
+        configuration.limits = settings.limits(AuthLimits.self)
         let bytes = configuration.scrypt.memoryBytes * configuration.hashingThreads
         guard bytes <= 8 << 30 else {
             throw SettingsError(
@@ -82,52 +84,5 @@ enum AuthSettings {
                 "a session unused for this long is over"),
             number(
                 "refresh-absolute-seconds", \.refresh.absoluteSeconds, seconds, "a session this old is over; 0: never"),
-        ] + limits
-
-    private static let limits: [Member<Int>] = [
-        number("password-bytes-max", \.limits.passwordBytesMax, 64...65_536, "longest password, in bytes"),
-        number("id-token-bytes-max", \.limits.idTokenBytesMax, 1_024...65_536, "longest ID token in a parameter"),
-        number("email-bytes-max", \.limits.emailBytesMax, 6...254, "longest e-mail address, in bytes"),
-        number("display-name-characters-max", \.limits.displayNameCharactersMax, 1...1024, "longest name"),
-        number("photo-url-bytes-max", \.limits.photoUrlBytesMax, 16...8192, "longest address of a photo, in bytes"),
-        number("custom-attributes-characters-max", \.limits.customAttributesCharactersMax, 2...4000, "longest claims"),
-        number("password-queue-max", \.limits.passwordQueueMax, 0...100_000, "passwords waiting to be hashed"),
-        number("sessions-per-account-max", \.limits.sessionsPerAccountMax, 1...10_000, "sessions of one account"),
-        number("users-page-max", \.limits.usersPageMax, 1...1000, "accounts on one page"),
-        number(
-            "attempt-entries-max", \.limits.attemptEntriesMax, 100...10_000_000, "addresses and accounts remembered"),
-        number("failures-free", \.limits.failuresFree, 1...100, "wrong passwords that cost an account nothing"),
-        number(
-            "lock-milliseconds-max", \.limits.lockMillisecondsMax, 0...86_400_000, "longest wait after wrong passwords"),
-        number(
-            "failure-memory-milliseconds", \.limits.failureMemoryMilliseconds, 0...2_592_000_000,
-            "when they are forgotten"),
-        number(
-            "sign-ins-pending-per-account-max", \.limits.signInsPendingPerAccountMax, 1...10_000,
-            "sign-ins of one account checked at a time"),
-        number(
-            "sign-ins-per-address-burst", \.limits.signInsPerAddress.burst, rate,
-            "sign-ins of one address at once; 0: no limit"),
-        number(
-            "sign-ins-per-address-minute", \.limits.signInsPerAddress.perMinute, rate, "and a minute in the long run"),
-        number(
-            "sign-ups-per-address-burst", \.limits.signUpsPerAddress.burst, rate,
-            "sign-ups of one address at once; 0: no limit"),
-        number(
-            "sign-ups-per-address-minute", \.limits.signUpsPerAddress.perMinute, rate, "and a minute in the long run"),
-        number(
-            "anonymous-per-address-burst", \.limits.anonymousSignUpsPerAddress.burst, rate,
-            "anonymous sign-ups of one address at once; 0: no limit"),
-        number(
-            "anonymous-per-address-minute", \.limits.anonymousSignUpsPerAddress.perMinute, rate,
-            "and a minute in the long run"),
-        number(
-            "refreshes-per-address-burst", \.limits.refreshesPerAddress.burst, rate,
-            "refreshes of one address at once; 0: no limit"),
-        number(
-            "refreshes-per-address-minute", \.limits.refreshesPerAddress.perMinute, rate, "and a minute in the long run"
-        ),
-    ]
-
-    private static let rate = 0...1_000_000
+        ]
 }

@@ -44,8 +44,3 @@ struct DatabaseRecord: Sendable, Hashable {
             rules: String(decoding: rules, as: UTF8.self))
     }
 }
-
-/// A stored record is not what this version writes.
-struct RecordError: Error, Hashable {
-    var record: String
-}

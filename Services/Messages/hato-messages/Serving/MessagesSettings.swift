@@ -19,9 +19,7 @@ enum MessagesSettings {
     ]
 
     private static let limits = MessagesLimits.all.map { limit in
-        let setting = Setting(
-            limit.name, .integer(limit.range), default: String(MessagesLimits()[keyPath: limit.field]), help: limit.help
-        )
+        let setting = Setting(limit)
         return memory[limit.name].map { setting.following($0) } ?? setting
     }
 
@@ -37,8 +35,6 @@ enum MessagesSettings {
 
     /// The limits with the values of the settings.
     static func limits(_ settings: Settings) -> MessagesLimits {
-        var limits = MessagesLimits()
-        for limit in MessagesLimits.all { limits[keyPath: limit.field] = settings.integer(limit.name) }
-        return limits
+        settings.limits(MessagesLimits.self)
     }
 }

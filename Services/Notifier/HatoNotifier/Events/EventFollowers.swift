@@ -125,7 +125,7 @@ final class EventFollowers: Sendable {
         do {
             for try await commit in store.follow(after: start.before) where !commit.record.isEmpty {
                 // A record that cannot be read stops no follower.
-                let events = (try? RecordCoding.decode([OutboxEvent].self, commit.record, key: [])) ?? []
+                let events = (try? RecordCodec.decode([OutboxEvent].self, commit.record, key: [])) ?? []
                 for (index, event) in events.enumerated() {
                     let position = EventPosition(version: commit.version, index: index)
                     guard position.number > start.number else { continue }

@@ -29,7 +29,7 @@ extension Outbox {
             guard !commits.isEmpty else { break }
             for commit in commits {
                 let events =
-                    (try? RecordCoding.decode([OutboxEvent].self, commit.record, key: [])) ?? []
+                    (try? RecordCodec.decode([OutboxEvent].self, commit.record, key: [])) ?? []
                 // Commits without events that can be read have no time: they go with what follows them.
                 if let time = events.first?.time, time >= oldest { break reading }
                 version = commit.version
@@ -47,7 +47,7 @@ extension Outbox {
             }
             let prefix = DeliveryRecord.prefix(notification)
             let deliveries = try snapshot.rows(prefix).compactMap { row in
-                try? RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes).shown
+                try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes).shown
             }
             var result = Notifier.Status.Result(
                 notification: notification, createdAt: Int(record.createdAt), expiresAt: Int(record.expiresAt),
@@ -163,7 +163,7 @@ extension OutboxDraft {
     private func deliveries(of notification: String) throws -> ([DeliveryRecord], damaged: [RecordKey]) {
         var (deliveries, damaged): ([DeliveryRecord], [RecordKey]) = ([], [])
         for row in try transaction.rows(DeliveryRecord.prefix(notification)) {
-            if let delivery = try? RecordCoding.decode(DeliveryRecord.self, row.value, key: row.key.bytes) {
+            if let delivery = try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes) {
                 deliveries.append(delivery)
             } else {
                 damaged.append(row.key)

@@ -48,7 +48,7 @@ extension StoreReading {
     func triggers() throws -> (triggers: [TriggerRecord], damaged: [RecordKey]) {
         var (triggers, damaged): ([TriggerRecord], [RecordKey]) = ([], [])
         for row in try rows(RecordKey(.trigger)) {
-            if let trigger = try? RecordCoding.decode(TriggerRecord.self, row.value, key: row.key.bytes) {
+            if let trigger = try? RecordCodec.decode(TriggerRecord.self, row.value, key: row.key.bytes) {
                 triggers.append(trigger)
             } else {
                 damaged.append(row.key)

@@ -13,7 +13,7 @@ enum NotifierSettings {
                     "allow-private-webhooks", .flag, default: "false",
                     help: "let webhooks go to this machine and private networks, plain http and any port"),
                 Setting("webhook-ports", .text, default: "443,8443", help: "the ports webhooks may go to"),
-            ] + ServeSettings.peerTLS + members.map(\.setting))
+            ] + ServeSettings.peerTLS + members.map(\.setting) + limits)
 
     /// Writes what the settings say of deliveries, webhooks and limits. Throws `SettingsError`.
     static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) throws {
@@ -25,6 +25,7 @@ enum NotifierSettings {
             return port
         }
         for member in members { member.set(&configuration, settings.integer(member.setting.name)) }
+        configuration.limits = settings.limits(NotifierLimits.self)
         guard configuration.delivery.lease > configuration.webhooks.timeout else {
             throw SettingsError("settings lease-seconds and webhook-timeout-seconds: a lease must outlast an attempt")
         }
@@ -39,7 +40,6 @@ enum NotifierSettings {
     }
 
     private typealias PolicyPath<Value> = WritableKeyPath<DeliveryPolicy, Value> & Sendable
-    private typealias LimitPath = WritableKeyPath<NotifierLimits, Int> & Sendable
 
     private static func delivery(
         _ name: String, _ path: any PolicyPath<Int>, _ range: ClosedRange<Int>, _ help: String
@@ -48,15 +48,6 @@ enum NotifierSettings {
         return Member(
             setting: Setting(name, .integer(range), default: "\(preset)", help: help),
             set: { $0.delivery[keyPath: path] = $1 })
-    }
-
-    private static func limit(
-        _ name: String, _ path: any LimitPath, _ range: ClosedRange<Int>, _ help: String
-    ) -> Member {
-        let preset = NotifierLimits()[keyPath: path]
-        return Member(
-            setting: Setting(name, .integer(range), default: "\(preset)", help: help),
-            set: { $0.limits[keyPath: path] = $1 })
     }
 
     private static func seconds(_ name: String, _ path: any PolicyPath<Duration>, _ help: String) -> Member {
@@ -91,39 +82,11 @@ enum NotifierSettings {
                 setting: Setting(
                     "webhook-timeout-seconds", .integer(1...300), default: "15", help: "how long a receiver may take"),
                 set: { $0.webhooks.timeout = .seconds($1) }),
-        ] + limits
+        ]
 
-    /// All that is held beside requests.
-    private static let triggerBytes: Member = {
-        var member = limit(
-            "trigger-bytes-max", \.triggerBytesMax, 1 << 20...1 << 40,
-            "bytes that all triggers hold together: changes that wait, recipients, transactions under way")
-        member.setting = member.setting.following(MemoryDerivation(.held))
-        return member
-    }()
-
-    private static let limits: [Member] = [
-        limit("devices-per-user-max", \.devicesPerUserMax, 1...10_000, "devices of one user"),
-        limit("recipients-max", \.recipientsMax, 1...100_000, "users or devices named in one call or trigger"),
-        limit(
-            "deliveries-per-notification-max", \.deliveriesPerNotificationMax, 1...100_000,
-            "devices one notification goes to"),
-        limit("triggers-max", \.triggersMax, 1...100_000, "triggers"),
-        limit("title-bytes-max", \.titleBytesMax, 16...65_536, "longest title, in bytes"),
-        limit("body-bytes-max", \.bodyBytesMax, 16...65_536, "longest body, in bytes"),
-        limit("data-bytes-max", \.dataBytesMax, 16...65_536, "data of a notification, in bytes"),
-        limit("key-bytes-max", \.keyBytesMax, 16...1_024, "longest collapse key, idempotency key or trigger id"),
-        limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
-        limit("ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000, "longest time to live a call may ask for"),
-        limit("pending-max", \.pendingMax, 1...1_000_000_000, "deliveries that wait before more are refused"),
-        limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
-        limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
-        limit(
-            "changes-per-batch-max", \.changesPerBatchMax, 1...10_000,
-            "changes of one database that wait to be handled before its feed pauses"),
-        limit(
-            "recipient-keys-max", \.recipientKeysMax, 1...10_000_000,
-            "keys read of one node whose children are the recipients of a trigger"),
-        triggerBytes,
-    ]
+    /// The notifier's bytes are all that is held beside requests.
+    private static let limits = NotifierLimits.all.map { limit in
+        let setting = Setting(limit)
+        return limit.name == "trigger-bytes-max" ? setting.following(MemoryDerivation(.held)) : setting
+    }
 }

@@ -1,7 +1,22 @@
-/// Base64 with the URL-safe alphabet and without padding (RFC 4648 §5), strict: one text for each sequence of bytes.
-public enum Base64URL {
+/// Base64 without padding (RFC 4648), strict: one text for each sequence of bytes.
+public struct Base64: Sendable {
+    /// The URL-safe alphabet (§5).
+    public static let url = Base64(last: "-_")
+    /// The standard alphabet (§4).
+    public static let standard = Base64(last: "+/")
+
+    private let alphabet: [UInt8]
+    private let values: [UInt8]
+
+    private init(last: String) {
+        alphabet = Array(("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + last).utf8)
+        var values = [UInt8](repeating: 0xFF, count: 256)
+        for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
+        self.values = values
+    }
+
     /// Encodes without padding.
-    public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    public func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.underestimatedCount * 4 + 2) / 3)
         var buffer: UInt32 = 0
@@ -19,7 +34,7 @@ public enum Base64URL {
     }
 
     /// Decodes strictly. Nil for padding, other characters, an impossible length, and stray bits at the end.
-    public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    public func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.underestimatedCount * 3 / 4)
         var buffer: UInt32 = 0
@@ -37,12 +52,4 @@ public enum Base64URL {
         guard bits < 6, buffer & (1 << UInt32(bits) - 1) == 0 else { return nil }
         return bytes
     }
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-
-    private static let values: [UInt8] = {
-        var values = [UInt8](repeating: 0xFF, count: 256)
-        for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
-        return values
-    }()
 }

@@ -7,17 +7,11 @@ struct UnreadableRecord: Error, CustomStringConvertible {
     var description: String { "the row \(RecordKey(bytes: key)) cannot be read" }
 }
 
-/// Rows are JSON: few enough that their size does not matter, and readable with any tool.
-enum RecordCoding {
-    static func encode(_ record: some FieldValue) -> [UInt8] {
-        var writer = JSONWriter()
-        record.write(into: &writer)
-        return writer.bytes
-    }
-
+extension RecordCodec {
+    /// Throws `UnreadableRecord`.
     static func decode<Record: FieldValue>(_ type: Record.Type, _ bytes: [UInt8], key: [UInt8]) throws -> Record {
         do {
-            return try type.init(json: try JSONParser.parse(bytes), unknown: .ignored)
+            return try decode(type, bytes, of: "", unknown: .ignored)
         } catch {
             throw UnreadableRecord(key: key)
         }
@@ -27,7 +21,7 @@ enum RecordCoding {
 extension StoreReading {
     func record<Record: FieldValue>(_ type: Record.Type, _ key: RecordKey) throws -> Record? {
         guard let bytes = try value(key) else { return nil }
-        return try RecordCoding.decode(type, bytes, key: key.bytes)
+        return try RecordCodec.decode(type, bytes, key: key.bytes)
     }
 
     /// Nil when it is not there or cannot be read.
@@ -81,7 +75,7 @@ struct RecordWrites {
     var count: Int { writes.count }
 
     mutating func put(_ key: RecordKey, _ record: some FieldValue) {
-        writes.append((key, RecordCoding.encode(record)))
+        writes.append((key, RecordCodec.encode(record)))
     }
 
     mutating func put(_ key: RecordKey, bytes: [UInt8] = []) { writes.append((key, bytes)) }
@@ -101,7 +95,7 @@ struct RecordWrites {
             }
         }
         guard !events.isEmpty else { return }
-        let record = RecordCoding.encode(events)
+        let record = RecordCodec.encode(events)
         transaction.record(record.span)
     }
 }
