@@ -3,14 +3,6 @@ import HatoModel
 /// A subscription that is opened again when its connection is lost or the service could not go on with it: what
 /// `MessagesListener` and `MessagesFollower` have in common. Of one reader.
 struct LastingSubscription: Sendable {
-    /// Where a subscription began.
-    struct Start: Sendable {
-        var version: UInt64
-        var epoch: String
-        /// Whether everything up to there had been told before.
-        var missedNothing = false
-    }
-
     /// How opening again is tried.
     struct Patience: Sendable {
         var delayMin: Duration
@@ -19,13 +11,13 @@ struct LastingSubscription: Sendable {
         var whenLost: (@Sendable (RPCError) -> Void)?
     }
 
-    /// Opens it and returns where it begins; the argument is where it began the last time.
-    typealias Opening = @Sendable (Start?) async throws -> (RPCSubscription, Start)
+    /// Opens it, and says where it begins; is told where it began the last time.
+    typealias Opening = @Sendable (SubscriptionStart?) async throws -> (RPCSubscription, SubscriptionStart)
 
     private let patience: Patience
     /// Where it began the last time; nil until it was open once.
-    private(set) var start: Start?
-    /// Held: the client ends a subscription without references.
+    private(set) var start: SubscriptionStart?
+    /// Held: the client ends a subscription that nobody holds.
     private var subscription: RPCSubscription?
     /// Since the last notification that was taken.
     private var failures = 0
