@@ -1,7 +1,7 @@
 import HatoModel
 
-/// A subscription that is opened again when its connection is lost or the service could not go on with it: what
-/// `MessagesListener` and `MessagesFollower` have in common. Of one reader.
+/// A subscription that is opened again when its connection is lost or the service could not go on with it: the
+/// part of `ResumingEvents` that does not depend on the request. It has one reader.
 struct LastingSubscription: Sendable {
     /// How opening again is tried.
     struct Patience: Sendable {
@@ -11,13 +11,13 @@ struct LastingSubscription: Sendable {
         var whenLost: (@Sendable (RPCError) -> Void)?
     }
 
-    /// Opens it, and says where it begins; is told where it began the last time.
+    /// Opens it and returns where it begins; the argument is where it began the last time.
     typealias Opening = @Sendable (SubscriptionStart?) async throws -> (RPCSubscription, SubscriptionStart)
 
     private let patience: Patience
     /// Where it began the last time; nil until it was open once.
     private(set) var start: SubscriptionStart?
-    /// Held: the client ends a subscription that nobody holds.
+    /// Held: the client ends a subscription without references.
     private var subscription: RPCSubscription?
     /// Since the last notification that was taken.
     private var failures = 0
@@ -74,7 +74,7 @@ struct LastingSubscription: Sendable {
             // Not earlier, and not all at the same moment.
             try await Task.sleep(for: min(asked, patience.retryAfterMax) + spread)
         } else if failures > 1, error.reason != RPCError.cannotConnectReason {
-            // The client itself spreads the clients that have lost a connection, and waits between attempts.
+            // The client itself spreads the clients that have lost a connection, and waits between attempts to make one.
             try await Task.sleep(for: spread)
         }
     }
