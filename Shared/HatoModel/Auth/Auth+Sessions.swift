@@ -109,7 +109,8 @@ extension Auth {
             blank: Self(refreshToken: ""),
             .required(
                 "refreshToken", \.refreshToken,
-                "The refresh token; shown again within 30 seconds it brings the same successor, later it ends the session"
+                "The refresh token; shown again within 30 seconds it brings the same successor, later it ends the session, "
+                    + "which also ends after 30 days without a refresh"
             ))
 
         public init(refreshToken: String) { self.refreshToken = refreshToken }

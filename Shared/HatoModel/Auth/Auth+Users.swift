@@ -146,17 +146,20 @@ extension Auth.Users {
         public static let fields = Fields<Self>(
             blank: Self(uid: ""),
             .required("uid", \.uid, "The id of the user"),
-            .optional("email", \.email, "The e-mail address, at most 254 bytes"),
+            .optional("email", \.email, "The e-mail address, at most 254 bytes; another one ends the sessions"),
             .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
             .optional(
                 "password", \.password,
-                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
+                "The password: 15 characters unless the service asks for another number, at most 4,096 bytes; ends "
+                    + "the sessions"),
             .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
             .optional(
                 "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
             .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
-            .optional("disabled", \.disabled, "Whether signing in is denied"),
+            .optional(
+                "disabled", \.disabled,
+                "Whether signing in is denied; signing in that is allowed again ends the former sessions"),
             .optional(
                 "customAttributes", \.customAttributes,
                 "A JSON object as text, at most 1,000 characters: claims of the ID tokens; `{}` removes them"),

@@ -47,7 +47,10 @@ extension Notifier {
                 "state", \.state,
                 "`active`, or `disabled`: the receiver is gone or failed for days; registering again makes it "
                     + "active"),
-            .optional("disabledReason", \.disabledReason, "Why it is disabled"),
+            .optional(
+                "disabledReason", \.disabledReason,
+                "Why it is disabled: `gone` (the status of the receiver was 410) or `failing` (only failures for 5 days)"
+            ),
             .required("createdAt", \.createdAt, "When it was registered, in milliseconds since 1970"))
 
         public init(device: String, uid: String, platform: Platform, url: String, createdAt: Int) {
@@ -140,7 +143,7 @@ extension Notifier.Devices {
             blank: Self(),
             .optional("uid", \.uid, "For administrators: devices of this user only"),
             .optional("after", \.after, "The last device of the page before"),
-            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
+            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent"))
 
         public init(uid: String? = nil, after: String? = nil, limit: Int? = nil) {
             self.uid = uid

@@ -14,7 +14,7 @@ extension Notifier {
             blank: Self(),
             .optional(
                 "after", \.after,
-                "Sends events after this position; absent: from now on; 0: from the oldest kept"),
+                "Sends events after this position; absent: from now on; 0: from the oldest kept (7 days)"),
             .optional("epoch", \.epoch, "The history `after` belongs to"))
 
         public init(after: Int? = nil, epoch: String? = nil) {
@@ -107,7 +107,9 @@ extension Notifier {
             .optional("delivery", \.delivery, "The id of the delivery; absent for `accepted`"),
             .optional("device", \.device, "The id of the device; absent for `accepted`"),
             .optional("uid", \.uid, "The user of the device; absent for `accepted`"),
-            .optional("reason", \.reason, "Why the delivery ended without being delivered"))
+            .optional(
+                "reason", \.reason,
+                "Why the delivery ended without being delivered: as in the result of `notifier.status`"))
 
         public init(
             subscription: String, position: Int, epoch: String, time: Int, type: EventType, notification: String
@@ -203,7 +205,7 @@ extension Notifier.Dead {
             .required("uid", \.uid, "The user of the device"),
             .optional("title", \.title, "The title of the notification"),
             .required("diedAt", \.diedAt, "When it was given up, in milliseconds since 1970"),
-            .required("reason", \.reason, "Why it was given up"),
+            .required("reason", \.reason, "Why it is dead: `attempts_exhausted`, `expired` or `unreadable`"),
             .required("attempts", \.attempts, "How many attempts were made"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"))
 
@@ -233,7 +235,7 @@ extension Notifier.Dead {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional("after", \.after, "`after` of the page before"),
-            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
+            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
             self.after = after

@@ -20,7 +20,7 @@ extension Notifier {
     /// Accepts a notification and responds when it is durable; delivery follows at least once per device.
     public struct Send: RPCRequest {
         public static let method = "notifier.send"
-        public static let summary = "Accepts a notification for users or devices; responds when it is durable"
+        public static let summary = "Accepts a notification for users or devices; the response comes when it is durable"
         public static let access = Access.administrator
         public static let effect = Effect.write
 
@@ -34,7 +34,8 @@ extension Notifier {
         public static let fields = Fields<Self>(
             blank: Self(to: SendTarget.fields.blank, notification: NotificationText.fields.blank),
             .required("to", \.to, "The receivers, at most 10,000 devices"),
-            .required("notification", \.notification, "What a person sees"),
+            .required(
+                "notification", \.notification, "What a person sees: a title, a body or both; `data` alone is refused"),
             .optional("data", \.data, "For the receiving app: texts, names and values together at most 4,096 bytes"),
             .optional("options", \.options, "How it is delivered"),
             .optional(
@@ -129,8 +130,8 @@ extension Notifier {
                     + "worth delivering; `dead`: given up, kept for replay"),
             .optional(
                 "reason", \.reason,
-                "Why it was dropped or is dead: `device_gone`, `expired`, `collapsed`, `administrator`, "
-                    + "`attempts_exhausted`, …"),
+                "Why it was dropped (`device_gone`, `expired`, `collapsed`, `administrator`) or is dead "
+                    + "(`attempts_exhausted`, `expired`, `unreadable`)"),
             .required("attempts", \.attempts, "How many attempts were made"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
             .optional(
