@@ -65,9 +65,9 @@ extension Notifier {
 }
 
 extension Notifier.Devices {
-    /// Registers the caller's device. The same address (with the same `app`) moves to the newest user and becomes a new
-    /// device: deliveries that waited for the former user are dropped. Registered again by the same user it stays the
-    /// same device, keeps its secret unless a new one is given, and becomes active again.
+    /// Registers the caller's device. A webhook belongs to its address (with `app`) and its user: several users have
+    /// devices at one address. Registered again by the same user it stays the same device, keeps its secret unless a new
+    /// one is given, and becomes active again.
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
         public static let summary = "Registers an address that notifications of the caller are delivered to"

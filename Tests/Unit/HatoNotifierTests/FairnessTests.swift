@@ -174,4 +174,15 @@ import Testing
         #expect(titles == ["2", "2"] && outbox.pending == 0)
         #expect(try await outbox.lease(limit: 8).leases.isEmpty)
     }
+
+    /// One transaction for many deliveries, not one for each when it is due.
+    @Test func whatWaitsForADeviceThatIsGoneIsDroppedInPages() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock)
+        try await outbox.addDevice("d1", of: "u1")
+        for _ in 0..<50 { try await outbox.send("x") }
+        let lease = try #require(try await outbox.lease(limit: 8).leases.first)
+        let version = outbox.store.version
+        try await outbox.record(.deviceGone(DeliveryAnswer(status: 410)), of: lease)
+        #expect(outbox.pending == 0 && outbox.store.version <= version + 3)
+    }
 }

@@ -33,21 +33,41 @@ import Testing
         await notifier.stop()
     }
 
-    @Test func theSameAddressMovesToTheNewestUser() async throws {
-        let notifier = try await TestNotifier.start(channels: [channel])
+    /// A user who knows an address of another user takes nothing from them.
+    @Test func usersShareAnAddress() async throws {
+        let store = try MemoryStore()
+        let notifier = try await TestNotifier.start(store: store, channels: [channel])
         let url = "https://example.com/hook"
         let first = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1")
-        channel.answerNext([ScriptedChannel.busy])
-        let sent = try await notifier.client.call(
-            Notifier.Send(to: .init(uids: ["u1"]), notification: .init(title: "secret")))
         let second = try await notifier.call(Notifier.Devices.Register(url: url), as: "u2")
         #expect(second.device != first.device && second.secret != nil && second.secret != first.secret)
-        #expect(try await notifier.call(Notifier.Devices.List(), as: "u1").devices.isEmpty)
-        #expect(try await notifier.call(Notifier.Devices.List(), as: "u2").devices.map(\.device) == [second.device])
-        // What waited for the former user does not reach the newer one.
-        let status = Notifier.Status(notification: try #require(sent.notification))
-        try await eventually("ended") { try await notifier.client.call(status).deliveries.first?.finishedAt != nil }
-        #expect(channel.deliveries.allSatisfy { $0.content.device == first.device })
+        for (uid, device) in [("u1", first.device), ("u2", second.device)] {
+            #expect(try await notifier.call(Notifier.Devices.List(), as: uid).devices.map(\.device) == [device])
+            #expect(try await notifier.call(Notifier.Devices.Register(url: url), as: uid).device == device)
+        }
+        let both = Notifier.Send(to: .init(uids: ["u1", "u2"]), notification: .init(title: "a"))
+        #expect(try await notifier.client.call(both).recipients == 2)
+        try await eventually("both are delivered") { channel.deliveries.count == 2 }
+        _ = try await notifier.call(Notifier.Devices.Unregister(device: second.device), as: "u2")
+        #expect(try await notifier.call(Notifier.Devices.Register(url: url), as: "u1").device == first.device)
+        await notifier.stop()
+    }
+
+    /// As earlier versions wrote it, the row of an address has no user.
+    @Test func aDeviceOfAnEarlierVersionStaysTheSame() async throws {
+        let store = try MemoryStore()
+        let notifier = try await TestNotifier.start(store: store, channels: [channel])
+        let url = "https://example.com/hook"
+        let device = try await notifier.call(Notifier.Devices.Register(url: url), as: "u1").device
+        _ = try await store.write { transaction in
+            let key = DeviceRecord.addressKey(.webhook, app: nil, url: url, of: "u1").bytes
+            transaction.delete(key.span)
+            let former = DeviceRecord.formerAddressKey(.webhook, app: nil, url: url).bytes
+            let name = Array(device.utf8)
+            transaction.put(former.span, name.span)
+        }
+        #expect(try await notifier.call(Notifier.Devices.Register(url: url), as: "u2").device != device)
+        #expect(try await notifier.call(Notifier.Devices.Register(url: url), as: "u1").device == device)
         await notifier.stop()
     }
 

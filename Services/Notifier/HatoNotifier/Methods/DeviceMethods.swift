@@ -40,16 +40,16 @@ struct DeviceMethods: NotifierMethods {
         let (id, limits, time, policy) = (
             outbox.newID("dev_"), configuration.limits, configuration.time, configuration.delivery
         )
-        let (registered, gone) = try await store.write { transaction in
+        return try await store.write { transaction in
             let now = time.now()
             var writes = RecordWrites()
-            var gone: String?
-            let addressKey = DeviceRecord.addressKey(request.platform, app: request.app, url: url)
-            let former = try transaction.device(at: addressKey)
+            let addressKey = DeviceRecord.addressKey(request.platform, app: request.app, url: url, of: uid)
+            let formerKey = DeviceRecord.formerAddressKey(request.platform, app: request.app, url: url)
             var device: DeviceRecord
             var shown: WebhookSecret?
-            if let former, former.uid == uid {
-                device = former
+            if let known = try transaction.device(at: addressKey) ?? transaction.device(at: formerKey), known.uid == uid
+            {
+                device = known
                 device.state = .active
                 device.disabledReason = nil
                 device.failingSince = nil
@@ -57,11 +57,6 @@ struct DeviceMethods: NotifierMethods {
             } else {
                 guard try transaction.deviceKeys(of: uid).count < limits.devicesPerUserMax else {
                     throw NotifierError.tooManyDevices(limits.devicesPerUserMax)
-                }
-                if let former {
-                    gone = former.device
-                    writes.delete(former.key)
-                    writes.delete(former.userKey)
                 }
                 let secret = given ?? fresh
                 shown = secret
@@ -75,10 +70,8 @@ struct DeviceMethods: NotifierMethods {
             writes.put(device.userKey)
             writes.put(addressKey, bytes: Array(device.device.utf8))
             try writes.apply(to: transaction)
-            return (Notifier.Devices.Register.Result(device: device.device, secret: shown?.text), gone)
+            return Notifier.Devices.Register.Result(device: device.device, secret: shown?.text)
         }.outcome
-        if let gone { await dropDeliveries(of: gone) }
-        return registered
     }
 
     func devices(_ request: Notifier.Devices.List, _ caller: Caller) async throws -> Notifier.Devices.List.Result {

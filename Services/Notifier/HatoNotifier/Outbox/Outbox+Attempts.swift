@@ -6,21 +6,24 @@ extension Outbox {
     /// Writes down what became of an attempt. Without effect when the lease has lapsed and another attempt was begun.
     func record(_ outcome: DeliveryOutcome, of lease: Lease) async throws {
         let (policy, random) = (policy, randomFraction())
-        try await change { draft in
+        let disabled = try await change { draft -> String? in
             guard var delivery = try draft.transaction.record(DeliveryRecord.self, lease.key),
                 delivery.machine.state == .leased, delivery.machine.attempts == lease.attempt
-            else { return }
+            else { return nil }
             let dueKey = delivery.dueKey
             var action = delivery.machine.attemptEnded(outcome, at: draft.now, random: random, policy)
-            let isKnown = try draft.learn(outcome, about: delivery.device, policy)
+            let state = try draft.learn(outcome, about: delivery.device, policy)
             // The device has gone: it is not tried again.
-            if !isKnown, case .waitUntil = action { action = delivery.machine.deviceWentAway(nil, at: draft.now) }
+            if state == nil, case .waitUntil = action { action = delivery.machine.deviceWentAway(nil, at: draft.now) }
             switch action {
             case .finish: try draft.finishHead(delivery, dueKey: dueKey)
             case .waitUntil: draft.moveHead(delivery, dueKey: dueKey)
             case .ignore, .send: break
             }
+            return state == .disabled ? delivery.device : nil
         }
+        // In pages, where each would cost a transaction when it is due.
+        if let disabled { try await dropDeliveries(of: disabled) }
     }
 
     /// Drops what waits for a device that is gone, in pages, each a transaction of its own. What is being attempted
@@ -69,22 +72,24 @@ extension DeliveryAnswer {
 }
 
 extension OutboxDraft {
-    /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled. False when there
-    /// is no such device any more, or none that can be read.
+    /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled. Returns its state;
+    /// nil when there is no such device any more, or none that can be read.
     fileprivate mutating func learn(
         _ outcome: DeliveryOutcome, about name: String, _ policy: DeliveryPolicy
-    ) throws -> Bool {
-        guard var device = try transaction.readable(DeviceRecord.self, DeviceRecord.key(name)) else { return false }
+    ) throws -> Notifier.DeviceState? {
+        guard var device = try transaction.readable(DeviceRecord.self, DeviceRecord.key(name)) else { return nil }
         switch outcome {
         case .delivered:
-            guard device.failingSince != nil else { return true }
+            guard device.failingSince != nil else { return device.state }
             device.failingSince = nil
         case .deviceGone:
             device.state = .disabled
             device.disabledReason = "gone"
         case .failed:
             if let since = device.failingSince {
-                guard now - since >= policy.disableAfter.milliseconds, device.state == .active else { return true }
+                guard now - since >= policy.disableAfter.milliseconds, device.state == .active else {
+                    return device.state
+                }
                 device.state = .disabled
                 device.disabledReason = "failing"
             } else {
@@ -92,6 +97,6 @@ extension OutboxDraft {
             }
         }
         writes.put(device.key, device)
-        return true
+        return device.state
     }
 }

@@ -13,7 +13,7 @@ struct RecordKey: Hashable, Sendable {
         case device = 0x64  // d
         /// uid, device → nothing
         case deviceOfUser = 0x75  // u
-        /// platform, app, address → the device
+        /// platform, app, address, uid → the device
         case deviceAtAddress = 0x61  // a
         /// id → `TriggerRecord`
         case trigger = 0x74  // t

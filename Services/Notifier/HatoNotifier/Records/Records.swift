@@ -39,9 +39,15 @@ struct DeviceRecord: FieldObject {
     static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
     var key: RecordKey { DeviceRecord.key(device) }
     var userKey: RecordKey { RecordKey(.deviceOfUser).with(uid).with(device) }
-    var addressKey: RecordKey { DeviceRecord.addressKey(platform, app: app, url: url) }
+    var addressKey: RecordKey { DeviceRecord.addressKey(platform, app: app, url: url, of: uid) }
 
-    static func addressKey(_ platform: Notifier.Platform, app: String?, url: String) -> RecordKey {
+    /// A webhook belongs to its address and its user.
+    static func addressKey(_ platform: Notifier.Platform, app: String?, url: String, of uid: String) -> RecordKey {
+        formerAddressKey(platform, app: app, url: url).with(uid)
+    }
+
+    /// As earlier versions wrote it: of whichever user registered the address last.
+    static func formerAddressKey(_ platform: Notifier.Platform, app: String?, url: String) -> RecordKey {
         RecordKey(.deviceAtAddress).with(platform.rawValue).with(app).with(url)
     }
 

@@ -208,7 +208,7 @@ struct CompiledTrigger: Sendable {
         var new = NewNotification(
             recipients: .uids([]), text: text, createdAt: settings.now, expiresAt: commit.time + timeToLive)
         var room = limits.dataBytesMax
-        for (name, template) in data.sorted(by: { $0.key < $1.key }) {
+        for (name, template) in data.sorted(by: { $0.key < $1.key }) where room > 0 {
             let value = template.filled(with: change, toBytes: max(3, room - name.utf8.count))
             room -= name.utf8.count + value.utf8.count
             if room >= 0 { new.data[name] = value }

@@ -70,7 +70,7 @@ struct Template: Hashable, Sendable {
             guard text.utf8.count <= bytesMax else { break }
             switch part {
             case .text(let literal): text += literal
-            case .field(let field): text += field.text(in: change) ?? ""
+            case .field(let field): text += (field.text(in: change) ?? "").beginning(bytesMax)
             case .parameter(let name): text += change.parameters[name] ?? ""
             case .path: text += change.path
             }
@@ -80,6 +80,13 @@ struct Template: Hashable, Sendable {
 }
 
 extension String {
+    /// Whole, or a beginning of it that has more bytes of UTF-8 than this.
+    fileprivate func beginning(_ bytesMax: Int) -> Substring {
+        // Some characters more, so that a cut at `bytesMax` meets no part of one.
+        let end = utf8.index(startIndex, offsetBy: max(0, bytesMax) + 1_024, limitedBy: endIndex) ?? endIndex
+        return self[..<end]
+    }
+
     /// At most so many bytes of UTF-8; cut between characters, with an ellipsis where something is gone.
     func cut(toBytes bytesMax: Int) -> String {
         guard utf8.count > bytesMax else { return self }
