@@ -11,6 +11,6 @@
 // Actors: `TriggerFeeds` (one follower task for each database), `Dispatcher` (the attempts in flight), `Sweeper` (the
 // age of rows). Everything else is values and transactions.
 //
-// The order that makes "at least once" true: a notification is durable before the response to `send`, or the move of the cursor;
-// a lease is durable before its attempt; the result is durable before the next of the lane is leased. A crash between
-// a receiver's answer and its record sends the same delivery again, with the same `webhook-id`.
+// The order that makes "at least once" true: a notification is durable before the response to `send`, or the move of
+// the cursor; a lease is durable before its attempt; the result is durable before the next of the lane is leased. A
+// crash between a receiver's answer and its record sends the same delivery again, with the same `webhook-id`.

@@ -66,8 +66,8 @@ extension Notifier {
 
 extension Notifier.Devices {
     /// Registers the caller's device. A webhook belongs to its address (with `app`) and its user: several users have
-    /// devices at one address. Registered again by the same user it stays the same device, keeps its secret unless a new
-    /// one is given, and becomes active again.
+    /// devices at one address. Registered again by the same user it stays the same device, keeps its secret unless a
+    /// new one is given, and becomes active again.
     public struct Register: RPCRequest {
         public static let method = "notifier.devices.register"
         public static let summary = "Registers an address that notifications of the caller are delivered to"

@@ -43,8 +43,8 @@ final class ClientLink: @unchecked Sendable {
     private var unsent: [UInt64] = []
     /// By name; what the server does not end itself is ended there when its reader goes.
     private var subscriptions: [String: OpenSubscription] = [:]
-    /// How to end what sent calls open whose callers have gone: by call, until its response comes. The server bounds their
-    /// number: it holds each as a request in flight.
+    /// How to end what sent calls open whose callers have gone: by call, until its response comes. The server bounds
+    /// their number: it holds each as a request in flight.
     private var orphans: [UInt64: SubscriptionEnding] = [:]
     /// What the server said about no call in particular before it closed the connection.
     private var lastWord: RPCError?

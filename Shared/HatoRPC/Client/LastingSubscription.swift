@@ -74,7 +74,8 @@ struct LastingSubscription: Sendable {
             // Not earlier, and not all at the same moment.
             try await Task.sleep(for: min(asked, patience.retryAfterMax) + spread)
         } else if failures > 1, error.reason != RPCError.cannotConnectReason {
-            // The client itself spreads the clients that have lost a connection, and waits between attempts to make one.
+            // The client itself spreads the clients that have lost a connection, and waits between attempts to make
+            // one.
             try await Task.sleep(for: spread)
         }
     }

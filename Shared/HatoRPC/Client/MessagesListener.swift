@@ -2,8 +2,8 @@ public import HatoModel
 
 /// The events of a listener of messages.
 ///
-/// What was missed while the connection was lost comes merged into one event, or as the whole value where the service no
-/// longer keeps the changes or has another history. A listener also ends when the token it showed has ended.
+/// What was missed while the connection was lost comes merged into one event, or as the whole value where the service
+/// no longer keeps the changes or has another history. A listener also ends when the token it showed has ended.
 public typealias MessagesListener = ResumingEvents<Messages.Listen>
 
 extension Messages.Listen: ResumableRequest {

@@ -31,13 +31,13 @@ public struct SubscriptionStart: Sendable {
 
 /// The events of a subscription of messages, for as long as they are read: the sequence outlives its connection.
 ///
-/// Each iteration is one subscription, opened by its first `next()`. When the connection is lost it is opened again, from
-/// the position of the last event that was read: no event is lost, and none comes twice.
+/// Each iteration is one subscription, opened by its first `next()`. When the connection is lost it is opened again,
+/// from the position of the last event that was read: no event is lost, and none comes twice.
 ///
-/// The sequence throws what the first opening throws, also when the service cannot be reached; from then on only what is
-/// permanent: `Messages.Cancelled` when the service has ended the subscription, `RPCError` when it refuses to open it
-/// again or the client is closed. Cancelling the task that reads ends the sequence without an error; that, or releasing
-/// the iterator, ends the subscription on the service too.
+/// The sequence throws what the first opening throws, also when the service cannot be reached; from then on only what
+/// is permanent: `Messages.Cancelled` when the service has ended the subscription, `RPCError` when it refuses to open
+/// it again or the client is closed. Cancelling the task that reads ends the sequence without an error; that, or
+/// releasing the iterator, ends the subscription on the service too.
 public struct ResumingEvents<Request: ResumableRequest>: AsyncSequence, Sendable {
     public typealias Element = Request.Event
 

@@ -60,7 +60,8 @@ import Testing
         #expect(try await store.read { try $0.value(key) } != nil, "it stays as it is")
     }
 
-    /// A delivery that becomes the head of a lane while others are leased is delivered without waiting for anything else.
+    /// A delivery that becomes the head of a lane while others are leased is delivered without waiting for anything
+    /// else.
     @Test func whatStandsBehindADamagedOrExpiredHeadIsDeliveredAtOnce() async throws {
         let store = try MemoryStore()
         let outbox = try await Outbox.test(store, clock)

@@ -72,8 +72,8 @@ extension DeliveryAnswer {
 }
 
 extension OutboxDraft {
-    /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled. Returns its state;
-    /// nil when there is no such device any more, or none that can be read.
+    /// Remembers whether the receiver works; one that is gone or has only failed for days is disabled. Returns its
+    /// state; nil when there is no such device any more, or none that can be read.
     fileprivate mutating func learn(
         _ outcome: DeliveryOutcome, about name: String, _ policy: DeliveryPolicy
     ) throws -> Notifier.DeviceState? {

@@ -39,8 +39,8 @@ struct ChangeHandler: Sendable {
                 continue
             }
             newest = (held.commit.version, held.commit.epoch)
-            // After another history took the place of the one that was followed, what had been handled there is known by
-            // its time; commits of the very last millisecond are known by their idempotency keys.
+            // After another history took the place of the one that was followed, what had been handled there is known
+            // by its time; commits of the very last millisecond are known by their idempotency keys.
             let isHandled = cursor.handledThrough.map { held.commit.time < $0 } ?? false
             if !isHandled { source.tellOfMany(held.commit) }
             window.append(held, isHandled: isHandled, at: budget.lists.tick())

@@ -195,8 +195,8 @@ struct CompiledTrigger: Sendable {
         return all.filter { !$0.isEmpty && $0 != change.uid }
     }
 
-    /// The notification for a change of a commit, without recipients; nil when its texts come out empty, unless the change
-    /// lacks them.
+    /// The notification for a change of a commit, without recipients; nil when its texts come out empty, unless the
+    /// change lacks them.
     func notification(for change: FeedChange, in commit: FeedCommit, settings: Settings) -> NewNotification? {
         let limits = settings.limits
         let text = Notifier.NotificationText(
