@@ -1,5 +1,6 @@
 import HatoAuth
 import HatoMessages
+import HatoModel
 import HatoNotifier
 import HatoRuntime
 
@@ -57,7 +58,7 @@ enum DevSettings {
         let values = MemoryDerivation(.requests, dividedBy: 512, atMost: configuration.limits.writeValuesMax)
         configuration.limits.writeValuesMax = values.value(in: plan)
         for (limit, setting) in slowLog {
-            configuration.limits[keyPath: limit.field] = settings.integer(setting.name)
+            limit.set(settings.integer(setting.name), in: &configuration.limits)
         }
         configuration.logsWholePaths = settings[slowPaths.name] == "whole"
     }

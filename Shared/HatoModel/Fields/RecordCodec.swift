@@ -50,7 +50,7 @@ extension Field {
         let field = required(name, path)
         return Field(
             name: name, meaning: "", example: nil, isRequired: false, schema: field.schema, set: field.set,
-            get: { $0[keyPath: path] ? true : nil },
+            get: { $0[keyPath: path] ? .some(.bool(true)) : .none },
             write: { root, writer in if root[keyPath: path] { field.write(root, &writer) } })
     }
 

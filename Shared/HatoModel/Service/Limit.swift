@@ -10,7 +10,7 @@ public struct Limit<Root: Sendable>: Sendable {
     private let get: @Sendable (Root) -> Int
     private let change: @Sendable (inout Root, Int) -> Void
 
-    public init<Value: FixedWidthInteger>(
+    public init<Value: FixedWidthInteger & Sendable>(
         _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ range: ClosedRange<Int>, _ help: String
     ) {
         self.name = name

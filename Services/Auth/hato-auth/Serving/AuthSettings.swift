@@ -5,8 +5,10 @@ import HatoRuntime
 enum AuthSettings {
     static let process = ServiceProcess(
         service: AuthTarget.service,
-        declared: ServeSettings.declared(defaultPort: AuthTarget.port) + flags.map(\.setting) + numbers.map(\.setting)
-            + AuthLimits.all.map { Setting($0) })
+        declared: ServeSettings.declared(defaultPort: AuthTarget.port) + ownSettings)
+
+    private static let ownSettings: [Setting] =
+        flags.map(\.setting) + numbers.map(\.setting) + AuthLimits.all.map { Setting($0) }
 
     /// The configuration from the settings. Throws `SettingsError`.
     static func configuration(_ settings: Settings) throws -> AuthConfiguration {

@@ -1,4 +1,5 @@
 import HatoMessages
+import HatoModel
 import HatoRuntime
 
 /// The settings of `hato-messages serve`.
@@ -18,7 +19,7 @@ enum MessagesSettings {
             help: "keys of a path that the log of slow operations shows: those that rules name, or all"),
     ]
 
-    private static let limits = MessagesLimits.all.map { limit in
+    private static let limits: [Setting] = MessagesLimits.all.map { limit in
         let setting = Setting(limit)
         return memory[limit.name].map { setting.following($0) } ?? setting
     }

@@ -1,3 +1,4 @@
+import HatoModel
 import HatoNotifier
 import HatoPush
 import HatoRuntime
@@ -13,7 +14,7 @@ enum NotifierSettings {
                     "allow-private-webhooks", .flag, default: "false",
                     help: "let webhooks go to this machine and private networks, plain http and any port"),
                 Setting("webhook-ports", .text, default: "443,8443", help: "the ports webhooks may go to"),
-            ] + ServeSettings.peerTLS + members.map(\.setting) + limits)
+            ] + ServeSettings.peerTLS + ownSettings)
 
     /// Writes what the settings say of deliveries, webhooks and limits. Throws `SettingsError`.
     static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) throws {
@@ -84,8 +85,10 @@ enum NotifierSettings {
                 set: { $0.webhooks.timeout = .seconds($1) }),
         ]
 
+    private static let ownSettings: [Setting] = members.map(\.setting) + limits
+
     /// The notifier's bytes are all that is held beside requests.
-    private static let limits = NotifierLimits.all.map { limit in
+    private static let limits: [Setting] = NotifierLimits.all.map { limit in
         let setting = Setting(limit)
         return limit.name == "trigger-bytes-max" ? setting.following(MemoryDerivation(.held)) : setting
     }
