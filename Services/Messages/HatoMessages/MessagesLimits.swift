@@ -107,7 +107,7 @@ public struct MessagesLimits: Limits, Hashable {
     public init() {}
 
     /// As long as tokens and counters of milliseconds can mean anything: a hundred years.
-    private static let hours = 1...876_000
+    static let hours = 1...876_000
     private static let counts = 1...1_000_000_000
 
     public static let all: [Limit<MessagesLimits>] = [
