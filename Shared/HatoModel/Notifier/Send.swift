@@ -20,7 +20,7 @@ extension Notifier {
     /// Accepts a notification and responds when it is durable; delivery follows at least once per device.
     public struct Send: RPCRequest {
         public static let method = "notifier.send"
-        public static let summary = "Accepts a notification for users or devices; the response comes when it is durable"
+        public static let summary = "Accepts a notification for users or devices; responds when it is durable"
         public static let access = Access.administrator
         public static let effect = Effect.write
 

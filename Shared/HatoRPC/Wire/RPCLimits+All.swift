@@ -34,7 +34,8 @@ extension RPCLimits {
             "what one user, or one address that is not signed in, holds of it"),
         Limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest response, in bytes"),
         Limit(
-            "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes, "responses not taken by a peer, in bytes"
+            "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes,
+            "responses not taken by a peer, in bytes"
         ),
         Limit(
             "unsent-notification-bytes-max", \.unsentNotificationBytesMax, bufferBytes,
