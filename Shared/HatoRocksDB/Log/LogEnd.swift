@@ -26,13 +26,20 @@ struct LogEnd: Hashable {
     var isTorn: Bool
     /// The bytes after the end say that commits up to this version had been synced before them; 0 when they do not say.
     var synced: UInt64 = 0
+    /// The bytes whose checksums were compared in vain to find `synced`.
+    var searchedBytes = 0
 
     static let blockBytes = 32 << 10
     static let headBytes = 7
     private static let sectorBytes = 512
 
+    /// A second or two of comparing checksums.
+    static let searchedBytesMax = 512 << 20
+
     /// Nil when the log ends with its file, and when it is damaged.
-    static func find(in path: String) throws(StoreError) -> LogEnd? {
+    static func find(
+        in path: String, searchedBytesMax: Int = LogEnd.searchedBytesMax
+    ) throws(StoreError) -> LogEnd? {
         var reader = try Reader(path)
         guard let flaw = try reader.firstFlaw(checkingAll: false) else { return nil }
         if try reader.isZero(from: flaw.record) { return LogEnd(offset: flaw.record, isTorn: false) }
@@ -45,7 +52,10 @@ struct LogEnd: Hashable {
         var end = LogEnd(offset: flaw.record, isTorn: true)
         var opening = checked.opening
         if opening == nil { opening = try reader.opening(behind: flaw.place) }
-        if let opening { end.synced = try reader.newestMark(behind: flaw.place, of: opening) }
+        if let opening {
+            (end.synced, end.searchedBytes) = try reader.newestMark(
+                behind: flaw.place, of: opening, searchedBytesMax: searchedBytesMax)
+        }
         return end
     }
 
@@ -221,8 +231,14 @@ struct LogEnd: Hashable {
         }
 
         /// The newest synced version in the whole records of this opening after `place`; the first may begin anywhere.
-        mutating func newestMark(behind place: Int, of opening: UInt64) throws(StoreError) -> UInt64 {
+        ///
+        /// Behind a hole every byte may be a record's first, and bytes of rows may look like the head of one: when the
+        /// checksums of so many bytes were compared in vain, records are only looked for at the start of a block.
+        mutating func newestMark(
+            behind place: Int, of opening: UInt64, searchedBytesMax: Int
+        ) throws(StoreError) -> (synced: UInt64, searchedBytes: Int) {
             var newest: UInt64 = 0
+            var searched = 0
             start = place / blockBytes * blockBytes
             var place = place - start + 1
             while true {
@@ -230,20 +246,21 @@ struct LogEnd: Hashable {
                 while count - place >= headBytes {
                     let end = place + headBytes + Int(block[place + 4]) + Int(block[place + 5]) << 8
                     let kind = block[place + 6]
-                    guard (1...4).contains(kind), end <= count, isWhole(place..<end, checkingAll: true) else {
-                        place += 1
-                        continue
-                    }
-                    let mark = kind == 1 || kind == 4 ? LogMark(atEndOf: block[place + headBytes..<end]) : nil
-                    guard mark == nil || mark?.opening == opening else {
-                        // These bytes belong to the contents of a row.
-                        place += 1
+                    let isPart = (1...4).contains(kind) && end <= count
+                    let isWhole = isPart && isWhole(place..<end, checkingAll: true)
+                    let mark =
+                        isWhole && (kind == 1 || kind == 4)
+                        ? LogMark(atEndOf: block[place + headBytes..<end]) : nil
+                    // A mark of another opening belongs to the contents of a row.
+                    guard isWhole, mark == nil || mark?.opening == opening else {
+                        if isPart { searched += end - place }
+                        place = searched < searchedBytesMax ? place + 1 : count
                         continue
                     }
                     if let mark { newest = max(newest, mark.synced) }
                     place = end
                 }
-                if count < blockBytes { return newest }
+                if count < blockBytes { return (newest, searched) }
                 start += blockBytes
                 place = 0
             }

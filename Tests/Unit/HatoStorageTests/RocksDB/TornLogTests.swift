@@ -191,6 +191,31 @@ struct TornLogTests {
         }
     }
 
+    /// Bytes that look like the heads of records at every place make the search for marks no slower than its bound.
+    @Test func theSearchForMarksBehindAHoleIsBounded() async throws {
+        try await CrashedLog.with { crash, _ in
+            var bytes = crash.after
+            // Nothing after the hole in this block is found before the bytes that look like heads.
+            let hole = (crash.ends[0] + 50_000) / 512 * 512
+            let tail = (hole / LogEnd.blockBytes + 1) * LogEnd.blockBytes - 8_192
+            bytes.resetBytes(in: hole..<tail)
+            bytes.replaceSubrange(tail..<bytes.count, with: Data(repeating: 3, count: bytes.count - tail))
+            let path = crash.folder.path("log")
+            try bytes.write(to: URL(fileURLWithPath: path))
+            let end = try #require(try LogEnd.find(in: path, searchedBytesMax: 4 << 20))
+            #expect(end.offset == crash.ends[0] && end.isTorn)
+            #expect((4 << 20...5 << 20).contains(end.searchedBytes))
+            // The marks in blocks that begin with a record are found all the same.
+            bytes = crash.after
+            bytes.resetBytes(in: hole..<hole + 512)
+            try bytes.write(to: URL(fileURLWithPath: path))
+            let searched = try #require(try LogEnd.find(in: path))
+            let bounded = try #require(try LogEnd.find(in: path, searchedBytesMax: 0))
+            #expect(searched.synced == crash.answered)
+            #expect(bounded.synced == crash.answered && bounded.searchedBytes == 0)
+        }
+    }
+
     /// Nothing follows a torn file: otherwise synced data was lost.
     @Test func aTornLogFollowedByMoreIsLeftAlone() async throws {
         try await CrashedLog.with { crash, _ in
