@@ -196,7 +196,8 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         let count = database.backgroundErrors
         guard count == 0 else {
             throw .io(
-                "background work of the database in \(database.folder) has failed (\(count) times); its file LOG says why"
+                "background work of the database in \(database.folder) has failed (rocksdb.background_errors: \(count)); "
+                    + "usually the disk is full or a file is damaged"
             )
         }
     }
