@@ -234,17 +234,51 @@ struct AttemptPolicyTests {
         #expect(bucket.take(limit, now: 0) != nil)
     }
 
-    @Test func fullLedgerEvictsEntriesWithoutEffect() throws {
+    private func ledger(
+        entriesMax: Int = 50, _ change: (inout AuthLimits) -> Void = { _ in }
+    ) -> AttemptLedger {
         var configuration = AuthConfiguration()
-        configuration.limits.attemptEntriesMax = 50
+        configuration.limits.attemptEntriesMax = entriesMax
+        configuration.limits.failuresFree = 1
         configuration.limits.signInsPerAddress = RateLimit(burst: 1, perMinute: 60)
-        let ledger = AttemptLedger(configuration, now: { 0 })
+        change(&configuration.limits)
+        return AttemptLedger(configuration, now: { 0 })
+    }
+
+    @Test func fullLedgerEvictsTheOldestEntries() throws {
+        let ledger = ledger()
+        func address(_ index: Int) -> ClientAddress { ClientAddress("192.0.\(index / 250).\(index % 250)") }
         for index in 0..<1000 {
-            try ledger.admit(.signIn, from: ClientAddress("192.0.\(index / 250).\(index % 250)"))
+            try ledger.admit(.signIn, from: address(index))
             try ledger.begin(account: "\(index)")
             ledger.end(account: "\(index)", isRight: false)
         }
-        #expect(throws: AuthError.self) { try ledger.admit(.signIn, from: ClientAddress("192.0.3.249")) }
+        for index in 950..<1000 {
+            #expect(throws: AuthError.self) { try ledger.admit(.signIn, from: address(index)) }
+            #expect(throws: AuthError.self) { try ledger.begin(account: "\(index)") }
+        }
+        try ledger.admit(.signIn, from: address(949))
+        try ledger.begin(account: "949")
+    }
+
+    @Test func fullLedgerEvictsNoCheckInProgress() throws {
+        let ledger = ledger()
+        for _ in 0..<2 { try ledger.begin(account: "masuo") }
+        for index in 0..<1000 {
+            try ledger.begin(account: "\(index)")
+            ledger.end(account: "\(index)", isRight: false)
+        }
+        for _ in 0..<2 { ledger.end(account: "masuo", isRight: false) }
+        #expect(throws: AuthError.self, "its failures count") { try ledger.begin(account: "masuo") }
+    }
+
+    @Test func ledgerFullOfChecksInProgressAdmitsNoOther() throws {
+        let ledger = ledger()
+        for index in 0..<50 { try ledger.begin(account: "\(index)") }
+        #expect(throws: AuthError.self) { try ledger.begin(account: "masuo") }
+        try ledger.begin(account: "7")
+        for index in [7, 7, 8] { ledger.end(account: "\(index)", isRight: true) }
+        try ledger.begin(account: "masuo")
     }
 
     @Test func addressesOfOneCustomerAreOne() {

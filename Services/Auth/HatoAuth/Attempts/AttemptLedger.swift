@@ -14,8 +14,8 @@ final class AttemptLedger: Sendable {
     }
 
     private struct State {
-        var buckets: [Origin: TokenBucket] = [:]
-        var accounts: [String: FailureCount] = [:]
+        var buckets = RecentEntries<Origin, TokenBucket>()
+        var accounts = RecentEntries<String, FailureCount>()
     }
 
     private let policy: AttemptPolicy
@@ -36,8 +36,11 @@ final class AttemptLedger: Sendable {
         let now = now()
         let origin = Origin(kind: kind, address: address.network)
         let wait: Int64? = state.withLock { state in
-            if state.buckets[origin] == nil { makeRoom(for: kind, in: &state, now: now) }
-            return state.buckets[origin, default: TokenBucket(full: limit, now: now)].take(limit, now: now)
+            var bucket = state.buckets[origin] ?? TokenBucket(full: limit, now: now)
+            let wait = bucket.take(limit, now: now)
+            _ = state.buckets.makeRoom(for: origin, countMax: policy.limits.attemptEntriesMax)
+            state.buckets.set(origin, bucket)
+            return wait
         }
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
     }
@@ -47,11 +50,12 @@ final class AttemptLedger: Sendable {
     func begin(account: String) throws {
         let now = now()
         let wait: Int64? = state.withLock { state in
-            if state.accounts[account] == nil { makeRoomForAccount(in: &state, now: now) }
             var count = state.accounts[account] ?? FailureCount()
             if let wait = policy.wait(count, now: now) { return wait }
+            // Every entry is of a check in progress.
+            guard state.accounts.makeRoom(for: account, countMax: policy.limits.attemptEntriesMax) else { return 1000 }
             count.pending += 1
-            state.accounts[account] = count
+            state.accounts.set(account, count, isEvictable: false)
             return nil
         }
         if let wait { throw AuthError.tooManyAttempts(retryAfterMilliseconds: wait) }
@@ -68,7 +72,8 @@ final class AttemptLedger: Sendable {
             case false?: count = policy.failed(count, now: now)
             case nil: break
             }
-            state.accounts[account] = count.failures == 0 && count.pending == 0 ? nil : count
+            let isOver = count.failures == 0 && count.pending == 0
+            state.accounts.set(account, isOver ? nil : count, isEvictable: count.pending == 0)
         }
     }
 
@@ -80,19 +85,33 @@ final class AttemptLedger: Sendable {
         case .refresh: policy.limits.refreshesPerAddress
         }
     }
+}
 
-    /// At the limit, evicts entries without effect; if there are none, any entry.
-    private func makeRoom(for kind: Kind, in state: inout State, now: Int64) {
-        let countMax = policy.limits.attemptEntriesMax
-        guard state.buckets.count >= countMax else { return }
-        state.buckets = state.buckets.filter { !$0.value.isFull(limit(of: $0.key.kind), now: now) }
-        while state.buckets.count >= countMax, let any = state.buckets.keys.first { state.buckets[any] = nil }
+/// Entries by key, of which the one that was set longest ago is evicted first.
+private struct RecentEntries<Key: Hashable, Entry> {
+    private var entries: [Key: Entry] = [:]
+    /// The entries that may be evicted, in the order in which they were set.
+    private var evictable = IndexedHeap<Key, UInt64>()
+    private var settings: UInt64 = 0
+
+    subscript(key: Key) -> Entry? { entries[key] }
+
+    /// - Parameters:
+    ///   - entry: nil removes it.
+    ///   - isEvictable: false: it stays until it is set again.
+    mutating func set(_ key: Key, _ entry: Entry?, isEvictable: Bool = true) {
+        entries[key] = entry
+        settings += 1
+        if entry != nil, isEvictable { evictable.insert(key, settings) } else { evictable.remove(key) }
     }
 
-    private func makeRoomForAccount(in state: inout State, now: Int64) {
-        let countMax = policy.limits.attemptEntriesMax
-        guard state.accounts.count >= countMax else { return }
-        state.accounts = state.accounts.filter { $0.value.pending > 0 || !policy.isForgotten($0.value, now: now) }
-        while state.accounts.count >= countMax, let any = state.accounts.keys.first { state.accounts[any] = nil }
+    /// Evicts what is too much with an entry for `key`. False when nothing may be evicted.
+    mutating func makeRoom(for key: Key, countMax: Int) -> Bool {
+        guard entries[key] == nil else { return true }
+        while entries.count >= countMax {
+            guard let oldest = evictable.first?.key else { return false }
+            set(oldest, nil)
+        }
+        return true
     }
 }

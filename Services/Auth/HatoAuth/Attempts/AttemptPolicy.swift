@@ -21,11 +21,6 @@ struct TokenBucket: Sendable, Hashable {
         guard perMillisecond > 0 else { return 3_600_000 }
         return Int64(((1 - tokens) / perMillisecond).rounded(.up))
     }
-
-    /// Whether evicting it changes nothing.
-    func isFull(_ limit: RateLimit, now: Int64) -> Bool {
-        tokens + Double(max(0, now - updatedAt)) * Double(limit.perMinute) / 60_000 >= Double(limit.burst)
-    }
 }
 
 /// Consecutive wrong passwords for one account.
