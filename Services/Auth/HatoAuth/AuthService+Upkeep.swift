@@ -6,23 +6,29 @@ extension AuthService {
     /// store's records of commits, which have no followers here.
     public func run() async {
         while !Task.isCancelled {
-            do {
-                try await forgetExpiredSessions()
-                let version = store.version
-                try await store.read { [store] _ in try store.compactCommits(through: version) }
-            } catch {
-                environment.logger.warning("upkeep failed", metadata: ["error": "\(error)"])
-            }
+            await keepUpOnce()
             try? await Task.sleep(for: .seconds(3600))
         }
     }
 
+    func keepUpOnce() async {
+        do { try await forgetExpiredSessions() } catch {
+            environment.logger.warning("expired sessions could not be deleted", metadata: ["error": "\(error)"])
+        }
+        do {
+            let version = store.version
+            try await store.read { [store] _ in try store.compactCommits(through: version) }
+        } catch {
+            environment.logger.warning("records of commits could not be deleted", metadata: ["error": "\(error)"])
+        }
+    }
+
     /// Deletes sessions that cannot be refreshed any more, one page per transaction so that none delays other writes.
-    /// Returns their number.
+    /// Returns their number. Rows that cannot be read stay.
     @discardableResult
     func forgetExpiredSessions() async throws -> Int {
         var range = AuthKey.sessions
-        var count = 0
+        var (count, unreadable) = (0, 0)
         while true {
             let start = range
             let page = try await store.read { try Self.page(start, in: $0) }
@@ -30,22 +36,32 @@ extension AuthService {
             let policy = configuration.refresh
             let expired = page.sessions.filter { $0.rotation.isExpired(now: now, policy: policy) }.map(\.id)
             if !expired.isEmpty { count += try await forget(expired, now: now) }
-            guard let last = page.last else { return count }
+            unreadable += page.unreadable
+            guard let last = page.last else { break }
             range.lower = last + [0]
         }
+        if unreadable > 0 {
+            environment.logger.error("sessions cannot be read", metadata: ["rows": "\(unreadable)"])
+        }
+        return count
     }
 
-    private static func page(
-        _ range: KeyRange, in rows: some StoreReading
-    ) throws -> (sessions: [SessionRecord], last: [UInt8]?) {
+    private struct Page {
         var sessions: [SessionRecord] = []
+        var unreadable = 0
         var last: [UInt8]?
+    }
+
+    private static func page(_ range: KeyRange, in rows: some StoreReading) throws -> Page {
+        var page = Page()
         try rows.rows(range) { key, value in
-            sessions.append(try SessionRecord(Array(key.dropFirst()), value))
-            last = key
-            return sessions.count < 500
+            do { page.sessions.append(try SessionRecord(Array(key.dropFirst()), value)) } catch {
+                page.unreadable += 1
+            }
+            page.last = key
+            return page.sessions.count + page.unreadable < 500
         }
-        return (sessions, last)
+        return page
     }
 
     private func forget(_ ids: [[UInt8]], now: Int64) async throws -> Int {

@@ -98,6 +98,30 @@ struct RefreshTests {
         _ = try await bench.refresh(renewed.refreshToken)
     }
 
+    /// One damaged row stops neither the other sessions nor the records of commits from being deleted.
+    @Test func sessionThatCannotBeReadStopsNoUpkeep() async throws {
+        let bench = try await AuthBench.open()
+        _ = try await bench.signUp()
+        _ = try await bench.store.write { rows in
+            for byte: UInt8 in [0, 0xFF] {
+                rows.putRow(AuthKey.session([UInt8](repeating: byte, count: SessionRecord.idBytes)), [0x7B])
+            }
+        }
+        bench.pass(seconds: 30 * 86_400)
+        await bench.service.keepUpOnce()
+        #expect(bench.store.keptCommits.oldest == nil)
+        #expect(try await bench.service.forgetExpiredSessions() == 0)
+        let sessions = try await bench.store.read { rows in
+            var count = 0
+            try rows.rows(AuthKey.sessions) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+        #expect(sessions == 2, "those that cannot be read")
+    }
+
     @Test func expiredSessionSaysSo() async throws {
         let bench = try await AuthBench.open { $0.refresh.absoluteSeconds = 1000 }
         let session = try await bench.signUp()
