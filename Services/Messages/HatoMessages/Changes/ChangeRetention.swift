@@ -15,8 +15,15 @@ struct ChangeRetention: Sendable {
         let kept = store.keptCommits
         let newest = store.version
         guard let oldest = kept.oldest, oldest <= newest else { return nil }
-        let cuts = [bytesCut(kept.bytes, oldest, newest), try ageCut(store, oldest, newest, before: now - ageMsMax)]
-        return cuts.compactMap { $0 }.max()
+        let bytesCut = bytesCut(kept.bytes, oldest, newest)
+        do {
+            let ageCut = try ageCut(store, oldest, newest, before: now - ageMsMax)
+            return [bytesCut, ageCut].compactMap { $0 }.max()
+        } catch {
+            // The limit of bytes needs no record.
+            guard let bytesCut else { throw error }
+            return bytesCut
+        }
     }
 
     /// Records are taken to be of one size: after a few rounds what is left fits.
@@ -31,8 +38,8 @@ struct ChangeRetention: Sendable {
         var (low, high) = (oldest, newest + 1)
         while low < high {
             let middle = low + (high - low) / 2
-            if let committed = try self.time(of: middle, in: store), committed < time {
-                low = middle + 1
+            if let found = try firstTime(in: middle..<high, of: store), found.time < time {
+                low = found.version + 1
             } else {
                 high = middle
             }
@@ -40,12 +47,29 @@ struct ChangeRetention: Sendable {
         return low > oldest ? low - 1 : nil
     }
 
-    /// When a version, or the next that tells, was committed.
-    private func time(of version: UInt64, in store: any Store) throws -> Int64? {
-        for commit in try store.commits(after: version - 1, limit: 16) {
-            if let note = try CommitNote.of(commit) { return note.time }
+    /// The commits of one look for a time: so many at first, so many at most.
+    private static let looks: ClosedRange<UInt64> = 16...1_024
+
+    /// The first of these versions whose time is known. The commits of an index build have no time, and neither have
+    /// records that cannot be read: further looks are longer, and then leave gaps, which double.
+    private func firstTime(
+        in versions: Range<UInt64>, of store: any Store
+    ) throws -> (version: UInt64, time: Int64)? {
+        var (next, distance) = (versions.lowerBound, Self.looks.lowerBound)
+        while true {
+            let limit = Int(min(distance, Self.looks.upperBound))
+            for commit in try commits(from: next, limit, of: store) where versions.contains(commit.version) {
+                if let note = try? CommitNote.of(commit) { return (commit.version, note.time) }
+            }
+            guard versions.upperBound - next > distance else { return nil }
+            next += distance
+            distance *= 2
         }
-        return nil
+    }
+
+    /// Empty when they cannot be read.
+    private func commits(from version: UInt64, _ limit: Int, of store: any Store) throws -> [Commit] {
+        do { return try store.commits(after: version - 1, limit: limit) } catch .corrupted { return [] }
     }
 }
 
