@@ -62,6 +62,10 @@ extension RPCError {
         .unavailable(reason: "backup_failed", "The backup could not be written: \(why)")
     }
 
+    /// There is one backup at a time.
+    public static let backupRunning = RPCError.unavailable(
+        reason: "backup_running", "Another backup is being written; there is one at a time")
+
     /// A file of the store is not as it was written: the service continues as long as it can, but a copy of it must not
     /// replace an intact backup.
     public static func storeDamaged(_ why: String) -> RPCError {

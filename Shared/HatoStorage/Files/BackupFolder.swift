@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The folder that contains the backups of a service: a subfolder each, under the folder the operator chose and nowhere
 /// else.
 ///
@@ -16,10 +18,18 @@ public struct BackupFolder: Sendable, Hashable {
         self.service = service
     }
 
+    /// The folders into which this process is writing a backup: one at a time into each, since a backup occupies a
+    /// reader thread.
+    private static let written = Mutex<Set<BackupFolder>>([])
+
     /// Writes a copy of `store` into a new folder `name`, which must be a plain file name, and returns the version it
-    /// holds. Nil when something of that name exists. The duration grows with the size of the data: call it on a reader
-    /// thread.
+    /// holds. Nil when something of that name exists. Throws `.locked` while another backup is being written. The
+    /// duration grows with the size of the data: call it on a reader thread.
     public func write(_ name: String, of store: any Store) throws(StoreError) -> UInt64? {
+        guard Self.written.withLock({ $0.insert(self).inserted }) else {
+            throw .locked("another backup is being written into \(path)")
+        }
+        defer { _ = Self.written.withLock { $0.remove(self) } }
         let target = "\(path)/\(name)"
         if Files.exists(target) { return nil }
         try Files.createFolder(path)

@@ -4,6 +4,7 @@ import HatoRules
 import HatoStorage
 import HatoTesting
 import HatoTree
+import Synchronization
 import Testing
 
 @testable import HatoMessages
@@ -276,7 +277,16 @@ import Testing
 /// A store that stays open when a service that used it stops.
 final class KeptStore: Store {
     private let store: any Store
-    init(_ store: any Store) { self.store = store }
+    private let beforeBackup: @Sendable () -> Void
+    private let records = Atomic(0)
+
+    init(_ store: any Store, beforeBackup: @escaping @Sendable () -> Void = {}) {
+        self.store = store
+        self.beforeBackup = beforeBackup
+    }
+
+    /// The records of commits that were read.
+    var recordsRead: Int { records.load(ordering: .relaxed) }
 
     var epoch: StoreEpoch { store.epoch }
     var version: UInt64 { store.version }
@@ -298,10 +308,15 @@ final class KeptStore: Store {
         _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
     ) -> CommitObservation { store.observeCommits(observer, ended: ended) }
     func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
-        try store.commits(after: version, limit: limit)
+        let commits = try store.commits(after: version, limit: limit)
+        records.add(commits.count, ordering: .relaxed)
+        return commits
     }
     func compactCommits(through version: UInt64) throws(StoreError) { try store.compactCommits(through: version) }
-    func backup(to folder: String) throws(StoreError) -> UInt64 { try store.backup(to: folder) }
+    func backup(to folder: String) throws(StoreError) -> UInt64 {
+        beforeBackup()
+        return try store.backup(to: folder)
+    }
     func findDamage(_ step: (Int) -> Void) throws(StoreError) -> [StoreError] { try store.findDamage(step) }
     func close() {}
 }

@@ -2,6 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
 import Synchronization
 import Testing
@@ -365,6 +366,52 @@ import Testing
             retention.bytesMax = running.store.keptCommits.bytes / 2
             let cut = try #require(try retention.cut(running.store, now: time.now))
             #expect((versions[5]...versions[14]).contains(cut))
+        }
+    }
+
+    /// Index builds write many commits without a time, and a record may be damaged.
+    @Test func recordsThatTellNoTimeStopNoForgetting() async throws {
+        let time = TestClock(1_000_000)
+        try await RunningMessages.with(change: { $0.now = { time.now } }) { running in
+            var versions: [UInt64] = []
+            for _ in 0..<8 {
+                time.advance(by: 3_600_000)
+                versions.append(try await running.administrator.call(Messages.Push(path: "/a", value: "x")).version)
+                for _ in 0..<40 { _ = try await running.store.write { $0.put([0xEE].span, [1].span) } }
+                _ = try await running.store.write { $0.record([0xFF]) }
+            }
+            var retention = ChangeRetention(MessagesLimits())
+            retention.ageMsMax = 3 * 3_600_000 + 1
+            let cut = try #require(try retention.cut(running.store, now: time.now))
+            #expect((versions[3]..<versions[4]).contains(cut))
+            // Without one record that can be read.
+            try running.store.compactCommits(through: running.store.version - 1)
+            retention.bytesMax = 0
+            #expect(try retention.cut(running.store, now: time.now) == running.store.version)
+        }
+    }
+
+    @Test func thereIsOneBackupAtATime() async throws {
+        let folder = URL.temporaryDirectory.appending(path: "hato-messages-tests-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (begun, gate) = (TestClock(0), Latch())
+        defer { gate.open() }
+        let store = KeptStore(try MemoryStore()) {
+            begun.advance(by: 1)
+            gate.wait()
+        }
+        try await RunningMessages.with(
+            store: store, change: { $0.backupFolder = BackupFolder(folder, service: "messages") }
+        ) { running in
+            let client = running.administrator
+            async let first = client.call(Messages.Backup(name: BackupName("first")))
+            try await eventually("the first has begun") { begun.now == 1 }
+            let refused = await refusal { try await client.call(Messages.Backup(name: BackupName("second"))) }
+            #expect(refused?.code == .unavailable && refused?.reason == "backup_running")
+            #expect(try await client.call(Messages.Get(path: "/a")).value == .null, "a reader thread is left")
+            gate.open()
+            _ = try await first
+            _ = try await client.call(Messages.Backup(name: BackupName("second")))
         }
     }
 }

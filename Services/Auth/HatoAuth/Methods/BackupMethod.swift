@@ -18,6 +18,8 @@ struct BackupMethod: AuthMethods {
                 throw RPCError.backupExists(name)
             }
             return BackupResult(name: name, version: version)
+        } catch StoreError.locked {
+            throw RPCError.backupRunning
         } catch StoreError.io(let why) {
             throw RPCError.backupFailed(why)
         } catch StoreError.corrupted(let why) {
