@@ -16,19 +16,29 @@ struct FeedMatches {
 
     let pattern: FeedPattern
     private let matchesMax: Int
-    private(set) var all: [Match] = []
+    private var matches: [Match] = []
     /// More nodes matched than are told one by one.
     private(set) var areTooMany = false
     /// The node above all changes that the pattern has to do with.
     private(set) var commonPath: TreePath?
     /// The node above all places of which it is not known whether they match.
     private(set) var unknownPath: TreePath?
-    /// Where in `all` the node at a path is that was written below.
-    private var parts: [TreePath: Int] = [:]
+    /// The nodes that were written below, by their paths.
+    private var parts: [TreePath: Parts] = [:]
 
     init(_ pattern: FeedPattern, matchesMax: Int) {
         self.pattern = pattern
         self.matchesMax = matchesMax
+    }
+
+    /// In the order of the changes, with all of them.
+    var all: [Match] {
+        var all = matches
+        for parts in parts.values where parts.index < all.count {
+            all[parts.index].before = parts.before?.node
+            all[parts.index].after = parts.after?.node
+        }
+        return all
     }
 
     mutating func add(_ change: PathChange) {
@@ -52,7 +62,7 @@ struct FeedMatches {
     }
 
     private mutating func append(_ match: Match) {
-        if all.count < matchesMax { all.append(match) } else { areTooMany = true }
+        if matches.count < matchesMax { matches.append(match) } else { areTooMany = true }
     }
 
     private static func above(_ path: TreePath?, _ other: TreePath) -> TreePath {
@@ -65,19 +75,14 @@ struct FeedMatches {
     private mutating func addPart(of change: PathChange, _ parameters: [FeedPattern.Parameter], depth: Int) {
         let path = change.path.prefix(depth)
         guard let relative = change.path.relative(to: path) else { return }
-        if let place = parts[path] {
-            let known = Self.known((all[place].before, all[place].after), and: change, at: relative, below: depth)
-            all[place].before = known.before
-            all[place].after = known.after
-            return
-        }
-        parts[path] = all.count
+        let isFirst = parts[path] == nil
+        parts[path, default: Parts(index: matches.count)].add(change, at: relative, below: depth)
+        guard isFirst else { return }
         // Nothing of the node is unknown when all that was written is its priority.
         let isWhole = change.path.isPriority && change.path.depth == depth && change.standing != nil
-        let known = Self.known((.empty, .empty), and: change, at: relative, below: depth)
         append(
             Match(
-                path: path, parameters: parameters, before: known.before, after: known.after,
+                path: path, parameters: parameters, before: .empty, after: .empty,
                 type: Self.kind(of: change, below: depth), isPartial: !isWhole))
     }
 
@@ -86,45 +91,55 @@ struct FeedMatches {
         return change.existedDepth < depth ? .created : change.existsDepth < depth ? .deleted : .updated
     }
 
-    /// What is known of a node before and after a commit; nil where something was too large to keep.
-    private typealias Known = (before: TreeNode?, after: TreeNode?)
+    /// What is known of a node that a commit wrote below.
+    private struct Parts {
+        /// Of the match.
+        let index: Int
+        /// The node before and after the commit; nil where something was too large to keep.
+        var before: TreeNodeDraft? = TreeNodeDraft(.empty)
+        var after: TreeNodeDraft? = TreeNodeDraft(.empty)
 
-    /// `known` with what a change tells, where `path` is from the node; that is at `depth`.
-    private static func known(
-        _ known: Known, and change: PathChange, at path: TreePath, below depth: Int
-    ) -> Known {
-        let after = merged(known.after, change.after, change.standing, at: path)
-        guard let leafDepth = change.replacedLeafDepth, leafDepth >= depth else {
-            return (merged(known.before, change.before, change.standing, at: path), after)
-        }
-        let place = path.prefix(leafDepth - depth)
-        guard let before = known.before else { return (nil, after) }
-        let told = before.node(at: place)
-        // The first change below the leaf has told of it.
-        if told.leaf != nil { return (before, after) }
-        // Records of an earlier version kept the leaf without its priority.
-        let leaf = change.standing.map { $0.withPriority($0.priority ?? told.priority) }
-        let whole = merged(before, leaf, nil, at: place)
-        // The object keeps the priority of the leaf, unless a change of that has been told.
-        guard told.priority == nil, let priority = leaf?.priority else { return (whole, after) }
-        let priorityPath = TreePath(uncheckedKeys: place.keys, isPriority: true)
-        return (whole, after?.setting(.leaf(priority.leaf), at: priorityPath))
-    }
+        init(index: Int) { self.index = index }
 
-    /// - Parameter standing: the node whose priority `part` is, if it is known.
-    private static func merged(
-        _ node: TreeNode?, _ part: TreeNode?, _ standing: TreeNode?, at path: TreePath
-    ) -> TreeNode? {
-        guard let node, let part else { return nil }
-        let place = path.node
-        if path.isPriority, node.node(at: place).isEmpty {
-            let priority = part.leaf.flatMap(TreePriority.init)
-            if let standing { return node.setting(standing.withPriority(priority), at: place) }
-            // Of what is not known, the priority alone: an object such as no tree holds.
-            return priority.map { node.setting(.object(TreeChildren(sorted: []), priority: $0), at: place) } ?? node
+        /// Adds a change, where `path` is from the node; that is at `depth`.
+        mutating func add(_ change: PathChange, at path: TreePath, below depth: Int) {
+            Self.merge(change.after, change.standing, at: path, into: &after)
+            guard let leafDepth = change.replacedLeafDepth, leafDepth >= depth else {
+                return Self.merge(change.before, change.standing, at: path, into: &before)
+            }
+            let place = path.prefix(leafDepth - depth)
+            // The first change below the leaf has added it.
+            guard let told = before?.summary(at: place), told.leaf == nil else { return }
+            // Records of an earlier version kept the leaf without its priority.
+            let leaf = change.standing.map { $0.withPriority($0.priority ?? told.priority) }
+            Self.merge(leaf, nil, at: place, into: &before)
+            // The object keeps the priority of the leaf, unless a change of that came before.
+            guard told.priority == nil, let priority = leaf?.priority else { return }
+            after?.set(.leaf(priority.leaf), at: TreePath(uncheckedKeys: place.keys, isPriority: true))
         }
-        // Removing nothing must not remove a priority that stands alone.
-        return part.isEmpty && node.node(at: path).isEmpty ? node : node.setting(part, at: path)
+
+        /// - Parameter standing: the node whose priority `part` is, if it is known.
+        private static func merge(
+            _ part: TreeNode?, _ standing: TreeNode?, at path: TreePath, into draft: inout TreeNodeDraft?
+        ) {
+            guard let part, let isFree = draft?.summary(at: path.node).isEmpty else {
+                draft = nil
+                return
+            }
+            if path.isPriority, isFree {
+                let priority = part.leaf.flatMap(TreePriority.init)
+                if let standing {
+                    draft?.set(standing.withPriority(priority), at: path.node)
+                } else if let priority {
+                    // Of what is not known, the priority alone: an object such as no tree holds.
+                    draft?.set(.object(TreeChildren(sorted: []), priority: priority), at: path.node)
+                }
+                return
+            }
+            // Removing nothing must not remove a priority that stands alone.
+            if part.isEmpty, isFree { return }
+            draft?.set(part, at: path)
+        }
     }
 
     // MARK: Written above the node
