@@ -36,6 +36,8 @@ enum MessagesError: Error, Sendable {
     case tooManyValues(parameter: String, max: Int)
     /// A client writes more than it may.
     case writesTooFast(WriteRate, retryAfterMs: Int)
+    /// Each time the write was planned, other writes changed what the plan rested on before its turn.
+    case contended
     case stopping
     /// The store failed while the write was on its way.
     case outcomeUnknown(isIdempotent: Bool)
@@ -76,6 +78,10 @@ extension MessagesError: RPCErrorConvertible {
             .invalidArgument(
                 parameter, reason: "too_many_values",
                 "A write has at most \(max) values; send the others in further writes")
+        case .contended:
+            .unavailable(
+                reason: "contended",
+                "Other writes to the same nodes came first each time this one was ready; nothing of it was written")
         case .writesTooFast(let rate, let retryAfterMs): rate.error(retryAfterMs: retryAfterMs)
         case .outcomeUnknown(let isIdempotent): .outcomeUnknown(isIdempotent: isIdempotent)
         }

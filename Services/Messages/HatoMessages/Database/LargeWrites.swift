@@ -7,8 +7,9 @@ import Synchronization
 /// such work before its turn (`PlannedWrite`).
 ///
 /// **Order.** Such a write holds the turn of its connection until it is done: what the connection sends after it
-/// comes after it. When something it rests on has changed by its turn it is planned again, a few times; then the
-/// writer plans it itself, and others wait.
+/// comes after it. When something it rests on has changed by its turn it is planned again, a few times; then it is
+/// refused, or any client could have the writer plan large writes by writing to the same nodes meanwhile. An
+/// administrator's is planned by the writer itself, and others wait.
 ///
 /// **Memory.** A value of millions of nodes takes a tenth of a second only to be let go. So the last to let go of it
 /// is a thread for such work, after the writer and the publisher have.
@@ -71,21 +72,24 @@ struct LargeWrites: Sendable {
     /// Some milliseconds.
     private static let hashedInTurnBytesMax = 256 << 10
 
-    private func attempt(_ number: Int, _ holder: Holder, _ steps: Steps) {
+    /// - Parameter isBehind: whether it is planned on a state that has all writes before it.
+    private func attempt(_ number: Int, isBehind: Bool = false, _ holder: Holder, _ steps: Steps) {
         // Users take turns; all others are one.
         threads.submit(of: holder.write?.caller.uid ?? "") {
             do {
                 guard let write = holder.write else { return }
                 let began = parts.slow.now
                 defer { write.watch?.preparation = parts.slow.now - began }
-                // The writer plans it itself when it was overtaken too often, or its database is not there yet.
-                holder.keep(number > Self.triesMax ? nil : try PlannedWrite(write, parts))
+                let isContended = number > Self.triesMax
+                if isContended, !write.caller.isAdministrator { throw MessagesError.contended }
+                // The writer plans it itself, also when its database is not there yet.
+                holder.keep(isContended ? nil : try PlannedWrite(write, parts))
             } catch is PlannedWrite.Outdated {
                 return attempt(number + 1, holder, steps)
             } catch {
                 // Writes before it may not have been in what it was planned on: asked once more behind them.
-                if number < Self.triesMax {
-                    return parts.store.submit({ _ in }) { _ in attempt(Self.triesMax, holder, steps) }
+                guard isBehind else {
+                    return parts.store.submit({ _ in }) { _ in attempt(number, isBehind: true, holder, steps) }
                 }
                 return refuse(error, holder, steps)
             }
