@@ -41,8 +41,8 @@ public final class MessagesServer: Sendable {
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store, meter), limits: limits, metrics: metrics,
-            rulesMeter: meter, allowances: WriteAllowances(limits),
+            store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
+            metrics: metrics, rulesMeter: meter, allowances: WriteAllowances(limits),
             slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
             now: configuration.now)
         self.parts = parts

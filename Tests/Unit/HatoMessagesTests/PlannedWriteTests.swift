@@ -1,7 +1,10 @@
 import HatoModel
 import HatoRPC
 import HatoStorage
+import HatoTesting
 import HatoTree
+import Logging
+import Synchronization
 import Testing
 
 @testable import HatoMessages
@@ -24,8 +27,7 @@ import Testing
 
             func check() throws -> AheadPlan? {
                 let database = try parts.catalogue.newest.database(.default)
-                let history = CommitHistory(
-                    database: database.id, firstVersion: 0, store: parts.store, pending: PendingChanges(), uid: "masuo")
+                let history = CommitHistory(of: database, parts, uid: "masuo")
                 // A turn without the database's cache, which only writes may fill.
                 let turn = WritePlanner(codec: database.codec).turn(
                     reading: StoreTreeReader(try parts.store.snapshot()))
@@ -37,4 +39,66 @@ import Testing
             #expect(throws: PlannedWrite.Outdated.self) { try check() }
         }
     }
+
+    /// Otherwise any client could have the writer plan large writes, while all others wait.
+    @Test func writeThatIsOvertakenAgainAndAgainIsRefused() async throws {
+        try await RunningMessages.with { running in
+            let publisher = try Publisher {
+                ListenerRegistry(
+                    running.service.parts, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, line: $0)
+            }
+            let large = LargeWrites(
+                parts: running.service.parts, publisher: publisher, threads: try ReaderPool(threads: 1))
+            for caller in [Caller.user(Caller.User(uid: "masuo")), .administrator] {
+                let write = Write(database: .default, mutation: .set(1, at: "/a"), caller: caller)
+                let (planned, unplanned) = (Counter(), Counter())
+                let result: Result<Void, any Error> = await withCheckedContinuation { done in
+                    large.submit(
+                        write,
+                        LargeWrites.Steps { _, plan, _ in
+                            guard plan != nil else {
+                                unplanned.increment()
+                                return WriteOutcome()
+                            }
+                            planned.increment()
+                            throw PlannedWrite.Outdated()
+                        } ended: {
+                            done.resume(returning: $0.map { _ in })
+                        })
+                }
+                #expect(planned.value == 4)
+                #expect(unplanned.value == (caller.isAdministrator ? 1 : 0))
+                guard !caller.isAdministrator else {
+                    try result.get()
+                    continue
+                }
+                let error = #expect(throws: MessagesError.self) { try result.get() }
+                #expect(error?.rpcError.code == .unavailable && error?.rpcError.reason == "contended")
+            }
+        }
+    }
+
+    /// What came of a push with the client's key is decided without planning it in its turn.
+    @Test func largePushesWithATakenKeyAreAnsweredLikeOthers() async throws {
+        let rules = #"{"rules": {"in": {".write": "!data.exists()"}}}"#
+        try await RunningMessages.with(rules: rules) { running in
+            let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+            var children = JSONObject()
+            for index in 0..<3_000 { children.append("k\(index)", 1) }
+            let push = Messages.Push(path: "/in", value: .object(children), key: key)
+            let first = try await running.user("masuo").call(push)
+            #expect(try await running.user("masuo").call(push) == first)
+            #expect(await refusal { try await running.user("sazae").call(push) }?.code == .permissionDenied)
+            children["k0"] = "x"
+            let changed = Messages.Push(path: "/in", value: .object(children), key: key)
+            #expect(await refusal { try await running.user("masuo").call(changed) }?.code == .permissionDenied)
+        }
+    }
+}
+
+private final class Counter: Sendable {
+    private let count = Atomic(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+    func increment() { count.add(1, ordering: .relaxed) }
 }

@@ -27,7 +27,6 @@ final class CommitQueue: Sendable {
     private let catalogue: Catalogue
     private let publisher: Publisher
     private let parts: ServiceParts
-    private let pending: PendingChanges
     private let large: LargeWrites
     private let syncTime = SyncTime()
 
@@ -37,7 +36,6 @@ final class CommitQueue: Sendable {
         self.publisher = publisher
         store = parts.store
         catalogue = parts.catalogue
-        pending = PendingChanges()
         large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 2))
     }
 
@@ -142,7 +140,7 @@ final class CommitQueue: Sendable {
 
     /// On a thread of the store's writer, for every group.
     func groupBecameDurable(_ group: CommitGroup) {
-        pending.becameDurable(through: group.snapshot.version)
+        parts.recent.becameDurable(through: group.snapshot.version)
         syncTime.last = group.syncTime
         parts.metrics.committed(
             group: group.commits.count, through: group.snapshot.version, in: group.syncTime)
@@ -170,9 +168,7 @@ final class CommitQueue: Sendable {
         let ready = try planned?.resolved ?? ahead?.get()
         let now = ready?.now ?? parts.now()
         let turn = database.planner.turn(reading: reader)
-        lazy var history = CommitHistory(
-            database: database.id, firstVersion: database.record.firstVersion, store: store, pending: pending,
-            uid: write.caller.uid)
+        lazy var history = CommitHistory(of: database, parts, uid: write.caller.uid)
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: turn, at: now)
         lazy var judge = RulesJudge(write, in: database, turn, now: now, history)
         if !write.caller.isAdministrator {
@@ -202,7 +198,7 @@ final class CommitQueue: Sendable {
             version: transaction.nextVersion, database: database.id, plan: plan, cut: cut, by: write)
         transaction.record(note.record(of: cut).span)
         transaction.attach(note)
-        pending.append(note)
+        parts.recent.append(note)
         return WriteOutcome(etag: plan.etag)
     }
 }
@@ -261,6 +257,7 @@ private final class SyncTime: Sendable {
 struct ServiceParts: Sendable {
     var store: any Store
     var catalogue: Catalogue
+    var recent: RecentCommits
     var limits: MessagesLimits
     var metrics: MessagesMetrics
     var rulesMeter: RulesMeter

@@ -23,7 +23,6 @@ final class PlannedWrite: Sendable {
     private let rules: String
     private let indexes: [IndexDefinition]
     private let reads: RulesReadIndex
-    private let isRepeatable: Bool
     /// Nothing that it rests on has changed up to here.
     private let validThrough: UInt64
 
@@ -49,16 +48,20 @@ final class PlannedWrite: Sendable {
         let now = parts.now()
         resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
         var recording = RulesRecording(reads: true, readsMax: Self.readsMax)
-        refusal = try RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
-            .refusal(of: resolved, by: write.caller, recording: &recording)
+        var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
+        judge.history = CommitHistory(of: database, parts, uid: write.caller.uid)
+        refusal = try judge.refusal(of: resolved, by: write.caller, recording: &recording)
         var recorded = recording.reads ?? RulesReadSet()
         for read in resolved.reads { recorded.insert(read) }
+        // A push that is refused may repeat one that is written meanwhile.
+        if resolved.isPush, let place = resolved.rulesTargets.first?.path {
+            recorded.insert(RulesRead(path: place, aspect: .value))
+        }
         let reads = RulesReadIndex(recorded)
         self.reads = reads
         self.database = database.id
         rules = database.record.rules
         indexes = database.indexes.definitions
-        isRepeatable = if case .push(_, _, isClientKey: true) = write.mutation.operation { true } else { false }
         ahead = refusal == nil ? try database.planner.planAhead(resolved, reading: reader) : nil
         cutChanges = CutChanges(ahead?.plan.changes ?? [])
         prepared = try ahead.flatMap { try Self.prepare($0.plan.rows, parts.store) }
@@ -79,25 +82,28 @@ final class PlannedWrite: Sendable {
     private static func catchUp(
         from start: UInt64, _ parts: ServiceParts, _ database: DatabaseID, isTouched: ([PathChange]) -> Bool
     ) throws -> UInt64 {
-        var position = start
-        while parts.store.version - position > commitsLeftMax {
+        var (position, bytes) = (start, 0)
+        repeat {
             let commits = try parts.store.commits(after: position, limit: 256)
             guard let last = commits.last else { break }
+            bytes = commits.reduce(0) { $0 + $1.record.count }
             for commit in commits {
                 guard let note = try CommitNote.of(commit), note.database == database else { continue }
                 if isTouched(note.changes) { throw Outdated() }
             }
             position = last.version
-        }
+            // Those that came while these were read are about as large.
+        } while parts.store.version - position > commitsLeftMax || bytes > bytesLeftMax
         return position
     }
 
     private static let commitsLeftMax: UInt64 = 64
+    private static let bytesLeftMax = 1 << 20
 
     // MARK: In its turn
 
     /// In a write closure: throws why the write is refused, or `Outdated`; else what to apply, or nil when it must be
-    /// planned now. (Whether a refused push is only repeated, the kept commits tell; so that is looked at in its turn.)
+    /// planned now: a push that may be a repetition.
     func check(
         in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ turn: Turn
     ) throws -> AheadPlan? {
@@ -109,19 +115,10 @@ final class PlannedWrite: Sendable {
                     reads.isTouched(by: changes) || ahead?.basis.isTouched(by: changes) == true
                 })
         else { throw Outdated() }
-        if let refusal {
-            if isRepeatable, try isTaken(in: database, turn) { throw Outdated() }
-            throw refusal
-        }
+        if let refusal { throw refusal }
         guard let ahead else { return nil }
         try database.planner.check(ahead, of: resolved, in: turn, history: history)
         return ahead
-    }
-
-    /// Whether something stands where a push goes: perhaps what it wrote itself when it came for the first time.
-    private func isTaken(in database: Database, _ turn: Turn) throws -> Bool {
-        guard let place = resolved.rulesTargets.first?.path else { return false }
-        return try database.planner.storedData(in: turn).exists(at: place)
     }
 
     func applyRows(to transaction: any StoreTransaction) {

@@ -1,4 +1,4 @@
-import HatoModel
+public import HatoModel
 
 /// The changes of one commit of one database, for followers, resuming listeners and the notifier's feed.
 ///
@@ -80,7 +80,7 @@ extension PathChange {
 
 extension TreeNode {
     /// Bytes of its keys and values, about as many as a record needs for them; 0 for an empty node.
-    var byteCount: Int {
+    public var byteCount: Int {
         switch self {
         case .empty: 0
         case .leaf(let leaf, let priority): leaf.byteCount + (priority?.leaf.byteCount ?? 0)

@@ -100,6 +100,7 @@ public struct WritePlan: Sendable {
 public protocol ChangeHistory {
     /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
     func wasWritten(_ path: TreePath, after version: UInt64) throws -> Bool
-    /// The node that the writer itself put at `path` when it was empty; nil when there was no such recent write.
-    func node(pushedAt path: TreePath) throws -> TreeNode?
+    /// The node that the writer itself put at `path` when it was empty; nil when there was no such recent write, also
+    /// when its node certainly has another `byteCount`.
+    func node(pushedAt path: TreePath, byteCount: Int) throws -> TreeNode?
 }

@@ -81,8 +81,8 @@ struct PlanDraft {
             try noteRoot(vanished: [])
             return true
         }
-        let isSame = try earlier.isSame(at: target.path) {
-            try located.before ?? NodeReader(reader, codec: codec).node(at: target.path)
+        let isSame = try earlier.isSame(as: target) {
+            try located.before ?? NodeReader(reader, codec: codec).node(at: target.path, bytesMax: $0)
         }
         guard isSame else { throw TreeError.keyExists(target.path) }
         return false

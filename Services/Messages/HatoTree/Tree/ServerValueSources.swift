@@ -60,10 +60,42 @@ struct EarlierPush {
     var hidesStored: Bool
     var history: (any ChangeHistory)?
 
-    /// Whether `value` equals the earlier push at `path`; server values count with their values then.
-    func isSame(at path: TreePath, stored: () throws -> TreeNode) throws -> Bool {
-        guard let earlier = try hidesStored ? history?.node(pushedAt: path) : stored() else { return false }
-        return try WriteTarget(value, at: path, EarlierNumbers(earlier: earlier)).node == earlier
+    /// Whether `value` equals the earlier push; server values count with their values then.
+    ///
+    /// - Parameters:
+    ///   - target: the push now. Numbers have one size, so the earlier one has its size.
+    ///   - stored: reads the stored node, and throws `TreeError.tooBig` when its rows have more bytes than that.
+    func isSame(as target: WriteTarget, stored: (_ bytesMax: Int) throws -> TreeNode) throws -> Bool {
+        let earlier: TreeNode?
+        do {
+            earlier =
+                try hidesStored
+                ? history?.node(pushedAt: target.path, byteCount: target.node.byteCount)
+                : stored(target.node.rowBytesMax)
+        } catch TreeError.tooBig {
+            // The pushed value has no such rows.
+            return false
+        }
+        guard let earlier else { return false }
+        return try WriteTarget(value, at: target.path, EarlierNumbers(earlier: earlier)).node == earlier
+    }
+}
+
+extension TreeNode {
+    /// At least the bytes of the rows that this node has in a store, each with its path below the node.
+    var rowBytesMax: Int { rowBytes(below: 0) }
+
+    private func rowBytes(below pathBytes: Int) -> Int {
+        // A mark and an end, or the value of an integer-like key; a priority has a row of its own.
+        let priorityBytes = priority.map { pathBytes + 16 + 2 * ($0.leaf.json.string?.utf8.count ?? 0) } ?? 0
+        switch self {
+        case .empty: return 0
+        case .leaf(let leaf, _): return priorityBytes + pathBytes + 16 + 2 * (leaf.json.string?.utf8.count ?? 0)
+        case .object(let children, _):
+            return children.reduce(priorityBytes) {
+                $0 + $1.node.rowBytes(below: pathBytes + 16 + 2 * $1.key.text.utf8.count)
+            }
+        }
     }
 }
 

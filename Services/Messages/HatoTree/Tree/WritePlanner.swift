@@ -116,11 +116,11 @@ public struct WritePlanner: Sendable {
         _ resolved: ResolvedMutation, reading reader: any TreeReader, history: (any ChangeHistory)?
     ) throws -> Bool {
         guard case .push(let value, _, isClientKey: true) = resolved.mutation.operation else { return false }
-        let path = resolved.targets[0].path
+        let target = resolved.targets[0]
         let nodes = NodeReader(reader, codec: codec)
-        guard try nodes.exists(at: path) else { return false }
+        guard try nodes.exists(at: target.path) else { return false }
         let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
-        return try earlier.isSame(at: path) { try nodes.node(at: path) }
+        return try earlier.isSame(as: target) { try nodes.node(at: target.path, bytesMax: $0) }
     }
 
     // MARK: Targets

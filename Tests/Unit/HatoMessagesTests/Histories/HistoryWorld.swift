@@ -83,8 +83,8 @@ final class HistoryWorld {
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
         let parts = ServiceParts(
-            store: store, catalogue: try Catalogue(store, meter), limits: limits, metrics: metrics,
-            rulesMeter: meter, allowances: WriteAllowances(limits),
+            store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
+            metrics: metrics, rulesMeter: meter, allowances: WriteAllowances(limits),
             slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
             now: { 0 })
         self.parts = parts

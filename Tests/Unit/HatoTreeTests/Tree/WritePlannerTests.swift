@@ -47,7 +47,7 @@ struct WritePlannerTests {
         struct Pushed: ChangeHistory {
             var node: TreeNode?
             func wasWritten(_: TreePath, after _: UInt64) throws -> Bool { true }
-            func node(pushedAt _: TreePath) throws -> TreeNode? { node }
+            func node(pushedAt _: TreePath, byteCount _: Int) throws -> TreeNode? { node }
         }
         let tree = MemoryTree()
         let value: JSONValue = ["text": "stored"]
@@ -275,7 +275,7 @@ struct WritePlannerTests {
     @Test func versionIsThePrecondition() throws {
         struct Written: ChangeHistory {
             func wasWritten(_: TreePath, after version: UInt64) throws -> Bool { version < 7 }
-            func node(pushedAt _: TreePath) throws -> TreeNode? { nil }
+            func node(pushedAt _: TreePath, byteCount _: Int) throws -> TreeNode? { nil }
         }
         let tree = MemoryTree()
         let path = try TreePath("/a")

@@ -1,0 +1,95 @@
+import HatoModel
+import HatoStorage
+import HatoTree
+import Synchronization
+
+/// The recent commits, for writes that look back at them in their turn: all other writes wait meanwhile, so no record
+/// is read for it.
+///
+/// Of commits that are planned but not yet durable, which have no record yet, it holds the notes; of durable ones which
+/// paths they wrote.
+final class RecentCommits: Sendable {
+    private struct State {
+        var pending: [CommitNote] = []
+        var durable: WrittenPaths
+    }
+
+    private let state: Mutex<State>
+
+    /// A service that starts reads so many records, and so many bytes of them: some milliseconds.
+    private static let startCommitsMax: UInt64 = 4_096
+    private static let startBytesMax = 8 << 20
+
+    /// Takes in the newest commits of a store that is not written yet.
+    init(_ store: any Store) {
+        let (notes, start) = Self.newest(of: store)
+        var durable = WrittenPaths(start: start)
+        for note in notes.reversed() { durable.append(note) }
+        state = Mutex(State(durable: durable))
+    }
+
+    /// The newest first, and the version before them. What is behind a record that cannot be read is not known.
+    private static func newest(of store: any Store) -> (notes: [CommitNote], start: UInt64) {
+        var (notes, start, bytes): ([CommitNote], UInt64, Int) = ([], store.version, 0)
+        let oldest = max(store.keptCommits.oldest.map { $0 - 1 } ?? start, start - min(start, startCommitsMax))
+        while start > oldest, bytes < startBytesMax {
+            let first = max(oldest, start - min(start, 16))
+            guard let commits = try? store.commits(after: first, limit: Int(start - first)),
+                commits.last?.version == start
+            else { break }
+            for commit in commits.reversed() {
+                do { if let note = try CommitNote.of(commit) { notes.append(note) } } catch { return (notes, start) }
+                bytes += commit.record.count
+                start = commit.version - 1
+            }
+        }
+        return (notes, start)
+    }
+
+    /// In write closures.
+    func append(_ note: CommitNote) { state.withLock { $0.pending.append(note) } }
+
+    func becameDurable(through version: UInt64) {
+        state.withLock { state in
+            let count = state.pending.firstIndex { $0.version > version } ?? state.pending.count
+            for note in state.pending[..<count] { state.durable.append(note) }
+            state.pending.removeSubrange(..<count)
+        }
+    }
+
+    /// Those that are planned but not yet durable.
+    var pending: [CommitNote] { state.withLock { $0.pending } }
+
+    /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
+    func wasWritten(_ path: TreePath, of database: DatabaseID, after version: UInt64) -> Bool {
+        state.withLock { state in
+            state.durable.contains(path, of: database, after: version)
+                || state.pending.contains { note in
+                    note.database == database && note.version > version
+                        && note.changes.contains {
+                            $0.path.node.isAtOrAbove(path.node) || path.node.isAtOrAbove($0.path.node)
+                        }
+                }
+        }
+    }
+
+    enum Creation {
+        case pending(TreeNode?)
+        case durable(WrittenPaths.Creation)
+    }
+
+    /// The newest commit in which this user put a node at `path` where there was none; nil when it is not known.
+    func creation(at path: TreePath, of database: DatabaseID, by uid: String) -> Creation? {
+        state.withLock { state in
+            for note in state.pending.reversed() where note.database == database && note.uid == uid {
+                if let change = note.creation(of: path) { return .pending(change.after) }
+            }
+            return state.durable.creation(at: path, of: database, by: uid).map { .durable($0) }
+        }
+    }
+}
+
+extension CommitNote {
+    /// The change that put a node at `path` where there was none.
+    func creation(of path: TreePath) -> PathChange? { changes.first { $0.path == path && $0.isCreation } }
+}

@@ -1,0 +1,123 @@
+import HatoModel
+import HatoRPC
+import HatoStorage
+import HatoTesting
+import HatoTree
+import Testing
+
+@testable import HatoMessages
+
+/// What writes look back at in their turn, while all others wait.
+@Suite struct WrittenPathsTests {
+    private let text = JSONValue.string(String(repeating: "x", count: 50_000))
+
+    @Test func conditionsOnAVersionReadNoRecord() async throws {
+        let store = KeptStore(try MemoryStore())
+        try await RunningMessages.with(store: store) { running in
+            let client = running.user("masuo")
+            let version = try await client.call(Messages.Set(path: "/y", value: text)).version
+            for number in 0..<100 {
+                _ = try await client.call(Messages.Set(path: "/y", value: number % 2 == 0 ? 1 : text))
+            }
+            let before = store.recordsRead
+            for path: TreePath in ["/y", "/y/z", "/"] {
+                let refused = await refusal {
+                    try await client.call(Messages.Set(path: path, value: 1, ifVersion: version))
+                }
+                #expect(refused?.reason == "version_mismatch")
+            }
+            for number in 0..<20 {
+                let path = TreePath(uncheckedKeys: [TreeKey(unchecked: "z\(number)")])
+                _ = try await client.call(Messages.Set(path: path, value: 1, ifVersion: version))
+            }
+            #expect(store.recordsRead == before)
+        }
+    }
+
+    @Test func pushesWithATakenKeyReadOneRecordAtMost() async throws {
+        let store = KeptStore(try MemoryStore())
+        let rules = #"{"rules": {"in": {".write": "!data.exists()"}}}"#
+        try await RunningMessages.with(rules: rules, store: store) { running in
+            let (client, other) = (running.user("masuo"), running.user("sazae"))
+            let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+            let first = try await client.call(Messages.Push(path: "/in", value: ["text": text], key: key))
+            for number in 0..<100 {
+                _ = try await running.administrator.call(Messages.Set(path: "/n", value: .number(Double(number))))
+            }
+            let before = store.recordsRead
+            for value: JSONValue in [1, ["text": 1], ["text": "x"]] {
+                for client in [client, other] {
+                    let refused = await refusal {
+                        try await client.call(Messages.Push(path: "/in", value: value, key: key))
+                    }
+                    #expect(refused?.code == .permissionDenied)
+                }
+            }
+            #expect(store.recordsRead == before)
+            #expect(try await client.call(Messages.Push(path: "/in", value: ["text": text], key: key)) == first)
+        }
+    }
+
+    /// A service that starts takes in the newest records.
+    @Test func whatWasWrittenIsKnownAfterAStart() async throws {
+        let store = KeptStore(try MemoryStore())
+        let rules = #"{"rules": {"in": {".write": true}}}"#
+        let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
+        let push = Messages.Push(path: "/in", value: 7, key: key)
+        var (first, version): (Messages.Push.Result?, UInt64) = (nil, 0)
+        try await RunningMessages.with(rules: rules, store: store) { running in
+            first = try await running.user("masuo").call(push)
+            version = try await running.administrator.call(Messages.Set(path: "/a", value: 1)).version
+            // No change of the tree.
+            _ = try await store.write { $0.put([0xEE].span, [1].span) }
+            _ = try await running.administrator.call(Messages.Set(path: "/b", value: 1))
+        }
+        try await RunningMessages.with(rules: rules, store: store) { running in
+            let client = running.administrator
+            #expect(try await running.user("masuo").call(push) == first)
+            _ = try await client.call(Messages.Set(path: "/a", value: 2, ifVersion: version))
+            let refused = await refusal {
+                try await client.call(Messages.Set(path: "/b", value: 2, ifVersion: version))
+            }
+            #expect(refused?.reason == "version_mismatch")
+            _ = try await store.write { $0.record([0xFF]) }
+        }
+        // What is behind a record that cannot be read is not known.
+        try await RunningMessages.with(rules: rules, store: store) { running in
+            let client = running.administrator
+            let refused = await refusal {
+                try await client.call(Messages.Set(path: "/never", value: 2, ifVersion: version))
+            }
+            #expect(refused?.reason == "version_mismatch")
+            _ = try await client.call(Messages.Set(path: "/never", value: 2, ifVersion: store.version))
+        }
+    }
+
+    @Test func moreThanItHoldsCountsAsWritten() throws {
+        let database = DatabaseID(rawValue: 1)
+        var paths = WrittenPaths(start: 10, countMax: 100)
+        #expect(paths.contains("/a", of: database, after: 9))
+        #expect(!paths.contains("/a", of: database, after: 10))
+        for version in 11...1_000 as ClosedRange<UInt64> {
+            paths.append(try note(version, "/p/k\(version)", database))
+        }
+        #expect(paths.contains("/a", of: database, after: 10), "forgotten")
+        #expect(!paths.contains("/a", of: database, after: 980))
+        #expect(paths.contains("/p", of: database, after: 999) && paths.contains("/", of: database, after: 999))
+        #expect(paths.contains("/p/k1000", of: database, after: 999))
+        #expect(paths.contains("/p/k1000/x", of: database, after: 999))
+        #expect(!paths.contains("/p/k999", of: database, after: 999))
+        #expect(!paths.contains("/p", of: DatabaseID(rawValue: 2), after: 999))
+        #expect(paths.creation(at: "/p/k1000", of: database, by: "masuo")?.version == 1_000)
+        #expect(paths.creation(at: "/p/k1000", of: database, by: "sazae") == nil)
+        #expect(paths.creation(at: "/p/k11", of: database, by: "masuo") == nil, "forgotten")
+    }
+
+    private func note(_ version: UInt64, _ path: String, _ database: DatabaseID) throws -> CommitNote {
+        let change = PathChange(
+            path: try TreePath(path), before: .empty, after: .leaf(.bool(true)), depths: (1, 2))
+        let record = ChangeRecord(
+            version: version, time: 0, uid: "masuo", database: String(database.rawValue), changes: [change])
+        return try #require(try CommitNote.of(Commit(version: version, record: [0] + record.encoded)))
+    }
+}
