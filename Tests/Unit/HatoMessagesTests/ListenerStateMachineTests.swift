@@ -14,34 +14,36 @@ import Testing
         PathChange(path: "/t/a", before: .empty, after: .leaf(.number(1)), depths: (2, 2))
     ]
 
-    private static func machine(gathers: Bool = false, etag: String? = nil, query: TreeQuery? = nil) -> Machine {
-        Machine(
-            of: TopicKey(database: DatabaseID(rawValue: 1), path: "/t", query: query), gathers: gathers, etag: etag)
+    /// A commit of version 6 changed the topic, that is known since `start`.
+    private static func changed(since start: UInt64 = 3) -> ChangedPaths {
+        var changes = ChangedPaths(of: "/t", after: start)
+        changes.add(written, at: 6)
+        return changes
     }
 
-    private static var missed: MissedChanges {
-        var missed = MissedChanges(of: "/t")
-        missed.add(written)
-        return missed
+    private static func unchanged(since start: UInt64 = 3) -> ChangedPaths { ChangedPaths(of: "/t", after: start) }
+
+    private static func machine(gathers: Bool = false, etag: String? = nil) -> Machine {
+        Machine(gathers: gathers, etag: etag)
     }
 
     /// Was sent the value of version 5.
     private static func live() -> Machine {
         var machine = machine()
-        _ = machine.subscribed(since: nil, searches: false)
-        _ = machine.topicBecameReady(at: 5)
-        _ = machine.caughtUp(event, at: 5)
-        _ = machine.sent()
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        _ = machine.topicBecameReady(at: 5, unchanged())
+        _ = machine.caughtUp(event, at: 5, lastChanged: 5, newestHeld: 0)
+        _ = machine.sent(lastChanged: 5, newestHeld: 0)
         _ = machine.othersWereSent([])
         return machine
     }
 
     private static func gathering() -> Machine {
         var machine = machine(gathers: true)
-        _ = machine.subscribed(since: nil, searches: false)
-        _ = machine.topicBecameReady(at: 5)
-        _ = machine.caughtUp(event, at: 5)
-        _ = machine.sent()
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        _ = machine.topicBecameReady(at: 5, unchanged())
+        _ = machine.caughtUp(event, at: 5, lastChanged: 5, newestHeld: 0)
+        _ = machine.sent(lastChanged: 5, newestHeld: 0)
         return machine
     }
 
@@ -49,10 +51,10 @@ import Testing
 
     @Test func newListenerIsSentTheValueAndBecomesLive() {
         var machine = Self.machine()
-        #expect(machine.subscribed(since: nil, searches: false) == [.catchUp])
-        #expect(machine.topicBecameReady(at: 5) == [.read(.whole, from: 0)])
-        #expect(machine.caughtUp(Self.event, at: 5) == [.send([Self.event])])
-        #expect(machine.sent() == [.join(after: 5)])
+        #expect(machine.subscribed(since: nil, at: 5, searches: false) == [.catchUp])
+        #expect(machine.topicBecameReady(at: 5, Self.unchanged()) == [.read(.whole, from: 5)])
+        #expect(machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0) == [.send([Self.event])])
+        #expect(machine.sent(lastChanged: 5, newestHeld: 0) == [.join(after: 5)])
         #expect(
             machine.othersWereSent([]) == [
                 .becomeLive, .answer(version: 5, isUnchanged: false), .releaseAnswers(through: nil),
@@ -62,52 +64,50 @@ import Testing
 
     @Test func listenerIsSentWhatTheOthersWereSentMeanwhile() {
         var machine = Self.machine()
-        _ = machine.subscribed(since: nil, searches: false)
-        _ = machine.topicBecameReady(at: 5)
-        #expect(machine.committed(Self.written).isEmpty)
-        _ = machine.caughtUp(Self.event, at: 5)
-        _ = machine.sent()
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        _ = machine.topicBecameReady(at: 5, Self.unchanged())
+        _ = machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0)
+        _ = machine.sent(lastChanged: 5, newestHeld: 0)
         #expect(machine.othersWereSent([Self.event]) == [.send([Self.event])])
-        #expect(machine.sent().first == .becomeLive)
+        #expect(machine.sent(lastChanged: 5, newestHeld: 0).first == .becomeLive)
     }
 
     @Test func listenerReadsAgainWhenThatIsNotKept() {
         var machine = Self.machine()
-        _ = machine.subscribed(since: nil, searches: false)
-        _ = machine.topicBecameReady(at: 5)
-        _ = machine.committed(Self.written)
-        _ = machine.caughtUp(Self.event, at: 5)
-        _ = machine.sent()
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        _ = machine.topicBecameReady(at: 5, Self.unchanged())
+        _ = machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0)
+        _ = machine.sent(lastChanged: 5, newestHeld: 0)
         #expect(machine.othersWereSent(nil) == [.catchUp])
-        #expect(machine.topicBecameReady(at: 7) == [.read(.missed(Self.missed), from: 5)])
+        #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.changedFrom(6), from: 5)])
     }
 
     @Test func listenerWithTheValueIsSentNothing() {
         var machine = Self.machine(etag: "e")
-        _ = machine.subscribed(since: nil, searches: false)
-        #expect(machine.topicBecameReady(at: 5) == [.read(.unlessEtag("e"), from: 0)])
-        #expect(machine.caughtUp(nil, at: 5) == [.join(after: 5)])
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        #expect(machine.topicBecameReady(at: 5, Self.unchanged()) == [.read(.unlessEtag("e"), from: 5)])
+        #expect(machine.caughtUp(nil, at: 5, lastChanged: 5, newestHeld: 0) == [.join(after: 5)])
         #expect(machine.othersWereSent([]).contains(.answer(version: 5, isUnchanged: true)))
     }
 
     @Test func listenerThatListensAgainIsSentWhatItMissed() {
         var machine = Self.machine()
-        #expect(machine.subscribed(since: 3, searches: true) == [.search(after: 3)])
-        #expect(machine.searched(Self.missed) == [.catchUp])
-        #expect(machine.topicBecameReady(at: 5) == [.read(.missed(Self.missed), from: 3)])
+        #expect(machine.subscribed(since: 3, at: 5, searches: true) == [.search(after: 3)])
+        #expect(machine.searched() == [.catchUp])
+        #expect(machine.topicBecameReady(at: 6, Self.changed()) == [.read(.changedFrom(6), from: 5)])
     }
 
     @Test func listenerThatMissedNothingJoinsUnread() {
         var machine = Self.machine()
-        _ = machine.subscribed(since: 3, searches: true)
-        _ = machine.searched(MissedChanges(of: "/t"))
-        #expect(machine.topicBecameReady(at: 5) == [.join(after: 5)])
+        _ = machine.subscribed(since: 3, at: 5, searches: true)
+        _ = machine.searched()
+        #expect(machine.topicBecameReady(at: 5, Self.unchanged()) == [.join(after: 5)])
     }
 
     @Test func listenerThatWasAwayTooLongIsSentTheValue() {
         var machine = Self.machine()
-        #expect(machine.subscribed(since: 3, searches: false) == [.catchUp])
-        #expect(machine.topicBecameReady(at: 5) == [.read(.whole, from: 3)])
+        #expect(machine.subscribed(since: 3, at: 5, searches: false) == [.catchUp])
+        #expect(machine.topicBecameReady(at: 5, Self.unchanged(since: 5)) == [.read(.whole, from: 5)])
     }
 
     // MARK: Backpressure
@@ -115,59 +115,72 @@ import Testing
     @Test func liveListenerWithoutRoomFallsBehindAndIsSentWhatItMissed() {
         var machine = Self.live()
         #expect(
-            machine.eventWasRefused(after: 5, [Self.written]) == [
+            machine.eventWasRefused(after: 5) == [
                 .leaveLive, .releaseAnswers(through: nil), .waitForDrain,
             ])
         #expect(machine.state == .behind(position: 5, .full))
         #expect(machine.drained() == [.catchUp])
         #expect(machine.drained().isEmpty)
-        #expect(machine.topicBecameReady(at: 6) == [.read(.missed(Self.missed), from: 5)])
+        #expect(machine.topicBecameReady(at: 6, Self.changed(since: 5)) == [.read(.changedFrom(6), from: 5)])
     }
 
     @Test func refusedReadingIsReadAgainWhole() {
         var machine = Self.machine(etag: "e")
-        _ = machine.subscribed(since: nil, searches: false)
-        _ = machine.topicBecameReady(at: 5)
-        _ = machine.caughtUp(Self.event, at: 5)
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        _ = machine.topicBecameReady(at: 5, Self.unchanged())
+        _ = machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0)
         #expect(
             machine.refused() == [
                 .answer(version: 5, isUnchanged: false), .releaseAnswers(through: nil), .waitForDrain,
             ])
         _ = machine.drained()
-        #expect(machine.topicBecameReady(at: 6) == [.read(.whole, from: 5)])
+        #expect(machine.topicBecameReady(at: 6, Self.changed()) == [.read(.whole, from: 5)])
     }
 
     // MARK: Gathering
 
     @Test func gatheringListenerIsReadForWhenItsTimeHasPassed() {
         var machine = Self.gathering()
-        #expect(machine.timePassed().isEmpty)
-        #expect(machine.committed(Self.written) == [.startTimer])
-        #expect(machine.committed(Self.written).isEmpty)
-        #expect(machine.timePassed() == [.catchUp])
-        #expect(machine.topicBecameReady(at: 6) == [.read(.missed(Self.missed), from: 5)])
-        _ = machine.caughtUp(Self.event, at: 6)
-        #expect(machine.sent() == [.releaseAnswers(through: 6), .releaseAnswers(through: nil)])
+        #expect(machine.timePassed(lastChanged: 5).isEmpty)
+        #expect(machine.topicChanged() == [.startTimer, .reportAnswers])
+        #expect(machine.topicChanged() == [.reportAnswers])
+        #expect(machine.timePassed(lastChanged: 6) == [.catchUp])
+        #expect(machine.topicBecameReady(at: 6, Self.changed()) == [.read(.changedFrom(6), from: 5)])
+        _ = machine.caughtUp(Self.event, at: 6, lastChanged: 6, newestHeld: 0)
+        #expect(
+            machine.sent(lastChanged: 6, newestHeld: 0) == [
+                .releaseAnswers(through: 6), .reportChange, .releaseAnswers(through: nil),
+            ])
         #expect(machine.state == .behind(position: 6, .gathering))
+    }
+
+    @Test func gatheringListenerThatLacksMoreGathersOn() {
+        var machine = Self.gathering()
+        _ = machine.topicChanged()
+        _ = machine.timePassed(lastChanged: 6)
+        _ = machine.topicBecameReady(at: 6, Self.changed())
+        _ = machine.caughtUp(Self.event, at: 6, lastChanged: 7, newestHeld: 0)
+        #expect(
+            machine.sent(lastChanged: 7, newestHeld: 0) == [
+                .releaseAnswers(through: 6), .startTimer, .reportAnswers, .releaseAnswers(through: nil),
+            ])
     }
 
     @Test func ownWriteEndsTheGathering() {
         var machine = Self.gathering()
-        _ = machine.committed(Self.written)
+        _ = machine.topicChanged()
         #expect(
             machine.ownWriteWasAnswered(6, lastChanged: 6, doubtedThrough: nil) == [.holdAnswers(after: 0), .catchUp])
-        _ = machine.topicBecameReady(at: 6)
-        // Another own write comes while that is read.
-        _ = machine.committed(Self.written)
-        #expect(machine.ownWriteWasAnswered(7, lastChanged: 7, doubtedThrough: nil) == [.holdAnswers(after: 0)])
-        _ = machine.caughtUp(Self.event, at: 6)
-        #expect(machine.sent() == [.releaseAnswers(through: 6), .catchUp])
+        _ = machine.topicBecameReady(at: 6, Self.changed())
+        // Another own write, of version 7, comes while that is read.
+        _ = machine.caughtUp(Self.event, at: 6, lastChanged: 7, newestHeld: 7)
+        #expect(machine.sent(lastChanged: 7, newestHeld: 7) == [.releaseAnswers(through: 6), .catchUp])
     }
 
     @Test func ownWriteElsewhereDoesNotEndTheGathering() {
         var machine = Self.gathering()
-        _ = machine.committed(Self.written)
-        #expect(machine.ownWriteWasAnswered(7, lastChanged: 6, doubtedThrough: nil).isEmpty)
+        _ = machine.topicChanged()
+        #expect(machine.ownWriteWasAnswered(7, lastChanged: 6, doubtedThrough: nil) == [.reportChange])
     }
 
     // MARK: Rights
@@ -176,59 +189,50 @@ import Testing
         var machine = Self.live()
         #expect(machine.rightsWereDoubted(told: 5, isTelling: false) == [.leaveLive, .awaitVerdict])
         #expect(machine.isInDoubt)
-        #expect(machine.rightsWereDoubted(told: 5, isTelling: false).isEmpty)
-        _ = machine.committed(Self.written)
+        #expect(machine.rightsWereDoubted(told: 5, isTelling: false) == [.reportAnswers])
         #expect(machine.rightsWereJudged(at: 7) == [.holdAnswers(after: 0), .catchUp])
-        #expect(machine.topicBecameReady(at: 7) == [.read(.missed(Self.missed), from: 7)])
+        #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.changedFrom(6), from: 7)])
     }
 
-    @Test func whatWasBeingWorkedOutForAListenerInDoubtIsReadAnew() {
+    @Test func listenerInDoubtIsReadForFromWhatTheOthersWereSent() {
         var machine = Self.live()
         #expect(
             machine.rightsWereDoubted(told: 5, isTelling: true)
                 == [.holdAnswers(after: 5), .leaveLive, .awaitVerdict])
         _ = machine.rightsWereJudged(at: 7)
-        #expect(machine.topicBecameReady(at: 7) == [.read(.whole, from: 7)])
+        #expect(machine.topicBecameReady(at: 7, Self.changed(since: 5)) == [.read(.changedFrom(6), from: 7)])
     }
 
     @Test func readingFromBeforeTheDoubtIsVoid() {
         var machine = Self.machine()
-        _ = machine.subscribed(since: nil, searches: false)
-        _ = machine.topicBecameReady(at: 5)
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
+        _ = machine.topicBecameReady(at: 5, Self.unchanged())
         let job = machine.job
         _ = machine.rightsWereDoubted(told: 5, isTelling: false)
         #expect(machine.job != job)
-        #expect(machine.caughtUp(Self.event, at: 5).isEmpty)
+        #expect(machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0).isEmpty)
         _ = machine.rightsWereJudged(at: 7)
-        #expect(machine.topicBecameReady(at: 7) == [.read(.whole, from: 7)])
+        #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.whole, from: 7)])
     }
 
     @Test func ownAnswerWaitsForTheVerdictOnlyWhenItIsAboutIt() {
         var machine = Self.live()
         _ = machine.rightsWereDoubted(told: 5, isTelling: false)
-        #expect(machine.ownWriteWasAnswered(7, lastChanged: 5, doubtedThrough: 6).isEmpty)
+        #expect(machine.ownWriteWasAnswered(7, lastChanged: 5, doubtedThrough: 6) == [.reportChange])
         #expect(
             machine.ownWriteWasAnswered(6, lastChanged: 5, doubtedThrough: 6)
                 == [.holdAnswers(after: 0), .hurryVerdict])
-        _ = machine.committed(Self.written)
-        #expect(!machine.ownWriteWasAnswered(7, lastChanged: 7, doubtedThrough: 6).isEmpty)
-    }
-
-    // MARK: Queries
-
-    @Test func listenerWithAQueryIsSentItsWholeSelection() {
-        var machine = Self.machine(query: TreeQuery(limit: .last(1)))
-        _ = machine.subscribed(since: 3, searches: true)
-        _ = machine.committed(Self.written)
-        _ = machine.searched(MissedChanges(of: "/t"))
-        #expect(machine.topicBecameReady(at: 5) == [.read(.whole, from: 3)])
+        #expect(machine.topicChanged() == [.reportAnswers])
+        #expect(
+            machine.ownWriteWasAnswered(7, lastChanged: 7, doubtedThrough: 6)
+                == [.holdAnswers(after: 0), .hurryVerdict])
     }
 
     // MARK: Ending
 
     @Test func unansweredListenerIsRefused() {
         var machine = Self.machine()
-        _ = machine.subscribed(since: nil, searches: false)
+        _ = machine.subscribed(since: nil, at: 5, searches: false)
         var other = machine
         #expect(machine.cancelled() == [.refuse, .leave])
         #expect(other.unlistened() == [.leave, .refuse])

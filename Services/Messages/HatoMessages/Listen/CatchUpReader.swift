@@ -11,7 +11,10 @@ final class CatchUpReader {
 
     private struct Search {
         var listener: Listener.Ticket
-        var request: MissedScan.Request
+        var topic: TopicKey
+        /// The last version it has.
+        var since: UInt64
+        var peer: any ListenerPeer
     }
 
     private unowned let registry: ListenerRegistry
@@ -30,36 +33,40 @@ final class CatchUpReader {
     // MARK: Listening again
 
     func search(_ listener: Listener, after version: UInt64) {
-        let request = MissedScan.Request(key: listener.topic.key, since: version)
-        searches.append(Search(listener: listener.ticket, request: request))
+        searches.append(
+            Search(
+                listener: listener.ticket, topic: listener.topic.key, since: version, peer: listener.connection))
         search()
     }
 
-    /// Searches the commits for what they have missed, for all that have come since the last search began.
+    /// Searches the commits for what changed in their topics, for all that have come since the last search began.
     private func search() {
-        guard !isSearching, !searches.isEmpty, let current = registry.current else { return }
-        isSearching = true
-        let taken = searches
+        guard !isSearching, let current = registry.current else { return }
+        let taken = searches.filter { !$0.peer.isClosed }
         searches = []
+        guard !taken.isEmpty else { return }
+        isSearching = true
         let scan = MissedScan(
-            store: parts.store, limits: parts.limits, requests: Set(taken.map(\.request)), until: current.version)
+            store: parts.store, limits: parts.limits,
+            positions: Dictionary(taken.map { ($0.topic, $0.since) }) { min($0, $1) }, end: current.version,
+            peers: taken.map(\.peer))
         let line = line
         parts.store.submitRead {
-            let result = Result { try scan.missed() }
-            line.post { $0.catchUps.searched(taken, result) }
+            let result = Result { try scan.changes() }
+            line.post { $0.catchUps.searched(taken, result, through: scan.end) }
         }
     }
 
-    private func searched(_ taken: [Search], _ result: Result<[MissedScan.Request: MissedChanges], any Error>) {
+    private func searched(
+        _ taken: [Search], _ result: Result<[TopicKey: ChangedPaths], any Error>, through end: UInt64
+    ) {
         isSearching = false
+        for (key, changes) in (try? result.get()) ?? [:] { registry.topic(of: key)?.learn(changes, through: end) }
         for one in taken {
             guard let listener = registry.holder(of: one.listener) else { continue }
             switch result {
             case .failure(let error): registry.cancel(listener, .lost(error))
-            case .success(let found):
-                // What came since it began has been noted as for all that are behind.
-                let missed = found[one.request] ?? MissedChanges(of: one.request.key.path)
-                registry.carryOut(listener.machine.searched(missed), for: listener)
+            case .success: registry.carryOut(listener.machine.searched(), for: listener)
             }
         }
         search()
@@ -82,7 +89,8 @@ final class CatchUpReader {
             return registry.notifier.readAnew(topic, .window, after: current.version)
         case .working: return topic.park(.load(listener.ticket))
         }
-        registry.carryOut(listener.machine.topicBecameReady(at: current.version), for: listener)
+        let changes = topic.changes ?? ChangedPaths(of: topic.key.path, after: current.version)
+        registry.carryOut(listener.machine.topicBecameReady(at: current.version, changes), for: listener)
     }
 
     /// Reads as of the newest group, or shares what was read as of `oldest` or later; `loaded` goes on.
@@ -95,7 +103,7 @@ final class CatchUpReader {
             return
         }
         if let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
-            return registry.carryOut(listener.machine.caughtUp(members, at: version), for: listener)
+            return caughtUp(listener, members, at: version)
         }
         let rows = listener.watch.map { _ in RowCounter() }
         let reading = TopicReading(id: registry.nextID(), version: current.version, rows: rows)
@@ -106,13 +114,25 @@ final class CatchUpReader {
         let snapshot: any StoreSnapshot = if let rows { CountedSnapshot(current, rows) } else { current }
         let job = ListenerReading(
             limits: parts.limits, key: topic.key, database: topic.database, snapshot: snapshot, wanted: wanted,
-            window: window(of: topic))
+            missed: missed(wanted, of: topic), window: window(of: topic))
         let (line, topicID, id) = (line, topic.id, reading.id)
         let client = listener.connection.client(speakingAs: listener.caller)
         parts.store.submitRead(of: client) {
             let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }
             line.post { $0.catchUps.loaded(topicID, id, job.wanted, members) }
         }
+    }
+
+    private func missed(_ wanted: ListenerReading.Wanted, of topic: Topic) -> MissedPaths {
+        guard case .changedFrom(let version) = wanted, let changes = topic.changes else { return .everything }
+        return changes.paths(from: version)
+    }
+
+    private func caughtUp(_ listener: Listener, _ members: EncodedJSON?, at version: UInt64) {
+        let actions = listener.machine.caughtUp(
+            members, at: version, lastChanged: listener.topic.recent.lastChanged,
+            newestHeld: registry.heldAnswers.newest(of: listener.connection.id))
+        registry.carryOut(actions, for: listener)
     }
 
     private func window(of topic: Topic) -> QueryWindow? {
@@ -138,7 +158,7 @@ final class CatchUpReader {
             // before answers to later requests that are ready and wait their turn.
             case .success(let members):
                 if members != nil { parts.metrics.caughtUp() }
-                registry.carryOut(listener.machine.caughtUp(members, at: reading.version), for: listener)
+                caughtUp(listener, members, at: reading.version)
             case .failure(let error): registry.cancel(listener, .lost(error))
             }
         }

@@ -42,6 +42,9 @@ struct HeldAnswers {
         return ready
     }
 
+    /// The newest version of an answer to the connection that waits; 0 when none does.
+    func newest(of connection: UInt64) -> UInt64 { connections[connection]?.answers.last?.version ?? 0 }
+
     /// Whether answers to the connection wait.
     func hasAnswers(to connection: UInt64) -> Bool { connections[connection]?.answers.isEmpty == false }
 

@@ -37,7 +37,7 @@ final class Listener {
         self.id = id
         self.opening = opening
         self.topic = topic
-        machine = ListenerStateMachine(of: topic.key, gathers: opening.coalesceMs > 0, etag: etag)
+        machine = ListenerStateMachine(gathers: opening.coalesceMs > 0, etag: etag)
     }
 
     /// Whether its right is still to be judged.

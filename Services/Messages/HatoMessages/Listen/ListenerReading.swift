@@ -9,8 +9,8 @@ struct ListenerReading: Sendable {
         case whole
         /// The whole value, unless it still has this etag.
         case unlessEtag(String)
-        /// What is now at the places that were missed.
-        case missed(MissedChanges)
+        /// What is now at the paths that were changed at a version or later.
+        case changedFrom(UInt64)
     }
 
     let limits: MessagesLimits
@@ -19,6 +19,8 @@ struct ListenerReading: Sendable {
     let database: Database
     let snapshot: any StoreSnapshot
     let wanted: Wanted
+    /// For `changedFrom`.
+    let missed: MissedPaths
     /// Of a query, as of the snapshot, if it is known.
     let window: QueryWindow?
 
@@ -30,12 +32,11 @@ struct ListenerReading: Sendable {
         case .unlessEtag(let etag):
             if key.query == nil, (try? reading.etag(of: key.path)) == etag { return nil }
             return try EventMembers.whole(key, reading, window)
-        case .missed(let missed):
-            return try members(reading, after: missed)
+        case .changedFrom: return try changedMembers(reading)
         }
     }
 
-    private func members(_ reading: NodeReading, after missed: MissedChanges) throws -> EncodedJSON? {
+    private func changedMembers(_ reading: NodeReading) throws -> EncodedJSON? {
         if missed.isEmpty { return nil }
         if key.query != nil || missed.isWhole { return try EventMembers.whole(key, reading, window) }
         let update: ListenerUpdate

@@ -28,11 +28,13 @@ extension ListenerRegistry {
             case .holdAnswers(let version): heldAnswers.wait(connection.id, for: id, after: version)
             case .releaseAnswers(let version): release(connection.id, by: id, through: version)
             case .awaitVerdict:
-                report(true, to: listener)
+                reportAnswers(to: listener)
                 if heldAnswers.hasAnswers(to: connection.id) { rights.hurry(listener) }
             case .hurryVerdict: rights.hurry(listener)
             case .waitForDrain: waitForDrain(listener)
             case .startTimer: startTimer(listener)
+            case .reportChange: reportChange(to: listener)
+            case .reportAnswers: reportAnswers(to: listener)
             case .leave: remove(listener)
             }
         }
@@ -48,7 +50,9 @@ extension ListenerRegistry {
             guard notify(listener, members) else { return carryOut(listener.machine.refused(), for: listener) }
             parts.metrics.sentEvents(1, bytes: members.count)
         }
-        carryOut(listener.machine.sent(), for: listener)
+        let actions = listener.machine.sent(
+            lastChanged: listener.topic.recent.lastChanged, newestHeld: heldAnswers.newest(of: listener.connection.id))
+        carryOut(actions, for: listener)
     }
 
     /// Sends what the others were sent since `version`, as soon as its topic is ready; after that it is one of them.
@@ -95,7 +99,8 @@ extension ListenerRegistry {
         let id = listener.id
         line.postLater(listener.opening.coalesceMs) { registry in
             guard let listener = registry.listeners[id] else { return }
-            registry.carryOut(listener.machine.timePassed(), for: listener)
+            let actions = listener.machine.timePassed(lastChanged: listener.topic.recent.lastChanged)
+            registry.carryOut(actions, for: listener)
         }
     }
 

@@ -31,8 +31,10 @@ final class ListenerRegistry {
     var totals: ListenerTotals
     /// Listeners and followers by connection and subscription.
     private(set) var names: [UInt64: [String: UInt64]] = [:]
-    /// By connection, the listeners that may hold answers to its writes: those that gather or are in doubt.
-    private var holders: [UInt64: Set<UInt64>] = [:]
+    /// By connection, the listeners that the next answer to a write of it is reported to: those that gather or are in
+    /// doubt, and lack something.
+    private var answerReports: [UInt64: Set<UInt64>] = [:]
+    private let changesBudget: ChangesBudget
     var heldAnswers = HeldAnswers()
     private var lastID: UInt64 = 0
 
@@ -41,6 +43,7 @@ final class ListenerRegistry {
         notices = ThrottledNotices(logger)
         self.line = line
         totals = ListenerTotals(parts.limits)
+        changesBudget = ChangesBudget(parts.limits)
     }
 
     var listenerCount: Int { listeners.count }
@@ -164,7 +167,6 @@ final class ListenerRegistry {
             listeners[listener.id] = listener
             rights.give(right, to: listener)
             totals.add(listener)
-            if listener.machine.gathers { holders[opening.connection.id, default: []].insert(listener.id) }
             remember(opening.connection, opening.subscription, listener.id)
             parts.metrics.listening(listeners.count)
             begin(listener, request)
@@ -176,13 +178,18 @@ final class ListenerRegistry {
     }
 
     private func begin(_ listener: Listener, _ request: Messages.Listen) {
-        guard let since = request.since, request.epoch == parts.store.epoch.description, let current,
-            // Else it was a database before this one, of the same name, that the listener knows.
-            since >= listener.topic.database.record.firstVersion
-        else { return carryOut(listener.machine.subscribed(since: nil, searches: false), for: listener) }
-        let isNear = !MissedScan.isTooFar(since, from: current.version, parts.limits)
+        guard let current else { return }
+        let topic = listener.topic
+        topic.keepChanges(after: current.version)
+        var since = request.epoch == parts.store.epoch.description ? request.since : nil
+        // A version that never was, or of a database before this one, of the same name.
+        if let known = since, known > current.version || known < topic.database.record.firstVersion { since = nil }
+        let searches =
+            since.map {
+                $0 < topic.changes?.start ?? 0 && !MissedScan.isTooFar($0, from: current.version, parts.limits)
+            } ?? false
         carryOut(
-            listener.machine.subscribed(since: min(since, current.version), searches: isNear), for: listener)
+            listener.machine.subscribed(since: since, at: current.version, searches: searches), for: listener)
     }
 
     /// Groups go on coming here; what was durable before is in the snapshot.
@@ -212,7 +219,7 @@ final class ListenerRegistry {
 
     private func topic(_ key: TopicKey, _ database: Database, at version: UInt64) -> Topic {
         if let topic = topic(of: key) { return topic }
-        let topic = Topic(id: nextID(), key: key, database: database, version: version)
+        let topic = Topic(id: nextID(), key: key, database: database, version: version, changesBudget)
         topics[topic.id] = topic
         totals.add(topic)
         topicIDs[key] = topic.id
@@ -225,7 +232,7 @@ final class ListenerRegistry {
     /// An answer of a write leaves when the events of its connection up to its version are on their way. (Version 0: of
     /// one that was refused.)
     func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
-        if version > 0, let ids = holders[connection] {
+        if version > 0, let ids = answerReports.removeValue(forKey: connection) {
             for listener in ids.sorted().compactMap({ listeners[$0] }) {
                 let actions = listener.machine.ownWriteWasAnswered(
                     version, lastChanged: listener.topic.recent.lastChanged,
@@ -240,15 +247,25 @@ final class ListenerRegistry {
         for answer in heldAnswers.told(connection, by: id, through: version) { answer() }
     }
 
-    /// - Parameter holds: whether answers to the listener's connection are reported to it.
-    func report(_ holds: Bool, to listener: Listener) {
+    /// The next answer to the listener's connection is reported to it.
+    func reportAnswers(to listener: Listener) {
+        listener.topic.stopAwaiting(listener)
+        answerReports[listener.connection.id, default: []].insert(listener.id)
+    }
+
+    /// The next commit that changes its topic is reported to it, and no answer before.
+    func reportChange(to listener: Listener) {
+        endAnswerReports(to: listener)
+        listener.topic.await(listener)
+    }
+
+    /// How many listeners the next answer is reported to.
+    func answerReportCount(of connection: UInt64) -> Int { answerReports[connection]?.count ?? 0 }
+
+    private func endAnswerReports(to listener: Listener) {
         let connection = listener.connection.id
-        if holds {
-            holders[connection, default: []].insert(listener.id)
-        } else {
-            holders[connection]?.remove(listener.id)
-            if holders[connection]?.isEmpty == true { holders[connection] = nil }
-        }
+        answerReports[connection]?.remove(listener.id)
+        if answerReports[connection]?.isEmpty == true { answerReports[connection] = nil }
     }
 
     // MARK: Callers
@@ -287,7 +304,7 @@ final class ListenerRegistry {
             if let listener = listeners[id] { carryOut(listener.machine.unlistened(), for: listener) }
             _ = follows.unfollow(id)
         }
-        holders[connection] = nil
+        answerReports[connection] = nil
         for answer in heldAnswers.forget(connection) { answer() }
     }
 
@@ -300,7 +317,7 @@ final class ListenerRegistry {
         listeners[listener.id] = nil
         totals.remove(listener)
         forget(listener.connection, listener.opening.subscription)
-        report(false, to: listener)
+        endAnswerReports(to: listener)
         release(listener.connection.id, by: listener.id)
         removeIfUnused(topic)
         parts.metrics.listening(listeners.count)
@@ -310,6 +327,7 @@ final class ListenerRegistry {
     private func removeIfUnused(_ topic: Topic) {
         guard topic.isUnused else { return }
         notifier.releaseAll(topic)
+        topic.forgetChanges()
         topics[topic.id] = nil
         totals.remove(topic)
         topicIDs[topic.key] = nil

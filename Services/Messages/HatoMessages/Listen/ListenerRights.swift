@@ -137,9 +137,7 @@ final class ListenerRights {
 
     /// - Parameter version: of the newest commit that may have ended it.
     private func doubt(_ right: ReadRight, through version: UInt64) {
-        let isNew = !right.isInDoubt
         right.doubtedThrough = version
-        guard isNew else { return }
         for listener in right.inOrder { wereDoubted(listener) }
     }
 
@@ -157,7 +155,6 @@ final class ListenerRights {
 
     private func stands(_ listener: Listener) {
         guard listener.machine.isInDoubt, !listener.isInDoubt, let current = registry.current else { return }
-        if !listener.machine.gathers { registry.report(false, to: listener) }
         registry.carryOut(listener.machine.rightsWereJudged(at: current.version), for: listener)
     }
 

@@ -9,13 +9,16 @@ import HatoTree
 /// sent to others before the verdict is not for it (`job`). Nothing is sent after the end. An answer to a write of the
 /// same connection that is held for it (`holdAnswers`) is released when the events up to its version were sent.
 ///
-/// **Relies on** the registry to carry out actions in order and at once, to report every commit that touches the topic
-/// while the listener is not live (`committed`), and to tell live listeners together (`TopicNotifier`).
+/// It keeps no changes: what it lacks follows from its position and from what the topic knows of recent commits
+/// (`ChangedPaths`), which is kept once for all listeners.
+///
+/// **Relies on** the registry to carry out actions in order and at once, to report what a listener asks for
+/// (`reportChange`, `reportAnswers`), and to send events to live listeners together (`TopicNotifier`).
 struct ListenerStateMachine: Hashable {
     enum State: Hashable {
         /// Is sent each event of its topic with the others.
         case live
-        /// Has everything up to a version, or was found to be allowed to read then; lacks what it `missed` since.
+        /// Has everything up to a version.
         case behind(position: UInt64, Phase)
         case ended
     }
@@ -38,7 +41,7 @@ struct ListenerStateMachine: Hashable {
     }
 
     enum Action: Hashable {
-        /// Search the kept commits after a version, then report `searched`.
+        /// Search the kept commits after a version for changes of the topic, then report `searched`.
         case search(after: UInt64)
         /// Begin a catch-up job: report `rightsWereDoubted` if there is no verdict, else `topicBecameReady` when the
         /// topic is.
@@ -61,7 +64,7 @@ struct ListenerStateMachine: Hashable {
         case holdAnswers(after: UInt64)
         /// Release those through a version; nil: all.
         case releaseAnswers(through: UInt64?)
-        /// It waits for a verdict: report answers to writes of its connection, and `rightsWereJudged`.
+        /// It waits for a verdict: report the next answer to a write of its connection, and `rightsWereJudged`.
         case awaitVerdict
         /// The verdict is wanted before others.
         case hurryVerdict
@@ -69,39 +72,42 @@ struct ListenerStateMachine: Hashable {
         case waitForDrain
         /// Report `timePassed` after its gathering time.
         case startTimer
+        /// Report the next commit that changes the topic (`topicChanged`), and no answers before.
+        case reportChange
+        /// Report the next answer to a write of its connection (`ownWriteWasAnswered`).
+        case reportAnswers
         /// Forget it.
         case leave
     }
 
     /// Whether it lets changes gather for a while instead of being live.
     let gathers: Bool
-    private let path: TreePath
-    private let hasQuery: Bool
     private(set) var state = State.behind(position: 0, .queued)
     /// The number of its catch-up job: what is done for an earlier one is void.
     private(set) var job: UInt64 = 0
-    /// What it was neither sent nor is being read for it, while it is behind.
-    private var missed: MissedChanges
+    /// The version as of which its right to read was last found to stand.
+    private var authorised: UInt64 = 0
+    /// Whether the whole value is to be read for it, whatever has changed since its position.
+    private var readsWhole = false
     /// Of the value the client has, until it was sent another.
     private var etag: String?
     private var isAnswered = false
     /// Whether something was read for it that its first event says, sent or not.
     private var hasNews = false
     private var timerRuns = false
-    /// The newest version of an own write whose answer waits for it.
-    private var awaited: UInt64 = 0
+    /// Whether answers to own writes wait for it.
+    private var holdsAnswers = false
 
-    init(of key: TopicKey, gathers: Bool, etag: String? = nil) {
-        path = key.path
-        hasQuery = key.query != nil
+    init(gathers: Bool, etag: String? = nil) {
         self.gathers = gathers
         self.etag = etag
-        missed = MissedChanges(of: key.path)
     }
 
     var isInDoubt: Bool { phase == .authorising }
     private var phase: Phase? { if case .behind(_, let phase) = state { phase } else { nil } }
     private var position: UInt64 { if case .behind(let position, _) = state { position } else { 0 } }
+    /// What is read for it must be of this version or a later one.
+    var oldestReadable: UInt64 { max(position, authorised) }
 
     private mutating func enter(_ phase: Phase, at position: UInt64? = nil) {
         state = .behind(position: position ?? self.position, phase)
@@ -109,41 +115,45 @@ struct ListenerStateMachine: Hashable {
 
     // MARK: Beginning
 
-    /// - Parameter since: the version the client has; nil when it is not known or too old to search from.
-    mutating func subscribed(since: UInt64?, searches: Bool) -> [Action] {
-        if let since { enter(.queued, at: since) }
-        guard let since, searches else {
-            missed.addWhole()
-            return catchUp()
+    /// - Parameters:
+    ///   - since: the version the client has; nil when it is not known.
+    ///   - version: as of which its right to read was found to stand.
+    ///   - searches: whether the kept commits tell what changed since.
+    mutating func subscribed(since: UInt64?, at version: UInt64, searches: Bool) -> [Action] {
+        authorised = version
+        let reports: [Action] = gathers ? [.reportAnswers] : []
+        guard let since else {
+            readsWhole = true
+            return reports + catchUp()
         }
+        enter(.queued, at: since)
+        guard searches else { return reports + catchUp() }
         job += 1
         enter(.searching)
-        return [.search(after: since)]
+        return reports + [.search(after: since)]
     }
 
-    mutating func searched(_ found: MissedChanges) -> [Action] {
-        guard phase == .searching else { return [] }
-        missed.formUnion(found)
-        return catchUp()
-    }
+    /// The topic knows what the search has found.
+    mutating func searched() -> [Action] { phase == .searching ? catchUp() : [] }
 
     // MARK: Commits
 
-    /// A commit changed the topic, and the listener is not live.
-    mutating func committed(_ changes: [PathChange]) -> [Action] {
-        if hasQuery { missed.addWhole() } else { missed.add(changes) }
-        return phase == .gathering ? startTimer() : []
+    /// A commit changed the topic; comes once for each `reportChange`.
+    mutating func topicChanged() -> [Action] {
+        switch phase {
+        case .gathering: startTimer() + [.reportAnswers]
+        case .authorising: [.reportAnswers]
+        case .searching where gathers, .queued where gathers, .reading where gathers: [.reportAnswers]
+        default: []
+        }
     }
 
     /// An event for the live ones found no room.
     ///
-    /// - Parameter lost: what it and those that wait behind it say, by changes; nil: the whole value.
-    mutating func eventWasRefused(after position: UInt64, _ lost: [[PathChange]]?) -> [Action] {
+    /// - Parameter position: the version up to which it was sent everything.
+    mutating func eventWasRefused(after position: UInt64) -> [Action] {
         guard state == .live else { return [] }
         enter(.full, at: position)
-        missed = MissedChanges(of: path)
-        if lost == nil || hasQuery { missed.addWhole() }
-        for changes in lost ?? [] { missed.add(changes) }
         return [.leaveLive, .releaseAnswers(through: nil), .waitForDrain]
     }
 
@@ -157,33 +167,44 @@ struct ListenerStateMachine: Hashable {
 
     /// Its right stands, and its topic is ready for a reading.
     ///
-    /// - Parameter newest: the version of the newest group.
-    mutating func topicBecameReady(at newest: UInt64) -> [Action] {
+    /// - Parameters:
+    ///   - version: of what would be read; `oldestReadable` or later.
+    ///   - changes: all that the topic knows of the commits up to the newest.
+    mutating func topicBecameReady(at version: UInt64, _ changes: ChangedPaths) -> [Action] {
         guard phase == .queued else { return [] }
-        if missed.isEmpty {
-            enter(.reading, at: newest)
-            return sent()
+        let wanted: ListenerReading.Wanted
+        switch readsWhole ? .everything : changes.missing(after: position) {
+        case .nothing:
+            enter(.reading, at: version)
+            return sent(lastChanged: 0, newestHeld: 0)
+        case .paths(let first): wanted = .changedFrom(first)
+        case .everything: wanted = etag.map { .unlessEtag($0) } ?? .whole
         }
         enter(.reading)
-        let wanted = missed.isWhole ? etag.map { .unlessEtag($0) } ?? .whole : ListenerReading.Wanted.missed(missed)
-        missed = MissedChanges(of: path)
-        return [.read(wanted, from: position)]
+        return [.read(wanted, from: oldestReadable)]
     }
 
     /// - Parameter event: what was read; nil when there is nothing to send.
-    mutating func caughtUp(_ event: EncodedJSON?, at version: UInt64) -> [Action] {
+    mutating func caughtUp(
+        _ event: EncodedJSON?, at version: UInt64, lastChanged: UInt64, newestHeld: UInt64
+    ) -> [Action] {
         guard phase == .reading else { return [] }
         enter(.reading, at: version)
+        readsWhole = false
         etag = nil
-        guard let event else { return sent() }
+        guard let event else { return sent(lastChanged: lastChanged, newestHeld: newestHeld) }
         hasNews = true
         return [.send([event])]
     }
 
     /// The connection has taken everything.
-    mutating func sent() -> [Action] {
+    ///
+    /// - Parameters:
+    ///   - lastChanged: the version of the last commit that changed the topic.
+    ///   - newestHeld: the newest version of a write of its connection whose answer is held.
+    mutating func sent(lastChanged: UInt64, newestHeld: UInt64) -> [Action] {
         switch phase {
-        case .reading where gathers: return gather()
+        case .reading where gathers: return gather(lastChanged, newestHeld)
         case .reading:
             enter(.joining)
             return [.join(after: position)]
@@ -201,21 +222,25 @@ struct ListenerStateMachine: Hashable {
 
     private mutating func becomeLive() -> [Action] {
         let answer = answerOnce()
-        missed = MissedChanges(of: path)
+        etag = nil
+        holdsAnswers = false
         state = .live
         return [.becomeLive] + answer + [.releaseAnswers(through: nil)]
     }
 
-    private mutating func gather() -> [Action] {
+    private mutating func gather(_ lastChanged: UInt64, _ newestHeld: UInt64) -> [Action] {
         let actions = answerOnce() + [.releaseAnswers(through: position)]
+        let lacksSome = lastChanged > position
         // Answers wait for more that the connection wrote itself.
-        if awaited > position, !missed.isEmpty { return actions + catchUp() }
+        if holdsAnswers, newestHeld > position, lacksSome { return actions + catchUp() }
+        holdsAnswers = false
         enter(.gathering)
-        return actions + startTimer() + [.releaseAnswers(through: nil)]
+        return actions + (lacksSome ? startTimer() + [.reportAnswers] : [.reportChange])
+            + [.releaseAnswers(through: nil)]
     }
 
     private mutating func startTimer() -> [Action] {
-        guard !timerRuns, !missed.isEmpty else { return [] }
+        guard !timerRuns else { return [] }
         timerRuns = true
         return [.startTimer]
     }
@@ -230,17 +255,22 @@ struct ListenerStateMachine: Hashable {
     mutating func refused() -> [Action] {
         guard phase == .reading || phase == .joining else { return [] }
         // What was read is let go, and read again when there is room for it.
-        if phase == .reading { missed.addWhole() }
+        if phase == .reading { readsWhole = true }
+        etag = nil
+        holdsAnswers = false
         let answer = answerOnce()
         enter(.full)
         return answer + [.releaseAnswers(through: nil), .waitForDrain]
     }
 
-    mutating func drained() -> [Action] { phase == .full ? catchUp() : [] }
+    mutating func drained() -> [Action] {
+        guard phase == .full else { return [] }
+        return (gathers ? [.reportAnswers] : []) + catchUp()
+    }
 
-    mutating func timePassed() -> [Action] {
+    mutating func timePassed(lastChanged: UInt64) -> [Action] {
         timerRuns = false
-        return phase == .gathering && !missed.isEmpty ? catchUp() : []
+        return phase == .gathering && lastChanged > position ? catchUp() : []
     }
 
     // MARK: Rights
@@ -255,55 +285,56 @@ struct ListenerStateMachine: Hashable {
         switch phase {
         case nil:
             guard state == .live else { return [] }
-            missed = MissedChanges(of: path)
             enter(.authorising, at: told)
             // Answers that wait until the live ones were told, of which it is none any more, wait for it.
-            if isTelling {
-                missed.addWhole()
-                actions.append(.holdAnswers(after: told))
-            }
+            if isTelling { actions.append(.holdAnswers(after: told)) }
             actions.append(.leaveLive)
         // Is sent nothing before its next catch-up job.
-        case .full, .authorising: return []
+        case .full: return []
+        case .authorising: return [.reportAnswers]
         // What was on its way is void.
-        case .searching, .reading: missed.addWhole()
-        case .queued, .joining, .gathering: break
+        case .searching, .reading, .queued, .joining, .gathering: break
         }
         job += 1
         enter(.authorising)
         return actions + [.awaitVerdict]
     }
 
-    /// Its right stands in the state of a version: it is read for from there.
+    /// Its right stands in the state of a version.
     mutating func rightsWereJudged(at version: UInt64) -> [Action] {
         guard phase == .authorising else { return [] }
         // What others read before may be of a version at which it had no right.
-        enter(.queued, at: max(position, version))
+        authorised = max(authorised, version)
         // Answers about what it lacks may still be on their way to the registry.
+        holdsAnswers = true
         return [.holdAnswers(after: 0)] + catchUp()
     }
 
     // MARK: Own writes
 
-    /// An answer to a write of its connection is about to leave.
+    /// An answer to a write of its connection is about to leave; comes once for each `reportAnswers`.
     ///
     /// - Parameters:
-    ///   - lastChanged: the version of the last commit that touched the topic.
+    ///   - lastChanged: the version of the last commit that changed the topic.
     ///   - doubtedThrough: the version of the newest commit that put its right in doubt.
     mutating func ownWriteWasAnswered(_ version: UInt64, lastChanged: UInt64, doubtedThrough: UInt64?) -> [Action] {
+        let lacksSome = readsWhole || lastChanged > position
         switch phase {
-        case .authorising where !missed.isEmpty || doubtedThrough ?? 0 >= version:
-            awaited = max(awaited, version)
+        case .authorising where lacksSome || doubtedThrough ?? 0 >= version:
+            holdsAnswers = true
             return [.holdAnswers(after: 0), .hurryVerdict]
         // Own writes end its gathering.
-        case .gathering where gathers && lastChanged >= version && !missed.isEmpty:
-            awaited = max(awaited, version)
+        case .gathering where gathers && lastChanged >= version && lacksSome:
+            holdsAnswers = true
             return [.holdAnswers(after: 0)] + catchUp()
         // What it lacks may be on its way already.
         case .searching where gathers && lastChanged >= version, .queued where gathers && lastChanged >= version,
             .reading where gathers && lastChanged >= version:
-            awaited = max(awaited, version)
+            holdsAnswers = true
             return [.holdAnswers(after: 0)]
+        // Only another commit can make it wait.
+        case .authorising, .gathering: return [.reportChange]
+        case .searching where gathers, .queued where gathers, .reading where gathers: return [.reportChange]
         default: return []
         }
     }

@@ -61,6 +61,13 @@ final class Topic {
     var openReadings: [UInt64: TopicReading] = [:]
     var doneReadings = DoneReadings()
     var recent: RecentEvents
+    /// What listeners that are not live lack; nil as long as all are live and nothing is being worked out.
+    private(set) var changes: ChangedPaths?
+    private let changesBudget: ChangesBudget
+    /// How many commits were noted for them.
+    private(set) var noteCount = 0
+    /// Listeners that wait for the next commit that changes the topic, by id.
+    private var awaiting: [UInt64: Listener] = [:]
 
     /// Changes that may wait; beyond, everything is read anew.
     private static let pendingMax = 10_000
@@ -68,8 +75,9 @@ final class Topic {
     /// Smaller changes of what its window takes are not noted, so that not every event is for the tables.
     private static let windowChangeBytesMin = 4 << 10
 
-    init(id: UInt64, key: TopicKey, database: Database, version: UInt64) {
+    init(id: UInt64, key: TopicKey, database: Database, version: UInt64, _ changesBudget: ChangesBudget) {
         self.id = id
+        self.changesBudget = changesBudget
         byteCount = ListenerCost.bytes(of: key)
         self.key = key
         self.database = database
@@ -86,7 +94,9 @@ final class Topic {
     var isTelling: Bool { if case .working = telling { true } else { false } }
 
     /// The version up to which the live ones were sent everything.
-    var toldVersion: UInt64 { if case .working(let told) = telling { told } else { recent.lastTold } }
+    var toldVersion: UInt64 {
+        if case .working(let told) = telling { told } else { max(recent.lastTold, changes?.start ?? 0) }
+    }
 
     /// Notes what its window takes, when that is more or less than before by a good part.
     ///
@@ -121,6 +131,53 @@ final class Topic {
         return pending
     }
 
+    // MARK: What those lack that are not live
+
+    /// From now on, or already, changes after a version are kept.
+    func keepChanges(after version: UInt64) {
+        if changes == nil { changes = ChangedPaths(of: key.path, hasQuery: key.query != nil, after: version) }
+    }
+
+    /// Notes commits for all listeners that are not live, once.
+    func note(_ notes: [CommitNote]) {
+        guard let before = changes?.byteCount, let last = notes.last else { return }
+        for note in notes { changes?.add(note.changes, at: note.version) }
+        noteCount += notes.count
+        count(after: before, newest: last.version)
+    }
+
+    /// An earlier part of the history was searched for them.
+    func learn(_ earlier: ChangedPaths, through end: UInt64) {
+        guard let before = changes?.byteCount else { return }
+        changes?.prepend(earlier, through: end)
+        count(after: before, newest: max(end, recent.lastChanged))
+    }
+
+    private func count(after before: Int, newest: UInt64) {
+        if !changesBudget.takes((changes?.byteCount ?? 0) - before) {
+            changes?.forget(through: newest)
+            changesBudget.give(before - (changes?.byteCount ?? 0))
+        }
+    }
+
+    func forgetChanges() {
+        changesBudget.give(changes?.byteCount ?? 0)
+        changes = nil
+    }
+
+    /// Whether some listeners may lack what commits change.
+    var needsChanges: Bool { !others.isEmpty || isTelling }
+
+    func await(_ listener: Listener) { awaiting[listener.id] = listener }
+
+    func stopAwaiting(_ listener: Listener) { awaiting[listener.id] = nil }
+
+    func takeAwaiting() -> [Listener] {
+        guard !awaiting.isEmpty else { return [] }
+        defer { awaiting = [:] }
+        return awaiting.values.sorted { $0.id < $1.id }
+    }
+
     // MARK: Who listens
 
     func park(_ step: Parked) {
@@ -142,6 +199,7 @@ final class Topic {
     }
 
     func leaveLive(_ listener: Listener) {
+        keepChanges(after: toldVersion)
         removeLive(listener)
         others[listener.id] = listener
     }
@@ -149,6 +207,7 @@ final class Topic {
     func remove(_ listener: Listener) {
         removeLive(listener)
         others[listener.id] = nil
+        awaiting[listener.id] = nil
     }
 
     /// Its place is filled by the last.
@@ -161,6 +220,24 @@ final class Topic {
             last.liveIndex = index
         }
     }
+}
+
+/// The memory of all `Topic.changes`. Lives on the publisher's thread.
+final class ChangesBudget {
+    private let bytesMax: Int
+    private(set) var bytes = 0
+
+    /// A part of what listeners may take.
+    init(_ limits: MessagesLimits) { bytesMax = limits.listenersServiceBytesMax / 8 }
+
+    /// False when it has no room for so many bytes more.
+    func takes(_ count: Int) -> Bool {
+        guard count <= 0 || count <= bytesMax - bytes else { return false }
+        bytes += count
+        return true
+    }
+
+    func give(_ count: Int) { bytes -= count }
 }
 
 /// A reading for all listeners of a topic that lack the same. Lives on the publisher's thread.

@@ -21,9 +21,13 @@ final class TopicNotifier {
     func topicChanged(_ topic: Topic, _ notes: [CommitNote], after before: UInt64) {
         guard let version = notes.last?.version else { return }
         topic.recent.changed(at: version)
-        for listener in topic.others.values {
-            for note in notes { registry.carryOut(listener.machine.committed(note.changes), for: listener) }
+        if topic.needsChanges {
+            topic.keepChanges(after: before)
+            topic.note(notes)
+        } else {
+            topic.forgetChanges()
         }
+        for listener in topic.takeAwaiting() { registry.carryOut(listener.machine.topicChanged(), for: listener) }
         switch topic.telling {
         case .unread: return
         case .working: topic.wait(notes)
@@ -75,6 +79,7 @@ final class TopicNotifier {
 
     /// Works it out on a reader's thread; `worked` goes on. Meanwhile answers to those who listen there wait.
     private func work(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
+        noteChanges(topic, update, after: told)
         topic.telling = .working(told: told)
         for listener in topic.live {
             registry.heldAnswers.wait(listener.connection.id, for: topic.id, after: told)
@@ -143,13 +148,14 @@ final class TopicNotifier {
         for listener in topic.live where !registry.notify(listener, members) { full.append(listener) }
         parts.metrics.sentEvents(topic.live.count - full.count, bytes: members.count)
         guard !full.isEmpty else { return }
-        var lost: [[PathChange]]?
-        // What waits is told to the live ones only.
-        if case .changes(let notes) = update.wanted, let pending = topic.pending {
-            lost = (notes + pending).map(\.changes)
-        }
-        for listener in full {
-            registry.carryOut(listener.machine.eventWasRefused(after: told, lost), for: listener)
-        }
+        noteChanges(topic, update, after: told)
+        for listener in full { registry.carryOut(listener.machine.eventWasRefused(after: told), for: listener) }
+    }
+
+    /// Keeps the changes of an update for listeners that will lack it, unless they are kept already.
+    private func noteChanges(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
+        guard topic.changes == nil else { return }
+        topic.keepChanges(after: told)
+        if case .changes(let notes) = update.wanted { topic.note(notes) }
     }
 }

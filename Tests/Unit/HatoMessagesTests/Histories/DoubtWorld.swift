@@ -15,7 +15,7 @@ final class DoubtWorld {
     private let parts: ServiceParts
     private let queue: CommitQueue
     private let publisher: Publisher
-    private let registry: ListenerRegistry
+    let registry: ListenerRegistry
     private let posts = Posts()
     private var lastID: UInt64 = 0
 
@@ -84,21 +84,33 @@ final class DoubtWorld {
         return committed.version
     }
 
+    func newPeer() -> HistoryPeer {
+        lastID += 1
+        return HistoryPeer(id: lastID)
+    }
+
     /// Listens to `/c` on a connection of its own.
     func listen(_ uid: String) throws -> HistoryPeer {
-        lastID += 1
-        let peer = HistoryPeer(id: lastID)
-        let opening = Listener.Opening(
-            connection: peer, subscription: uid, caller: .user(Caller.User(uid: uid)), endWatch: {})
-        let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
-        registry.open(opening, Messages.Listen(path: "/c"), at: view) { result in
-            switch result {
-            case .success(let result): peer.receive(.opened(uid, result))
-            case .failure(let error): peer.receive(.refused(uid, "\(error)"))
-            }
-        }
+        let peer = newPeer()
+        try listen(.user(Caller.User(uid: uid)), Messages.Listen(path: "/c"), on: peer, as: uid)
         return peer
     }
+
+    func listen(_ caller: Caller, _ request: Messages.Listen, on peer: HistoryPeer, as subscription: String) throws {
+        let opening = Listener.Opening(
+            connection: peer, subscription: subscription, caller: caller, client: caller.uid,
+            coalesceMs: request.coalesceMs ?? 0, endWatch: {})
+        let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
+        registry.open(opening, request, at: view) { result in
+            switch result {
+            case .success(let result): peer.receive(.opened(subscription, result))
+            case .failure(let error): peer.receive(.refused(subscription, "\(error)"))
+            }
+        }
+    }
+
+    /// The topic of a whole node.
+    func topic(_ path: TreePath) -> Topic? { registry.topics.values.first { $0.key.path == path } }
 
     /// The same for several, who have seen their first values.
     func listening(_ uids: [String]) throws -> [HistoryPeer] {

@@ -55,6 +55,8 @@ struct ExploredListening: Hashable {
         var job: UInt64
         var wanted: ListenerReading.Wanted
         var version: UInt64
+        /// The children that were changed from the wanted version on.
+        var children: [Int]
     }
 
     private struct Parked: Hashable {
@@ -73,6 +75,9 @@ struct ExploredListening: Hashable {
     /// By version.
     private(set) var states: [State]
     private var recent = RecentEvents(version: 2)
+    private var changes = ChangedPaths(of: Self.key.path, after: 2)
+    private var awaitsChange = false
+    private var awaitsAnswer = false
     private var work: Work?
     private var pending: [UInt64] = []
     private var parked: [Parked] = []
@@ -98,14 +103,14 @@ struct ExploredListening: Hashable {
         let first = State(children: [1, 1])
         states = [first, first, State(children: [2, 1], written: 0)]
         let etag = setting.etag == "same" ? states[2].etag : setting.etag
-        machine = ListenerStateMachine(of: Self.key, gathers: setting.gathers, etag: etag)
+        machine = ListenerStateMachine(gathers: setting.gathers, etag: etag)
         if setting.since {
             client.children = [1, 1]
             client.version = 1
         } else if setting.etag == "same" {
             client.children = states[2].children
         }
-        try carryOut(machine.subscribed(since: setting.since ? 1 : nil, searches: setting.since))
+        try carryOut(machine.subscribed(since: setting.since ? 1 : nil, at: 2, searches: setting.since))
         if setting.isOpen { try read() }
     }
 
@@ -151,7 +156,7 @@ struct ExploredListening: Hashable {
             try carryOut(machine.drained())
         case .timer:
             timerRuns = false
-            try carryOut(machine.timePassed())
+            try carryOut(machine.timePassed(lastChanged: recent.lastChanged))
         case .unlisten: try carryOut(machine.unlistened())
         }
     }
@@ -197,8 +202,11 @@ struct ExploredListening: Hashable {
 
     private mutating func answer() throws {
         let version = dueAnswers.removeFirst()
-        try carryOut(
-            machine.ownWriteWasAnswered(version, lastChanged: recent.lastChanged, doubtedThrough: doubtedThrough))
+        if awaitsAnswer {
+            awaitsAnswer = false
+            try carryOut(
+                machine.ownWriteWasAnswered(version, lastChanged: recent.lastChanged, doubtedThrough: doubtedThrough))
+        }
         if let least = held.values.min(), least < version { heldAnswers.append(version) } else { try hear(version) }
     }
 
@@ -220,7 +228,11 @@ struct ExploredListening: Hashable {
     private mutating func tellTopic() throws {
         let before = newest - 1
         recent.changed(at: newest)
-        if !isLive, !hasEnded { try carryOut(machine.committed(change(newest))) }
+        changes.add(change(newest), at: newest)
+        if awaitsChange, !hasEnded {
+            awaitsChange = false
+            try carryOut(machine.topicChanged())
+        }
         if work != nil { return pending.append(newest) }
         guard isLive || setting.hasCompany || recent.isNeeded else { return recent.told(through: newest) }
         try tell([newest], after: before)
@@ -239,7 +251,7 @@ struct ExploredListening: Hashable {
         let event = ExploredEvent.commits(done.versions).json
         recent.keep(RecentEvents.Sent(after: done.told, version: done.snapshot, members: event))
         guard isLive, try !send(event) else { return }
-        try carryOut(machine.eventWasRefused(after: done.told, (done.versions + pending).map(change)))
+        try carryOut(machine.eventWasRefused(after: done.told))
     }
 
     private mutating func topicWorked() throws {
@@ -269,7 +281,7 @@ struct ExploredListening: Hashable {
                 machine.rightsWereDoubted(told: work?.told ?? recent.lastTold, isTelling: work != nil))
         }
         if work != nil, !setting.gathers { return parked.append(Parked(job: machine.job)) }
-        try carryOut(machine.topicBecameReady(at: newest))
+        try carryOut(machine.topicBecameReady(at: newest, changes))
     }
 
     private mutating func join(after version: UInt64) throws {
@@ -283,18 +295,22 @@ struct ExploredListening: Hashable {
     private mutating func search() throws {
         guard let search = searching else { return }
         searching = nil
-        guard search.job == machine.job else { return }
-        var missed = MissedChanges(of: Self.key.path)
-        for version in 2...max(2, search.joinsAfter ?? 2) where states[Int(version)].written != nil {
-            missed.add(change(version))
+        let end = max(2, search.joinsAfter ?? 2)
+        var earlier = ChangedPaths(of: Self.key.path, after: 1)
+        for version in 2...end where states[Int(version)].written != nil {
+            earlier.add(change(version), at: version)
         }
-        try carryOut(machine.searched(missed))
+        changes.prepend(earlier, through: end)
+        if search.job == machine.job { try carryOut(machine.searched()) }
     }
 
     private mutating func read() throws {
         let reading = readings.removeFirst()
         if reading.job == machine.job {
-            try carryOut(machine.caughtUp(event(reading), at: reading.version))
+            try carryOut(
+                machine.caughtUp(
+                    event(reading), at: reading.version, lastChanged: recent.lastChanged,
+                    newestHeld: heldAnswers.last ?? 0))
         }
         recent.jobEnded()
     }
@@ -304,14 +320,7 @@ struct ExploredListening: Hashable {
         case .whole: return ExploredEvent.whole(reading.version).json
         case .unlessEtag(let etag):
             return states[Int(reading.version)].etag == etag ? nil : ExploredEvent.whole(reading.version).json
-        case .missed(let missed):
-            let places = [0, 1].filter { child in
-                let version = (1...newest).first { states[Int($0)].written == child }
-                var more = missed
-                if let version { more.add(change(version)) }
-                return version != nil && more == missed
-            }
-            return ExploredEvent.places(reading.version, places).json
+        case .changedFrom: return ExploredEvent.places(reading.version, reading.children).json
         }
     }
 
@@ -324,7 +333,11 @@ struct ExploredListening: Hashable {
             case .catchUp: try catchUp()
             case .read(let wanted, let oldest):
                 let version = setting.shares ? max(recent.lastChanged, oldest) : newest
-                readings.append(Reading(job: machine.job, wanted: wanted, version: version))
+                let children = [0, 1].filter { child in
+                    guard case .changedFrom(let first) = wanted else { return false }
+                    return (first...newest).contains { states[Int($0)].written == child }
+                }
+                readings.append(Reading(job: machine.job, wanted: wanted, version: version, children: children))
                 recent.jobBegan()
             case .send(let events): try send(events)
             case .join(let version): try join(after: version)
@@ -335,7 +348,9 @@ struct ExploredListening: Hashable {
             case .sendCancelled: try end(isAnswer: false)
             case .holdAnswers(let version): held[Self.listenerID] = version
             case .releaseAnswers(let version): try release(Self.listenerID, through: version)
-            case .awaitVerdict, .hurryVerdict: break
+            case .hurryVerdict: break
+            case .awaitVerdict, .reportAnswers: (awaitsAnswer, awaitsChange) = (true, false)
+            case .reportChange: (awaitsAnswer, awaitsChange) = (false, true)
             case .waitForDrain: waitsForDrain = true
             case .startTimer:
                 if timerRuns { throw HistoryFailure("two timers") }
@@ -361,7 +376,7 @@ struct ExploredListening: Hashable {
         for event in events {
             guard try send(event) else { return try carryOut(machine.refused()) }
         }
-        try carryOut(machine.sent())
+        try carryOut(machine.sent(lastChanged: recent.lastChanged, newestHeld: heldAnswers.last ?? 0))
     }
 
     // MARK: The client

@@ -119,48 +119,49 @@ import Testing
     @Test func missedChangesAreOneEventOfTheCurrentState() throws {
         var tree = IndexedTree()
         try tree.set("/a", ["x": 1, "y": 2, "z": ["p": 1, "q": 2]])
-        var missed = MissedChanges(of: try path("/a"))
-        #expect(missed.isEmpty)
-        missed.add(try tree.set("/a/z/p", 5))
-        missed.add(try tree.set("/a/x", 7))
-        missed.add(try tree.set("/a/x", 8))
-        missed.add(try tree.set("/elsewhere", 8))
-        missed.add(try tree.set("/a/z", ["q": 3]))
+        var changes = ChangedPaths(of: try path("/a"), after: 0)
+        #expect(changes.missing(after: 0) == .nothing)
+        changes.add(try tree.set("/a/z/p", 5), at: 1)
+        changes.add(try tree.set("/a/x", 7), at: 2)
+        changes.add(try tree.set("/a/x", 8), at: 3)
+        changes.add(try tree.set("/elsewhere", 8), at: 4)
+        changes.add(try tree.set("/a/z", ["q": 3]), at: 5)
         #expect(
-            text(try missed.update(reading: tree.nodes))
+            text(try changes.paths(from: 1).update(reading: tree.nodes))
                 == #"{"type":"patch","path":"/","data":{"x":8,"z":{"q":3}}}"#)
-        missed.add(try tree.set("/a", 1))
-        #expect(try missed.update(reading: tree.nodes) == .fresh)
+        changes.add(try tree.set("/a", 1), at: 6)
+        #expect(try changes.paths(from: 1).update(reading: tree.nodes) == .fresh)
     }
 
     @Test func nodeThatCouldLoseItsPriorityInBetweenIsSentWhole() throws {
         var tree = IndexedTree()
         try tree.set(
             "/a", ["x": ["only": 1, ".priority": 5], "long": ["p": 1, "q": 2, "r": 3, ".priority": 6], "z": 0])
-        var missed = MissedChanges(of: try path("/a"))
-        missed.add(try tree.update("/a/x", ["only": nil, "other/deep": 2]))
-        missed.add(try tree.update("/a/long", ["p": nil, "s": 4]))
+        var changes = ChangedPaths(of: try path("/a"), after: 0)
+        changes.add(try tree.update("/a/x", ["only": nil, "other/deep": 2]), at: 1)
+        changes.add(try tree.update("/a/long", ["p": nil, "s": 4]), at: 2)
         // The list has other children all the time: it need not be sent again.
         #expect(
-            text(try missed.update(reading: tree.nodes))
+            text(try changes.paths(from: 1).update(reading: tree.nodes))
                 == #"{"type":"patch","path":"/","data":{"long/p":null,"long/s":4,"x":{".priority":5,"other":{"deep":2}}}}"#
         )
-        var new = MissedChanges(of: try path("/a"))
-        new.add(try tree.set("/a/new/child", true))
-        new.add(try tree.apply(.setPriority(7, at: path("/a/new"))))
-        new.add(try tree.apply(.setPriority(8, at: path("/a/long"))))
+        var new = ChangedPaths(of: try path("/a"), after: 0)
+        new.add(try tree.set("/a/new/child", true), at: 1)
+        new.add(try tree.apply(.setPriority(7, at: path("/a/new"))), at: 2)
+        new.add(try tree.apply(.setPriority(8, at: path("/a/long"))), at: 3)
         #expect(
-            text(try new.update(reading: tree.nodes))
+            text(try new.paths(from: 1).update(reading: tree.nodes))
                 == #"{"type":"patch","path":"/","data":{"new":{".priority":7,"child":true},"long/.priority":8}}"#)
     }
 
     @Test func tooManyMissedPathsAreTheWholeValue() throws {
         var tree = IndexedTree()
-        var missed = MissedChanges(of: try path("/a"))
-        for index in 0...MissedChanges.placesMax {
-            #expect(!missed.isWhole)
-            missed.add(try tree.set("/a/k\(index)", 1))
+        var changes = ChangedPaths(of: try path("/a"), after: 0)
+        for index in 0...ChangedPaths.pathsMax {
+            #expect(!changes.paths(from: 1).isWhole)
+            changes.add(try tree.set("/a/k\(index)", 1), at: UInt64(index) + 1)
         }
-        #expect(missed.isWhole)
+        #expect(changes.paths(from: 1).isWhole)
+        #expect(!changes.paths(from: 2).isWhole)
     }
 }

@@ -251,20 +251,23 @@ struct WindowClient {
 struct NodeClient {
     let path: TreePath
     var client = ChildEventReducer()
-    var missed: MissedChanges
+    var missed: ChangedPaths
+    private var version: UInt64 = 0
+    private var position: UInt64 = 0
 
     init(at path: TreePath, _ tree: IndexedTree) {
         self.path = path
-        missed = MissedChanges(of: path)
+        missed = ChangedPaths(of: path, after: 0)
         try? hear(.fresh, tree)
     }
 
     mutating func hear(_ changes: [PathChange], _ tree: IndexedTree, isBehind: Bool) throws {
-        guard !isBehind, missed.isEmpty else {
-            missed.add(changes)
+        guard !isBehind, missed.missing(after: position) == .nothing else {
+            version += 1
+            missed.add(changes, at: version)
             if !isBehind {
-                try hear(missed.update(reading: tree.nodes), tree)
-                missed = MissedChanges(of: path)
+                try hear(missed.paths(from: position + 1).update(reading: tree.nodes), tree)
+                position = version
             }
             return
         }

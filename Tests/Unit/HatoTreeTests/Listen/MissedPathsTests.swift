@@ -5,7 +5,7 @@ import Testing
 @testable import HatoTree
 
 /// The changes of several commits as one event.
-@Suite struct MissedChangesTests {
+@Suite struct MissedPathsTests {
     /// A JSON reader may return the members of a patch in another order than they were written.
     @Test func mergedPatchLeadsToTheTreeInAnyOrder() throws {
         let seed = SeededRandom.seed()
@@ -16,11 +16,14 @@ import Testing
             let path = try TreePath(random.pick(["/", "/a", "/a/b"]))
             for _ in 0..<4 { try tree.apply(Self.mutation(&random)) }
             let before = try tree.nodes.node(at: path)
-            var missed = MissedChanges(of: path)
-            for _ in 0..<random.pick([1, 2, 3, 5]) { missed.add(try tree.apply(Self.mutation(&random)).changes) }
+            var changes = ChangedPaths(of: path, after: 0)
+            for version in 1...random.pick([1, 2, 3, 5] as [UInt64]) {
+                changes.add(try tree.apply(Self.mutation(&random)).changes, at: version)
+            }
             let after = try tree.nodes.node(at: path)
             let members: [(path: TreePath, node: TreeNode)]
-            switch try missed.update(reading: tree.nodes) {
+            if changes.missing(after: 0) == .everything { continue }
+            switch try changes.paths(from: 1).update(reading: tree.nodes) {
             case .fresh: continue
             case .nothing: members = []
             case .events(let events):
