@@ -30,6 +30,16 @@ public struct MessagesLimits: Limits, Hashable {
     /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value
     /// does.
     public var catchUpBytesMax = 1 << 20
+    /// Listeners of one user, or of one address where nobody is signed in, that are being opened at one time.
+    public var openingsPerClientMax = 64
+    /// Readings that bring listeners of one connection up to date at one time.
+    public var catchUpsPerConnectionMax = 8
+    /// The same of one user, or of one address where nobody is signed in.
+    public var catchUpsPerClientMax = 16
+    /// The same of the service.
+    public var catchUpsMax = 64
+    /// How many of them may take more than 64 KiB at one time; one of each client.
+    public var largeCatchUpsMax = 4
     /// Events of at least so many bytes are in memory once for all who are sent them, and counted in the budget of the
     /// process; of smaller ones a copy for each costs less.
     public var sharedEventBytesMin = 4 << 10
@@ -129,6 +139,20 @@ public struct MessagesLimits: Limits, Hashable {
         Limit(
             "catch-up-bytes-max", \.catchUpBytesMax, 1...(1 << 30),
             "bytes of one merged notification for a slow listener"),
+        Limit(
+            "openings-per-client-max", \.openingsPerClientMax, 1...100_000,
+            "listeners of one user (or address, when nobody is signed in) that are being opened at one time"),
+        Limit(
+            "catch-ups-per-connection-max", \.catchUpsPerConnectionMax, 1...1_000,
+            "readings for listeners of one connection at one time"),
+        Limit(
+            "catch-ups-per-client-max", \.catchUpsPerClientMax, 1...1_000,
+            "readings for listeners of one user (or address, when nobody is signed in) at one time"),
+        Limit(
+            "catch-ups-max", \.catchUpsMax, 1...10_000, "readings for listeners of the service at one time"),
+        Limit(
+            "large-catch-ups-max", \.largeCatchUpsMax, 1...1_000,
+            "readings for listeners that take more than 64 KiB at one time"),
         Limit(
             "shared-event-bytes-min", \.sharedEventBytesMin, 1...(1 << 30),
             "bytes from which on an event is kept once for all who are sent it"),

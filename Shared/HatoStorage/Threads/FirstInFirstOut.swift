@@ -1,16 +1,18 @@
 /// A queue: elements are taken in the order in which they were appended, each at a cost independent of their number.
-struct FirstInFirstOut<Element> {
+package struct FirstInFirstOut<Element> {
     private var elements: [Element?] = []
     private var head = 0
+
+    package init() {}
 
     /// The capacity for this many elements is kept when all are taken.
     private static var keptMax: Int { 1_024 }
 
-    var isEmpty: Bool { head == elements.count }
+    package var isEmpty: Bool { head == elements.count }
 
-    mutating func append(_ element: Element) { elements.append(element) }
+    package mutating func append(_ element: Element) { elements.append(element) }
 
-    mutating func takeFirst() -> Element? {
+    package mutating func takeFirst() -> Element? {
         guard head < elements.count else { return nil }
         let first = elements[head].take()
         head += 1

@@ -15,6 +15,8 @@ import Testing
         .init(isOpen: true), .init(hasCompany: true, shares: true, isOpen: true),
         .init(judgesAtOnce: true, hasCompany: true, isOpen: true), .init(gathers: true, isOpen: true),
         .init(gathers: true, judgesAtOnce: true, shares: true, isOpen: true),
+        .init(hasCompany: true, queues: true, isOpen: true), .init(gathers: true, queues: true, isOpen: true),
+        .init(since: true, hasCompany: true, queues: true),
     ]
 
     @Test(arguments: settings)

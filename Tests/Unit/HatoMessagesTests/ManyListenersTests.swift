@@ -1,5 +1,7 @@
 import HatoModel
+import HatoRPC
 import HatoTree
+import Synchronization
 import Testing
 
 @testable import HatoMessages
@@ -66,5 +68,153 @@ import Testing
         world.finish()
         let heard = peer.takeInbox().map(\.text)
         #expect(heard.count == 501 && heard.last == "answered \(own)")
+    }
+
+    // MARK: Readings
+
+    /// Listeners of an administrator to children of `/c`, all of one connection.
+    private static func listening(_ count: Int, _ world: DoubtWorld) throws -> HistoryPeer {
+        let peer = world.newPeer()
+        for number in 0..<count {
+            try world.listen(
+                .administrator, Messages.Listen(path: TreePath("/c/k\(number)")), on: peer, as: "s\(number)")
+        }
+        return peer
+    }
+
+    @Test func readingForAClosedConnectionIsDroppedBeforeItBegins() async throws {
+        let world = try await DoubtWorld()
+        _ = try await world.write(Self.update(100))
+        let (peer, rows) = (world.newPeer(), RowCounter())
+        for number in 0..<20 {
+            try world.listen(
+                .administrator, Messages.Listen(path: TreePath("/c/k\(number)")), on: peer, as: "s\(number)",
+                countedBy: rows)
+        }
+        #expect(world.registry.catchUps.readingCount == 20)
+        let before = rows.count
+        peer.close()
+        world.finish()
+        #expect(rows.count == before)
+        #expect(world.registry.catchUps.readingCount == 0)
+    }
+
+    @Test func fewReadingsOfOneConnectionAreUnderWay() async throws {
+        let world = try await DoubtWorld()
+        let peer = try Self.listening(200, world)
+        #expect(world.waitingReads == MessagesLimits().catchUpsPerConnectionMax)
+        world.finish()
+        #expect(peer.takeInbox().count == 400)
+        #expect(world.registry.catchUps.readingCount == 0)
+    }
+
+    @Test func drainedConnectionIsReadForAsItHasRoom() async throws {
+        let world = try await DoubtWorld()
+        let peer = try Self.listening(200, world)
+        world.finish()
+        _ = peer.takeInbox()
+        peer.isFull = true
+        _ = try await world.write(Self.update(200))
+        #expect(peer.takeInbox().isEmpty)
+        var reads = 0
+        for _ in 0..<10 {
+            // It has room for a moment.
+            peer.isFull = false
+            _ = peer.drain()
+            while world.waitingReads == 0, world.hasPosts { world.step() }
+            peer.isFull = true
+            while world.waitingReads > 0 || world.hasPosts {
+                if world.waitingReads > 0 {
+                    reads += 1
+                    world.runRead()
+                } else {
+                    world.step()
+                }
+            }
+        }
+        #expect(reads <= 10 * MessagesLimits().catchUpsPerConnectionMax, "\(reads) readings in vain")
+        peer.isFull = false
+        _ = peer.drain()
+        world.finish()
+        #expect(peer.takeInbox().count == 200)
+    }
+
+    @Test func largeReadingBeginsAgainAmongTheLargeOnes() async throws {
+        let world = try await DoubtWorld()
+        _ = try await world.write(.set(.string(String(repeating: "x", count: 100_000)), at: "/c/k0"))
+        _ = try await world.write(.set(.string(String(repeating: "y", count: 100_000)), at: "/c/k1"))
+        let peer = try Self.listening(3, world)
+        for _ in 0..<3 { world.runRead() }
+        while world.hasPosts { world.step() }
+        #expect(peer.takeInbox().count == 2)
+        #expect(world.waitingReads == 1, "one large reading of a client at a time")
+        world.finish()
+        #expect(peer.takeInbox().count == 4)
+    }
+
+    // MARK: Callers
+
+    @Test func otherCallerOfManyListenersIsAuthorisedInTurns() async throws {
+        let world = try await DoubtWorld()
+        let peer = world.newPeer()
+        for number in 0..<5 {
+            try world.listen(
+                .user(Caller.User(uid: "a")), Messages.Listen(path: TreePath("/c/k\(number)")), on: peer,
+                as: "s\(number)")
+        }
+        world.finish()
+        _ = peer.takeInbox()
+        for number in 0..<5 {
+            world.registry.identityChanged(peer.id, "s\(number)", .replaced(.user(Caller.User(uid: "nobody"))))
+        }
+        #expect(world.inDoubt == 5)
+        _ = try await world.write(.update(["k0": "secret", "k4": "secret"], at: "/c"))
+        #expect(peer.takeInbox().isEmpty)
+        world.step()
+        #expect(world.inDoubt == 4)
+        world.finish()
+        let heard = peer.takeInbox().map(\.text)
+        #expect(heard.count == 5 && heard.allSatisfy { $0.contains("permission_denied") }, "\(heard)")
+    }
+
+    @Test func otherCallerWithTheRightMissesNothing() async throws {
+        let world = try await DoubtWorld()
+        let peer = try world.listen("a")
+        world.finish()
+        _ = peer.takeInbox()
+        world.registry.identityChanged(peer.id, "a", .extended(.user(Caller.User(uid: "b"))))
+        _ = try await world.write(.set(1, at: "/c/x"))
+        #expect(peer.takeInbox().isEmpty)
+        world.finish()
+        let heard = peer.takeInbox().map(\.text)
+        #expect(heard.count == 1 && heard[0].contains(#""path":"/x","data":1"#), "\(heard)")
+        // By its own right now.
+        _ = try await world.write(.set(.null, at: "/members/a"))
+        _ = try await world.write(.set(2, at: "/c/x"))
+        world.finish()
+        #expect(peer.takeInbox().map(\.text).joined().contains(#""data":2"#))
+    }
+
+    // MARK: Openings
+
+    @Test func fewOpeningsOfOneClientAreUnderWayAndOthersPass() {
+        let turns = ClientTurns(countMax: 2)
+        let begun = Mutex<[String]>([])
+        let ends = Mutex<[@Sendable () -> Void]>([])
+        func take(_ client: String, _ name: String) {
+            turns.take(client) { end in
+                begun.withLock { $0.append(name) }
+                ends.withLock { $0.append(end) }
+            }
+        }
+        for number in 0..<50 { take("flood", "\(number)") }
+        take("other", "other")
+        #expect(begun.withLock { $0 } == ["0", "1", "other"])
+        for _ in 0..<51 {
+            let end = ends.withLock { $0.removeFirst() }
+            end()
+        }
+        #expect(begun.withLock { $0 } == ["0", "1", "other"] + (2..<50).map { "\($0)" })
+        #expect(turns.clientCount == 0)
     }
 }

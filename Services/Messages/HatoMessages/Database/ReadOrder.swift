@@ -65,13 +65,31 @@ struct ReadOrder: Sendable {
 
     /// Runs `body` on the publisher's thread, when all commits up to its view have been told there and none after; what
     /// it throws is the answer.
+    ///
+    /// - Parameter turns: bounds how many of one client are under way; later requests of the connection wait as well.
     func onPublisher<Request: RPCRequest>(
-        _ context: RPCContext, _ reply: RPCReply<Request>,
+        _ context: RPCContext, _ reply: RPCReply<Request>, turns: ClientTurns? = nil,
         _ body: @escaping @Sendable (ListenerRegistry, ReadView) throws -> Void
     ) {
-        atPlace(endsGroup: true, context, reply) { [publisher] view in
+        let open = { @Sendable [publisher] (view: ReadView, end: @escaping @Sendable () -> Void) in
             publisher.open { registry in
                 do { try body(registry, view) } catch { reply.refuse(error) }
+                end()
+            }
+        }
+        guard let turns else { return atPlace(endsGroup: true, context, reply) { open($0) {} } }
+        let session = sessions.session(of: context.connection)
+        session.holdingTurn {
+            turns.take(context.client) { end in
+                parts.store.submitSnapshot(endsGroup: true) { result in
+                    switch result {
+                    case .success(let snapshot): open(ReadView(snapshot, parts.catalogue, parts.limits), end)
+                    case .failure(let error):
+                        reply.refuse(error)
+                        end()
+                    }
+                }
+                session.release()
             }
         }
     }

@@ -6,6 +6,10 @@ import HatoTree
 /// Brings listeners that are behind up to date, by one kind of job: authorise again, wait until the topic is ready,
 /// then read on a reader's thread. Listeners of a topic that lack the same share one reading. Lives on the publisher's
 /// thread.
+///
+/// Readings wait for their turns (`CatchUpQueue`). One begins with little memory; when it outgrows that it is dropped,
+/// and begins again among the large ones, of which few run at a time. One that no listener waits for any more is
+/// dropped, or stops.
 final class CatchUpReader {
     typealias Loaded = Result<EncodedJSON?, any Error>
 
@@ -23,12 +27,32 @@ final class CatchUpReader {
     /// Those that listen again from a version, while the commits since are not yet searched.
     private var searches: [Search] = []
     private var isSearching = false
+    /// Those that wait or are under way.
+    private var readings: [UInt64: TopicReading] = [:]
+    private var queue: CatchUpQueue
+    private var largeQueue: CatchUpQueue
+    /// By connection without room, the listeners that wait for it.
+    private var fullListeners: [UInt64: [UInt64]] = [:]
+    /// By connection, the readings that wait, and keep the snapshot that they are of.
+    private var waitingJobs: [UInt64: Set<UInt64>] = [:]
+
+    /// What a reading takes at most that is not a large one.
+    private static let smallBytesMax = 64 << 10
 
     init(_ registry: ListenerRegistry) {
         self.registry = registry
         parts = registry.parts
         line = registry.line
+        let limits = parts.limits
+        queue = CatchUpQueue(
+            .init(
+                connection: limits.catchUpsPerConnectionMax, client: limits.catchUpsPerClientMax,
+                all: limits.catchUpsMax))
+        largeQueue = CatchUpQueue(.init(connection: 1, client: 1, all: limits.largeCatchUpsMax))
     }
+
+    /// How many readings wait or are under way.
+    var readingCount: Int { readings.count }
 
     // MARK: Listening again
 
@@ -86,6 +110,7 @@ final class CatchUpReader {
         case .unread:
             topic.park(.load(listener.ticket))
             topic.windowRows = listener.watch.map { _ in RowCounter() }
+            topic.windowClient = listener.connection.client(speakingAs: listener.caller)
             return registry.notifier.readAnew(topic, .window, after: current.version)
         case .working: return topic.park(.load(listener.ticket))
         }
@@ -93,34 +118,76 @@ final class CatchUpReader {
         registry.carryOut(listener.machine.topicBecameReady(at: current.version, changes), for: listener)
     }
 
-    /// Reads as of the newest group, or shares what was read as of `oldest` or later; `loaded` goes on.
+    /// Reads as of the newest group or a later one, or shares what is read or was read as of `oldest` or later.
     func read(_ wanted: ListenerReading.Wanted, from oldest: UInt64, for listener: Listener) {
-        guard let current = registry.current else { return }
         let topic = listener.topic
         let oldest = max(topic.recent.lastChanged, oldest)
-        if let reading = topic.readings[wanted], reading.version >= oldest {
-            reading.listeners.append(listener.ticket)
-            return
-        }
         if let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
             return caughtUp(listener, members, at: version)
         }
-        let rows = listener.watch.map { _ in RowCounter() }
-        let reading = TopicReading(id: registry.nextID(), version: current.version, rows: rows)
-        reading.listeners.append(listener.ticket)
-        topic.readings[wanted] = reading
-        topic.openReadings[reading.id] = reading
-        topic.recent.jobBegan()
-        let snapshot: any StoreSnapshot = if let rows { CountedSnapshot(current, rows) } else { current }
-        let job = ListenerReading(
-            limits: parts.limits, key: topic.key, database: topic.database, snapshot: snapshot, wanted: wanted,
-            missed: missed(wanted, of: topic), window: window(of: topic))
-        let (line, topicID, id) = (line, topic.id, reading.id)
-        let client = listener.connection.client(speakingAs: listener.caller)
-        parts.store.submitRead(of: client) {
-            let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }
-            line.post { $0.catchUps.loaded(topicID, id, job.wanted, members) }
+        let isFirst = listener.answer != nil
+        if let reading = topic.readings[wanted], reading.serves(from: oldest, isFirst: isFirst) {
+            reading.add(listener)
+            // It begins as soon as one of the connections may be read for.
+            if !reading.hasBegun { enqueue(reading, for: listener.connection, of: listener.caller) }
+        } else {
+            let rows = listener.watch.map { _ in RowCounter() }
+            let reading = TopicReading(id: registry.nextID(), topic, wanted, rows: rows)
+            if isFirst { prepare(reading, for: listener.connection.id) }
+            reading.add(listener)
+            topic.readings[wanted] = reading
+            readings[reading.id] = reading
+            enqueue(reading, for: listener.connection, of: listener.caller)
         }
+        beginReadings()
+    }
+
+    private func enqueue(_ reading: TopicReading, for connection: any ListenerPeer, of caller: Caller) {
+        let client = connection.client(speakingAs: caller)
+        if reading.isLarge {
+            largeQueue.add(reading.id, for: connection.id, of: client)
+        } else {
+            queue.add(reading.id, for: connection.id, of: client)
+        }
+    }
+
+    /// Begins the readings whose turn it is.
+    private func beginReadings() {
+        while let next = queue.takeNext() {
+            if !begin(next.reading, isLarge: false, next.connection, next.client) { queue.ended(next.connection) }
+        }
+        while let next = largeQueue.takeNext() {
+            if !begin(next.reading, isLarge: true, next.connection, next.client) { largeQueue.ended(next.connection) }
+        }
+    }
+
+    /// False when nothing is to be read any more.
+    private func begin(_ id: UInt64, isLarge: Bool, _ connection: UInt64, _ client: String) -> Bool {
+        guard let reading = readings[id], !reading.hasBegun, reading.isLarge == isLarge else { return false }
+        if reading.job == nil { prepare(reading) }
+        guard var job = reading.job else { return false }
+        reading.hasBegun = true
+        stopWaiting(reading)
+        job.bytesMax = isLarge ? parts.limits.responseBytesMax : Self.smallBytesMax
+        let line = line
+        parts.store.submitRead(of: client) { [job] in
+            let members = Result { try job.members()?.shared(from: job.limits.sharedEventBytesMin) }
+            line.post { $0.catchUps.loaded(id, connection, members) }
+        }
+        return true
+    }
+
+    /// What it reads is the state after the newest group.
+    private func prepare(_ reading: TopicReading) {
+        guard let current = registry.current else { return }
+        let topic = reading.topic
+        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(current, reading.interest)
+        if let rows = reading.rows { snapshot = CountedSnapshot(snapshot, rows) }
+        reading.prepare(
+            ListenerReading(
+                limits: parts.limits, key: topic.key, database: topic.database, snapshot: snapshot,
+                interest: reading.interest, wanted: reading.wanted, missed: missed(reading.wanted, of: topic),
+                window: window(of: topic), bytesMax: Self.smallBytesMax))
     }
 
     private func missed(_ wanted: ListenerReading.Wanted, of topic: Topic) -> MissedPaths {
@@ -144,24 +211,101 @@ final class CatchUpReader {
         return window
     }
 
-    private func loaded(_ topicID: UInt64, _ id: UInt64, _ wanted: ListenerReading.Wanted, _ loaded: Loaded) {
-        guard let topic = registry.topics[topicID], let reading = topic.openReadings.removeValue(forKey: id) else {
-            return
+    /// - Parameter connection: for which it has begun.
+    private func loaded(_ id: UInt64, _ connection: UInt64, _ loaded: Loaded) {
+        guard let reading = readings[id], let version = reading.job?.snapshot.version else { return }
+        if !reading.isLarge { queue.ended(connection) } else { largeQueue.ended(connection) }
+        defer { beginReadings() }
+        if case .failure(TreeError.tooBig) = loaded, !reading.isLarge, !reading.interest.isClosed,
+            parts.limits.responseBytesMax > Self.smallBytesMax
+        {
+            return outgrew(reading)
         }
-        if topic.readings[wanted] === reading { topic.readings[wanted] = nil }
-        if case .success(let members?) = loaded { topic.doneReadings.add(wanted, members, at: reading.version) }
+        readings[id] = nil
+        let topic = reading.topic
+        if topic.readings[reading.wanted] === reading { topic.readings[reading.wanted] = nil }
+        if case .success(let members?) = loaded { topic.doneReadings.add(reading.wanted, members, at: version) }
         for ticket in reading.listeners {
             guard let listener = registry.holder(of: ticket) else { continue }
+            listener.reading = nil
             listener.watch?.rows.count += reading.rows?.count ?? 0
             switch loaded {
             // Events first: the connection holds them until the answer leaves, and lets them leave right behind it,
             // before answers to later requests that are ready and wait their turn.
             case .success(let members):
                 if members != nil { parts.metrics.caughtUp() }
-                caughtUp(listener, members, at: reading.version)
+                caughtUp(listener, members, at: version)
             case .failure(let error): registry.cancel(listener, .lost(error))
             }
         }
-        topic.recent.jobEnded()
+        reading.dropJob()
+    }
+
+    /// What is read for a listener is void.
+    func leave(_ listener: Listener) {
+        guard let reading = listener.reading else { return }
+        reading.leave(listener)
+        guard reading.interest.isClosed, !reading.hasBegun else { return }
+        readings[reading.id] = nil
+        stopWaiting(reading)
+        reading.dropJob()
+    }
+
+    /// It begins again when it is its turn among the large ones.
+    private func outgrew(_ reading: TopicReading) {
+        reading.hasBegun = false
+        reading.isLarge = true
+        var connections: Set<UInt64> = []
+        for listener in reading.listeners.compactMap({ registry.holder(of: $0) })
+        where connections.insert(listener.connection.id).inserted {
+            enqueue(reading, for: listener.connection, of: listener.caller)
+        }
+    }
+
+    // MARK: Room
+
+    /// A connection had no room for an event of a listener: it is read for when it has, in turn with others.
+    func waitForDrain(_ listener: Listener) {
+        parts.metrics.fellBehind()
+        let (line, connection) = (line, listener.connection.id)
+        guard fullListeners[connection]?.append(listener.id) == nil else { return }
+        fullListeners[connection] = [listener.id]
+        // A peer that does not read keeps no snapshots.
+        for reading in (waitingJobs.removeValue(forKey: connection) ?? []).compactMap({ readings[$0] })
+        where !reading.hasBegun && !reading.isShared { reading.dropJob() }
+        queue.filled(connection)
+        largeQueue.filled(connection)
+        listener.connection.onDrain { line.post { $0.catchUps.drained(connection) } }
+    }
+
+    /// The first event of a listener is as of its request, unless its connection has no room.
+    private func prepare(_ reading: TopicReading, for connection: UInt64) {
+        guard fullListeners[connection] == nil else { return }
+        prepare(reading)
+        reading.requester = connection
+        waitingJobs[connection, default: []].insert(reading.id)
+    }
+
+    private func stopWaiting(_ reading: TopicReading) {
+        guard let connection = reading.requester else { return }
+        waitingJobs[connection]?.remove(reading.id)
+        if waitingJobs[connection]?.isEmpty == true { waitingJobs[connection] = nil }
+    }
+
+    private func drained(_ connection: UInt64) {
+        guard let ids = fullListeners.removeValue(forKey: connection) else { return }
+        queue.drained(connection)
+        largeQueue.drained(connection)
+        for listener in ids.compactMap({ registry.listeners[$0] }) {
+            registry.carryOut(listener.machine.drained(), for: listener)
+        }
+        beginReadings()
+    }
+
+    func connectionClosed(_ connection: UInt64) {
+        fullListeners[connection] = nil
+        waitingJobs[connection] = nil
+        queue.closed(connection)
+        largeQueue.closed(connection)
     }
 }

@@ -38,7 +38,7 @@ enum EventMembers {
                 let plan = QueryPlan(query, at: key.path, in: reading.database.indexes)
                 let places =
                     try window?.places(reading: reading.runner)
-                    ?? reading.runner.places(query, at: key.path, by: plan)
+                    ?? reading.runner.places(query, at: key.path, by: plan, placeBytesMax: reading.bytesMax)
                 if places.isEmpty {
                     writer.writeNull()
                 } else {

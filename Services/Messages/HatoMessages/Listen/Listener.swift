@@ -19,6 +19,8 @@ final class Listener {
         }
     }
     var machine: ListenerStateMachine
+    /// What is read for it.
+    var reading: TopicReading?
     /// Its place in `Topic.live`.
     var liveIndex: Int?
     /// Of the request that opens it, until its first event is on its way.

@@ -18,15 +18,20 @@ struct ListenerReading: Sendable {
     /// As of the snapshot.
     let database: Database
     let snapshot: any StoreSnapshot
+    let interest: TopicReading.Interest
     let wanted: Wanted
     /// For `changedFrom`.
     let missed: MissedPaths
     /// Of a query, as of the snapshot, if it is known.
     let window: QueryWindow?
+    /// What it may take; more is `TreeError.tooBig`.
+    var bytesMax: Int
 
     /// Nil: nothing to tell.
     func members() throws -> EncodedJSON? {
-        let reading = NodeReading(database, in: snapshot, bytesMax: limits.responseBytesMax)
+        guard !interest.isClosed else { throw ConnectionClosed() }
+        var reading = NodeReading(database, in: snapshot, bytesMax: min(bytesMax, limits.responseBytesMax))
+        reading.hashedBytesMax = min(bytesMax, reading.hashedBytesMax)
         switch wanted {
         case .whole: return try EventMembers.whole(key, reading, window)
         case .unlessEtag(let etag):
@@ -40,7 +45,9 @@ struct ListenerReading: Sendable {
         if missed.isEmpty { return nil }
         if key.query != nil || missed.isWhole { return try EventMembers.whole(key, reading, window) }
         let update: ListenerUpdate
-        do { update = try missed.update(reading: reading.nodes, bytesMax: limits.catchUpBytesMax) } catch TreeError
+        do {
+            update = try missed.update(reading: reading.nodes, bytesMax: min(bytesMax, limits.catchUpBytesMax))
+        } catch TreeError
             .tooBig
         {
             return try EventMembers.whole(key, reading)

@@ -17,6 +17,7 @@ extension ListenerRegistry {
             case .search(let version): catchUps.search(listener, after: version)
             case .catchUp: catchUps.begin(listener)
             case .read(let wanted, let oldest): catchUps.read(wanted, from: oldest, for: listener)
+            case .stopReading: catchUps.leave(listener)
             case .send(let events): send(events, to: listener)
             case .join(let version): join(listener, after: version)
             case .becomeLive: topic.addLive(listener)
@@ -31,7 +32,7 @@ extension ListenerRegistry {
                 reportAnswers(to: listener)
                 if heldAnswers.hasAnswers(to: connection.id) { rights.hurry(listener) }
             case .hurryVerdict: rights.hurry(listener)
-            case .waitForDrain: waitForDrain(listener)
+            case .waitForDrain: catchUps.waitForDrain(listener)
             case .startTimer: startTimer(listener)
             case .reportChange: reportChange(to: listener)
             case .reportAnswers: reportAnswers(to: listener)
@@ -82,17 +83,6 @@ extension ListenerRegistry {
         guard let answer = listener.answer else { return }
         listener.answer = nil
         answer(.failure(error))
-    }
-
-    private func waitForDrain(_ listener: Listener) {
-        parts.metrics.fellBehind()
-        let (line, id) = (line, listener.id)
-        listener.connection.onDrain {
-            line.post { registry in
-                guard let listener = registry.listeners[id] else { return }
-                registry.carryOut(listener.machine.drained(), for: listener)
-            }
-        }
     }
 
     private func startTimer(_ listener: Listener) {

@@ -189,7 +189,7 @@ final class ListenerRegistry {
                 $0 < topic.changes?.start ?? 0 && !MissedScan.isTooFar($0, from: current.version, parts.limits)
             } ?? false
         carryOut(
-            listener.machine.subscribed(since: since, at: current.version, searches: searches), for: listener)
+            listener.machine.subscribed(since: since, searches: searches), for: listener)
     }
 
     /// Groups go on coming here; what was durable before is in the snapshot.
@@ -270,17 +270,17 @@ final class ListenerRegistry {
 
     // MARK: Callers
 
-    func identityChanged(_ connection: UInt64, _ subscription: String, _ change: RPCIdentityChange) {
+    /// - Parameter work: kept until its listener is authorised as another caller.
+    func identityChanged(
+        _ connection: UInt64, _ subscription: String, _ change: RPCIdentityChange, _ work: RPCIdentityWork? = nil
+    ) {
         guard let id = names[connection]?[subscription] else { return }
         guard let listener = listeners[id] else { return follows.identityChanged(id, change) }
         switch change {
         case .expired: cancel(listener, .expired)
         case .extended(let caller), .replaced(let caller):
             listener.caller = caller
-            rights.judge(listener)
-            // It may have been cancelled.
-            guard listeners[id] != nil else { return }
-            totals.recount(listener)
+            rights.callerChanged(of: listener, work)
         }
     }
 
@@ -305,6 +305,7 @@ final class ListenerRegistry {
             _ = follows.unfollow(id)
         }
         answerReports[connection] = nil
+        catchUps.connectionClosed(connection)
         for answer in heldAnswers.forget(connection) { answer() }
     }
 
@@ -312,6 +313,7 @@ final class ListenerRegistry {
     func remove(_ listener: Listener) {
         let topic = listener.topic
         topic.remove(listener)
+        catchUps.leave(listener)
         rights.take(from: listener)
         listener.opening.endWatch()
         listeners[listener.id] = nil

@@ -79,16 +79,27 @@ final class ListenerRights {
 
     // MARK: Verdicts
 
-    /// Judges one listener whose caller is another now: its catch-up job, if one waits for a verdict, goes on.
-    func judge(_ listener: Listener) {
-        do {
-            let topic = listener.topic
-            give(
-                try right(to: topic.key, in: topic.database, for: listener.caller, explains: false), to: listener)
-            stands(listener)
-        } catch {
-            registry.cancel(listener, .lost(error))
+    /// The caller of a listener is another now: it is sent nothing until that one is authorised, in a later turn.
+    ///
+    /// - Parameter work: kept until then.
+    func callerChanged(of listener: Listener, _ work: RPCIdentityWork?) {
+        defer { registry.totals.recount(listener) }
+        guard !listener.caller.isAdministrator, let current = registry.current else {
+            give(nil, to: listener)
+            return stands(listener)
         }
+        let key = ReadRight.Key(topic: listener.topic.key, caller: rights.shared(listener.caller))
+        let right = rights[key] ?? ReadRight(id: registry.nextID(), key: key)
+        if rights[key] == nil {
+            rights.add(right)
+            right.doubtedThrough = current.version
+            waiting.add(right.id)
+        }
+        give(right, to: listener)
+        guard right.isInDoubt else { return stands(listener) }
+        if let work { right.works.append(work) }
+        wereDoubted(listener)
+        judgeLater()
     }
 
     /// Cancels the listeners of a right that is lost; false then.
@@ -150,7 +161,11 @@ final class ListenerRights {
     /// A right was in doubt and stands, in the state after the newest group.
     func settle(_ right: ReadRight) {
         right.doubtedThrough = nil
-        for listener in right.inOrder { stands(listener) }
+        right.works = []
+        for listener in right.inOrder {
+            registry.totals.recount(listener)
+            stands(listener)
+        }
     }
 
     private func stands(_ listener: Listener) {

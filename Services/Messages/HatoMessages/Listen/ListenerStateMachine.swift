@@ -48,6 +48,8 @@ struct ListenerStateMachine: Hashable {
         case catchUp
         /// Read as of the newest group, or share what was read as of `from` or later, then report `caughtUp`.
         case read(ListenerReading.Wanted, from: UInt64)
+        /// What is read is void.
+        case stopReading
         /// Send in order, then report `sent`, or `refused` as soon as the connection has no room.
         case send([EncodedJSON])
         /// When the topic is ready, report what the live ones were sent after a version (`othersWereSent`).
@@ -85,7 +87,7 @@ struct ListenerStateMachine: Hashable {
     private(set) var state = State.behind(position: 0, .queued)
     /// The number of its catch-up job: what is done for an earlier one is void.
     private(set) var job: UInt64 = 0
-    /// The version as of which its right to read was last found to stand.
+    /// The version as of which its right to read was last found to stand, after it was in doubt.
     private var authorised: UInt64 = 0
     /// Whether the whole value is to be read for it, whatever has changed since its position.
     private var readsWhole = false
@@ -117,10 +119,8 @@ struct ListenerStateMachine: Hashable {
 
     /// - Parameters:
     ///   - since: the version the client has; nil when it is not known.
-    ///   - version: as of which its right to read was found to stand.
     ///   - searches: whether the kept commits tell what changed since.
-    mutating func subscribed(since: UInt64?, at version: UInt64, searches: Bool) -> [Action] {
-        authorised = version
+    mutating func subscribed(since: UInt64?, searches: Bool) -> [Action] {
         let reports: [Action] = gathers ? [.reportAnswers] : []
         guard let since else {
             readsWhole = true
@@ -293,7 +293,8 @@ struct ListenerStateMachine: Hashable {
         case .full: return []
         case .authorising: return [.reportAnswers]
         // What was on its way is void.
-        case .searching, .reading, .queued, .joining, .gathering: break
+        case .reading: actions.append(.stopReading)
+        case .searching, .queued, .joining, .gathering: break
         }
         job += 1
         enter(.authorising)

@@ -1,4 +1,5 @@
 import HatoModel
+import HatoRPC
 import HatoRules
 import HatoStorage
 import HatoTree
@@ -21,6 +22,9 @@ final class ReadRight {
     /// In doubt: the newest version that may have ended it, until it is judged; nil: it stood when it was judged
     /// last, and nothing has touched what it rests on since.
     var doubtedThrough: UInt64?
+
+    /// What a connection waits for until it is judged.
+    var works: [RPCIdentityWork] = []
 
     init(id: UInt64, key: Key) {
         self.id = id

@@ -53,12 +53,12 @@ final class Topic {
     private var parked: [Parked] = []
     /// Rows of the window that those who are parked wait for.
     var windowRows: RowCounter?
+    /// The client of the listener that the window is read for first.
+    var windowClient: String?
     /// Connections whose answers wait for this topic.
     var waitingConnections: Set<UInt64> = []
-    /// Readings under way, by what they read.
+    /// Readings that wait or are under way and may be shared, by what they read.
     var readings: [ListenerReading.Wanted: TopicReading] = [:]
-    /// The same by id, those too that nobody may join any more.
-    var openReadings: [UInt64: TopicReading] = [:]
     var doneReadings = DoneReadings()
     var recent: RecentEvents
     /// What listeners that are not live lack; nil as long as all are live and nothing is being worked out.
@@ -238,20 +238,4 @@ final class ChangesBudget {
     }
 
     func give(_ count: Int) { bytes -= count }
-}
-
-/// A reading for all listeners of a topic that lack the same. Lives on the publisher's thread.
-final class TopicReading {
-    let id: UInt64
-    /// Of the snapshot that is read.
-    let version: UInt64
-    /// Nil when nobody asks how many rows it reads.
-    let rows: RowCounter?
-    var listeners: [Listener.Ticket] = []
-
-    init(id: UInt64, version: UInt64, rows: RowCounter?) {
-        self.id = id
-        self.version = version
-        self.rows = rows
-    }
 }

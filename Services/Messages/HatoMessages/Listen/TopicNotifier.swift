@@ -87,7 +87,10 @@ final class TopicNotifier {
         }
         parts.metrics.workedElsewhere()
         let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
-        parts.store.submitRead {
+        // Topics take turns with each other and with clients; a first window is read for the client that asks for it.
+        var client = "topic \(topic.id)"
+        if case .window = update.wanted, let asking = topic.windowClient { client = asking }
+        parts.store.submitRead(of: client) {
             var update = update
             let members = Result { try update.work()?.shared(from: sharedMin) }
             line.post { [update] in $0.notifier.worked(id, update, members) }

@@ -8,6 +8,13 @@ import HatoTree
 struct ListeningMethods: Sendable {
     let parts: ServiceParts
     let reads: ReadOrder
+    private let openings: ClientTurns
+
+    init(parts: ServiceParts, reads: ReadOrder) {
+        self.parts = parts
+        self.reads = reads
+        openings = ClientTurns(countMax: parts.limits.openingsPerClientMax)
+    }
 
     func add(to router: inout RPCRouter) {
         router.handleInOrder(Messages.Listen.self) { listen($0, $1, $2) }
@@ -33,9 +40,10 @@ struct ListeningMethods: Sendable {
         } catch { return reply.fail(error) }
         let (slow, catalogue) = (parts.slow, parts.catalogue)
         let timing = slow.watch(context.method, database: request.database, path: request.path)
-        reads.onPublisher(context, reply) { registry, view in
+        reads.onPublisher(context, reply, turns: openings) { registry, view in
             timing?.began = slow.now
             try request.path.requireListenable()
+            guard !context.connection.isClosed else { throw MessagesError.stopping }
             let subscription = context.openSubscription()
             let opening = Listener.Opening(
                 connection: context.connection, subscription: subscription, caller: context.caller,
@@ -77,8 +85,7 @@ struct ListeningMethods: Sendable {
         let connection = context.connection.id
         let watch = context.watchIdentity { [publisher = reads.publisher] change, work in
             publisher.run { registry in
-                registry.identityChanged(connection, subscription, change)
-                work.isStillUnderWay()
+                registry.identityChanged(connection, subscription, change, work)
             }
         }
         return { watch.cancel() }

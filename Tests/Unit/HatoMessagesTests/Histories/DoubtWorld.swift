@@ -35,6 +35,8 @@ final class DoubtWorld {
                 setActive: { _ in })
         }
 
+        var isEmpty: Bool { waiting.withLock { $0.isEmpty } }
+
         func next() -> Publisher.Body? { waiting.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
     }
 
@@ -96,11 +98,17 @@ final class DoubtWorld {
         return peer
     }
 
-    func listen(_ caller: Caller, _ request: Messages.Listen, on peer: HistoryPeer, as subscription: String) throws {
+    /// - Parameter rows: counts what is read as of the snapshot that it begins with.
+    func listen(
+        _ caller: Caller, _ request: Messages.Listen, on peer: HistoryPeer, as subscription: String,
+        countedBy rows: RowCounter? = nil
+    ) throws {
         let opening = Listener.Opening(
             connection: peer, subscription: subscription, caller: caller, client: caller.uid,
             coalesceMs: request.coalesceMs ?? 0, endWatch: {})
-        let view = ReadView(try store.snapshot(), parts.catalogue, parts.limits)
+        var snapshot: any StoreSnapshot = try store.snapshot()
+        if let rows { snapshot = CountedSnapshot(snapshot, rows) }
+        let view = ReadView(snapshot, parts.catalogue, parts.limits)
         registry.open(opening, request, at: view) { result in
             switch result {
             case .success(let result): peer.receive(.opened(subscription, result))
@@ -108,6 +116,12 @@ final class DoubtWorld {
             }
         }
     }
+
+    var hasPosts: Bool { !posts.isEmpty }
+
+    var waitingReads: Int { store.waitingReads }
+
+    func runRead() { store.runRead(0) }
 
     /// The topic of a whole node.
     func topic(_ path: TreePath) -> Topic? { registry.topics.values.first { $0.key.path == path } }

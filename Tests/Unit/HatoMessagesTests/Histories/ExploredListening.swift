@@ -15,7 +15,7 @@ struct ExploredListening: Hashable {
         case doubt(stands: Bool)
         /// The first answer to an own write comes by.
         case answer
-        case verdict, search, read, topicWork, fill, drain, timer, unlisten
+        case verdict, search, begin, read, topicWork, fill, drain, timer, unlisten
     }
 
     struct Setting: Hashable {
@@ -30,6 +30,8 @@ struct ExploredListening: Hashable {
         var hasCompany = false
         /// Whether readings are as old as they may be.
         var shares = false
+        /// Whether readings wait for their turns.
+        var queues = false
         /// Whether it was sent its first value.
         var isOpen = false
     }
@@ -49,6 +51,12 @@ struct ExploredListening: Hashable {
         var told: UInt64
         var versions: [UInt64]
         var snapshot: UInt64
+    }
+
+    private struct Asked: Hashable {
+        var job: UInt64
+        var wanted: ListenerReading.Wanted
+        var oldest: UInt64
     }
 
     private struct Reading: Hashable {
@@ -82,6 +90,8 @@ struct ExploredListening: Hashable {
     private var pending: [UInt64] = []
     private var parked: [Parked] = []
     private var isLive = false
+    /// What waits to be read, with its first version.
+    private var asked: Asked?
     private var readings: [Reading] = []
     private var searching: Parked?
     private var doubtedThrough: UInt64?
@@ -110,8 +120,11 @@ struct ExploredListening: Hashable {
         } else if setting.etag == "same" {
             client.children = states[2].children
         }
-        try carryOut(machine.subscribed(since: setting.since ? 1 : nil, at: 2, searches: setting.since))
-        if setting.isOpen { try read() }
+        try carryOut(machine.subscribed(since: setting.since ? 1 : nil, searches: setting.since))
+        if setting.isOpen {
+            begin()
+            try read()
+        }
     }
 
     private var newest: UInt64 { UInt64(states.count - 1) }
@@ -130,6 +143,7 @@ struct ExploredListening: Hashable {
         if !dueAnswers.isEmpty { steps.append(.answer) }
         if doubtedThrough != nil { steps.append(.verdict) }
         if searching != nil { steps.append(.search) }
+        if asked != nil { steps.append(.begin) }
         if !readings.isEmpty { steps.append(.read) }
         if work != nil { steps.append(.topicWork) }
         if hasRoom { steps.append(.fill) }
@@ -146,6 +160,7 @@ struct ExploredListening: Hashable {
         case .answer: try answer()
         case .verdict: try judge()
         case .search: try search()
+        case .begin: begin()
         case .read: try read()
         case .topicWork: try topicWorked()
         case .fill: hasRoom = false
@@ -304,6 +319,18 @@ struct ExploredListening: Hashable {
         if search.job == machine.job { try carryOut(machine.searched()) }
     }
 
+    private mutating func begin() {
+        guard let asked else { return }
+        self.asked = nil
+        let version = setting.shares ? max(recent.lastChanged, asked.oldest) : newest
+        let children = [0, 1].filter { child in
+            guard case .changedFrom(let first) = asked.wanted else { return false }
+            return (first...newest).contains { states[Int($0)].written == child }
+        }
+        readings.append(Reading(job: asked.job, wanted: asked.wanted, version: version, children: children))
+        recent.jobBegan()
+    }
+
     private mutating func read() throws {
         let reading = readings.removeFirst()
         if reading.job == machine.job {
@@ -332,13 +359,11 @@ struct ExploredListening: Hashable {
             case .search: searching = Parked(job: machine.job, joinsAfter: newest)
             case .catchUp: try catchUp()
             case .read(let wanted, let oldest):
-                let version = setting.shares ? max(recent.lastChanged, oldest) : newest
-                let children = [0, 1].filter { child in
-                    guard case .changedFrom(let first) = wanted else { return false }
-                    return (first...newest).contains { states[Int($0)].written == child }
-                }
-                readings.append(Reading(job: machine.job, wanted: wanted, version: version, children: children))
-                recent.jobBegan()
+                asked = Asked(job: machine.job, wanted: wanted, oldest: oldest)
+                if !setting.queues { begin() }
+            case .stopReading:
+                asked = nil
+                readings = readings.map { Reading(job: 0, wanted: $0.wanted, version: $0.version, children: []) }
             case .send(let events): try send(events)
             case .join(let version): try join(after: version)
             case .becomeLive: isLive = true
