@@ -48,13 +48,16 @@ public struct QueryWindow: Sendable {
     private mutating func read(_ runner: QueryRunner) throws -> Content {
         if query.selectsEverything { return .everything }
         guard let limit = query.limit else {
-            let keys = Set(try runner.places(query, at: path, by: plan).map(\.key))
+            let keys = Set(
+                try runner.places(query, at: path, by: plan, placeBytesMax: runner.bytesMax).map(\.key))
             keyBytes = Self.byteCount(of: keys)
             return .keys(keys)
         }
         var wider = query
         wider.limit = WindowPlaces.room(for: limit)
-        return .places(WindowPlaces(try runner.places(wider, at: path, by: plan), limit: limit))
+        return .places(
+            WindowPlaces(
+                try runner.places(wider, at: path, by: plan, placeBytesMax: runner.bytesMax), limit: limit))
     }
 
     /// The number of visible children, where the window keeps them.
@@ -166,7 +169,7 @@ public struct QueryWindow: Sendable {
             changed = try reading.changes(shift, touched)
         } else {
             if let missing = new.missing(in: query, after: old) {
-                new = new.with(try runner.places(missing, at: path, by: plan))
+                new = new.with(try runner.places(missing, at: path, by: plan, placeBytesMax: runner.bytesMax))
             } else {
                 guard case .places(let read) = try read(runner) else { return [] }
                 new = read
