@@ -30,11 +30,11 @@ public struct MessagesLimits: Limits, Hashable {
     /// Bytes of one merged notification that brings a slow listener up to date from the feed; beyond it, a fresh value
     /// does.
     public var catchUpBytesMax = 1 << 20
-    /// Listeners of one user, or of one address where nobody is signed in, that are being opened at one time.
+    /// Listeners of one user, or of one address without a signed-in user, that are being opened at one time.
     public var openingsPerClientMax = 64
     /// Readings that bring listeners of one connection up to date at one time.
     public var catchUpsPerConnectionMax = 8
-    /// The same of one user, or of one address where nobody is signed in.
+    /// The same of one user, or of one address without a signed-in user.
     public var catchUpsPerClientMax = 16
     /// The same of the service.
     public var catchUpsMax = 64
@@ -48,8 +48,8 @@ public struct MessagesLimits: Limits, Hashable {
     /// Rows that the publisher's thread reads for the events of one listened-to thing in one group of commits; what
     /// takes more is worked out on a reader's thread. So many take about 1 ms.
     public var eventRowsMax = 1_000
-    /// How long the publisher's thread judges rights to read that commits have put in doubt before others have their
-    /// turn; the listeners of the rest wait. At least one is judged in a turn, however long that takes.
+    /// How long the publisher's thread authorises listeners whose rights commits have made unsure before other work has
+    /// its turn; the other listeners wait. At least one verdict is found in a turn, however long that takes.
     public var rightsTurnMs = 5
     /// Commits that are searched for what a resuming listener missed; beyond, it gets the whole value.
     public var resumeCommitsMax = 50_000
@@ -106,7 +106,7 @@ public struct MessagesLimits: Limits, Hashable {
     public var changeAgeHoursMax = 7 * 24
     /// How many bytes of change records are kept.
     public var changeBytesMax = 10 << 30
-    /// Matches of one pattern in one commit that a follower is told one by one.
+    /// Matches of one pattern in one commit that a follower is sent one by one.
     public var followMatchesMax = 1_000
 
     /// Findings that one check of the store names; the others are counted.

@@ -118,7 +118,7 @@ import Testing
         #expect(peer.takeInbox().isEmpty)
         var reads = 0
         for _ in 0..<10 {
-            // It has room for a moment.
+            // It takes more for a moment.
             peer.isFull = false
             _ = peer.drain()
             while world.waitingReads == 0, world.hasPosts { world.step() }

@@ -3,8 +3,8 @@ import HatoStorage
 /// Decides which readings for listeners begin, and in which order. Pure.
 ///
 /// - Clients take turns, and so do the connections of one client.
-/// - The readings of one connection begin in the order in which they were asked for, and none while the connection has
-///   no room: what it would be sent now would be read in vain.
+/// - The readings of one connection begin in the order in which they were asked for, and none while the connection is
+///   full: what it would be sent now would be read in vain.
 /// - At most so many run at a time: of one connection, of one client, in all.
 struct CatchUpQueue {
     struct Limits: Hashable {
@@ -33,7 +33,7 @@ struct CatchUpQueue {
     private var connections: [UInt64: Connection] = [:]
     private var clients: [String: Client] = [:]
     private var turns = FirstInFirstOut<String>()
-    /// Connections without room.
+    /// Connections that take nothing more.
     private var full: Set<UInt64> = []
     private(set) var running = 0
 
@@ -61,10 +61,10 @@ struct CatchUpQueue {
         list(client)
     }
 
-    /// A connection has no room.
+    /// A connection is full.
     mutating func filled(_ id: UInt64) { full.insert(id) }
 
-    /// A connection has room again.
+    /// A connection has drained.
     mutating func drained(_ id: UInt64) {
         full.remove(id)
         list(id)

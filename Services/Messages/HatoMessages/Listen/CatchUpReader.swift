@@ -31,7 +31,7 @@ final class CatchUpReader {
     private var readings: [UInt64: TopicReading] = [:]
     private var queue: CatchUpQueue
     private var largeQueue: CatchUpQueue
-    /// By connection without room, the listeners that wait for it.
+    /// By full connection, the listeners that wait until it has drained.
     private var fullListeners: [UInt64: [UInt64]] = [:]
     /// By connection, the readings that wait, and keep the snapshot that they are of.
     private var waitingJobs: [UInt64: Set<UInt64>] = [:]
@@ -105,7 +105,7 @@ final class CatchUpReader {
         guard !listener.isInDoubt else { return registry.rights.wereDoubted(listener) }
         switch topic.telling {
         case .ready: break
-        // One that gathers is never told with the others.
+        // A gathering listener is never sent events with the live ones.
         case .unread where listener.machine.gathers, .working where listener.machine.gathers: break
         case .unread:
             topic.park(.load(listener.ticket))
@@ -262,9 +262,9 @@ final class CatchUpReader {
         }
     }
 
-    // MARK: Room
+    // MARK: Full connections
 
-    /// A connection had no room for an event of a listener: it is read for when it has, in turn with others.
+    /// A connection was too full for an event of a listener: it is read for when it has drained, in turn with others.
     func waitForDrain(_ listener: Listener) {
         parts.metrics.fellBehind()
         let (line, connection) = (line, listener.connection.id)
@@ -278,7 +278,7 @@ final class CatchUpReader {
         listener.connection.onDrain { line.post { $0.catchUps.drained(connection) } }
     }
 
-    /// The first event of a listener is as of its request, unless its connection has no room.
+    /// The first event of a listener is as of its request, unless its connection is full.
     private func prepare(_ reading: TopicReading, for connection: UInt64) {
         guard fullListeners[connection] == nil else { return }
         prepare(reading)

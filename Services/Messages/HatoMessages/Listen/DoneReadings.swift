@@ -1,7 +1,7 @@
 import HatoRPC
 
-/// What was read for listeners of a topic and is still being sent to some of them: whoever lacks the same before the
-/// topic changes is sent the same bytes, unread. Keeps none of them in memory itself. Pure.
+/// What was read for listeners of a topic and is still being sent to some of them: a listener that lacks the same
+/// before the topic changes is sent the same bytes, unread. Keeps none of them in memory itself. Pure.
 struct DoneReadings {
     private struct Done {
         var version: UInt64
@@ -9,7 +9,7 @@ struct DoneReadings {
     }
 
     private var done: [ListenerReading.Wanted: Done] = [:]
-    /// Entries from which on those are looked for that nobody is sent any more.
+    /// The number of entries from which those are looked for that are sent to no listener any more.
     private var sweepCount = 8
 
     /// What is small is not shared, and costs little to read again.

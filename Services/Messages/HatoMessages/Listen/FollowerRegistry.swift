@@ -67,7 +67,7 @@ final class FollowerRegistry {
         let oldest = parts.store.keptCommits.oldest
         guard after > 0 else { return oldest.map { $0 - 1 } ?? newest }
         guard after <= newest else { throw MessagesError.unknownVersion(newest: newest, parameter: "after") }
-        // Who resumes at the version before the oldest change resumes at the database's beginning.
+        // A follower that resumes at the version before the oldest change resumes at the database's beginning.
         guard after >= firstVersion else { throw MessagesError.compacted(oldest: firstVersion + 1) }
         if after < newest {
             guard let oldest else { throw MessagesError.compacted(oldest: newest + 1) }

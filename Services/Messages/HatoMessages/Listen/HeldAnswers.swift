@@ -60,7 +60,7 @@ struct HeldAnswers {
         connections.removeValue(forKey: connection)?.answers.map(\.answer) ?? []
     }
 
-    /// Nobody will be told anything any more.
+    /// No more events will be sent.
     mutating func forgetAll() -> [Answer] {
         defer { connections = [:] }
         return connections.values.flatMap { $0.answers.map(\.answer) }

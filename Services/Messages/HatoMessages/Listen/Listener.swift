@@ -25,11 +25,11 @@ final class Listener {
     var liveIndex: Int?
     /// Of the request that opens it, until its first event is on its way.
     var answer: Answer?
-    /// Of that request: told how many rows were read for it. Nil when nobody asks how long it takes.
+    /// Of that request: counts the rows that were read for it. Nil when its duration is not measured.
     var watch: OperationWatch?
 
     var connection: any ListenerPeer { opening.connection }
-    /// Who listens now.
+    /// The caller it listens as now.
     var caller: Caller {
         get { opening.caller }
         set { opening.caller = newValue }
@@ -42,7 +42,7 @@ final class Listener {
         machine = ListenerStateMachine(gathers: opening.coalesceMs > 0, etag: etag)
     }
 
-    /// Whether its right is still to be judged.
+    /// Whether its right still waits for a verdict.
     var isInDoubt: Bool { right?.isInDoubt ?? false }
 
     /// Stands for a listener while a catch-up job of it is under way; void when another has begun.
@@ -53,7 +53,7 @@ final class Listener {
 
     var ticket: Ticket { Ticket(id: id, job: machine.job) }
 
-    /// Who wants to listen, and how.
+    /// What is known of a listener before it begins.
     struct Opening: Sendable {
         var connection: any ListenerPeer
         var subscription: String
@@ -71,7 +71,7 @@ final class Listener {
     struct Cancellation {
         /// What `messages.cancelled` says.
         var reason: String
-        /// What the request that opens it is answered, if it was not answered yet.
+        /// The error of the response to the request that opens it, if it has none yet.
         var error: any Error
 
         static func lost(_ error: any Error) -> Cancellation {

@@ -35,7 +35,7 @@ enum ListenerCost {
         reads.reads.reduce(0) { $0 + read + bytes(of: $1.path) }
     }
 
-    /// Who listens.
+    /// The caller of a listener.
     static func bytes(of caller: Caller) -> Int {
         guard case .user(let user) = caller else { return 0 }
         return bytes(of: user.uid) + bytes(of: user.claims)

@@ -6,7 +6,7 @@ protocol ListenerPeer: AnyObject, Sendable {
     var id: UInt64 { get }
     var isClosed: Bool { get }
 
-    /// Who answers for what `caller` asks here.
+    /// The name of the client that requests of `caller` on this connection count for.
     func client(speakingAs caller: Caller) -> String
 
     /// False when the peer is behind (or gone) and nothing was sent.

@@ -27,7 +27,7 @@ struct ListenerReading: Sendable {
     /// What it may take; more is `TreeError.tooBig`.
     var bytesMax: Int
 
-    /// Nil: nothing to tell.
+    /// Nil: nothing to send.
     func members() throws -> EncodedJSON? {
         guard !interest.isClosed else { throw ConnectionClosed() }
         var reading = NodeReading(database, in: snapshot, bytesMax: min(bytesMax, limits.responseBytesMax))

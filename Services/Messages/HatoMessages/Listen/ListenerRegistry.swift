@@ -8,12 +8,12 @@ import Logging
 /// publisher's thread.
 ///
 /// What a listener is sent is decided by its `ListenerStateMachine`; this carries out what that returns. The parts:
-/// `TopicNotifier` tells live listeners, `CatchUpReader` reads for those that are behind, `ListenerRights` judges who
-/// may read, `FollowerRegistry` has the followers.
+/// `TopicNotifier` sends events to live listeners, `CatchUpReader` reads for those that are behind, `ListenerRights`
+/// authorises them, `FollowerRegistry` has the followers.
 ///
-/// **Of one group.** First the rights are judged that its commits touch, in the state after it: a listener that has
-/// lost its right sees nothing of the group. Those that cannot be judged at once stay in doubt. Then each topic tells
-/// its live listeners, deeper ones first.
+/// **Of one group.** First the listeners are authorised again whose rights its commits touch, in the state after it: a
+/// listener that has lost its right sees nothing of the group. Those without a verdict yet wait for it. Then the live
+/// listeners of each topic are sent its events, deeper topics first.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line
@@ -22,7 +22,7 @@ final class ListenerRegistry {
     private(set) lazy var catchUps = CatchUpReader(self)
     private(set) lazy var rights = ListenerRights(self)
     private(set) lazy var follows = FollowerRegistry(self)
-    /// The state after the newest group; nil as long as nobody listens or follows.
+    /// The state after the newest group; nil as long as there are no listeners and no followers.
     private(set) var current: (any StoreSnapshot)?
     private(set) var topics: [UInt64: Topic] = [:]
     private var topicIDs: [TopicKey: UInt64] = [:]
@@ -31,8 +31,8 @@ final class ListenerRegistry {
     var totals: ListenerTotals
     /// Listeners and followers by connection and subscription.
     private(set) var names: [UInt64: [String: UInt64]] = [:]
-    /// By connection, the listeners that the next answer to a write of it is reported to: those that gather or are in
-    /// doubt, and lack something.
+    /// By connection, the listeners that the next answer to a write of it is reported to: those that gather or wait
+    /// for a verdict, and lack something.
     private var answerReports: [UInt64: Set<UInt64>] = [:]
     private let changesBudget: ChangesBudget
     var heldAnswers = HeldAnswers()
@@ -82,7 +82,7 @@ final class ListenerRegistry {
     // MARK: Groups of commits
 
     func groupBecameDurable(_ group: CommitGroup) {
-        // Nobody may be left although somebody was about to come.
+        // The last listener may have ended before the group came.
         guard let before = current?.version else { return }
         var touched: [UInt64: [CommitNote]] = [:]
         var doubts = RightDoubts()
@@ -118,7 +118,7 @@ final class ListenerRegistry {
         }.map { ($0.topic, $0.notes) }
     }
 
-    /// Whether rights must be judged by other rules; indexes change too.
+    /// Whether listeners must be authorised by other rules; indexes change too.
     ///
     /// - Parameter last: as of the change before; nil: as the listeners know it.
     private func hasOtherRules(_ change: DatabaseChange, than last: Database?) -> Bool {

@@ -4,11 +4,11 @@ import HatoRules
 import HatoStorage
 import HatoTree
 
-/// The rights to read of all listeners: judged when a listener begins, when its identity changes, and when what the
-/// verdict rests on has changed, once for all listeners of the same caller to the same topic. Lives on the publisher's
-/// thread.
+/// The rights to read of all listeners: a verdict is found when a listener begins, when its identity changes, and
+/// when what the verdict rests on has changed, once for all listeners of the same caller to the same topic. Lives on
+/// the publisher's thread.
 ///
-/// Rights that commits have put in doubt are judged at once as long as that is short, else in later turns of the
+/// Rights that commits have made unsure get their verdicts at once as long as that is short, else in later turns of the
 /// thread, so that one commit that many rights rest on does not hold up all events and answers. Until then their
 /// listeners are sent nothing (`ListenerStateMachine`); whatever comes after a verdict is of a later group, which finds
 /// the right again, with what it rests on now.
@@ -19,12 +19,12 @@ final class ListenerRights {
     private var rights = ReadRights()
     /// Whether a timer runs for the rights that end by time.
     private var isTiming = false
-    /// Rights in doubt.
+    /// Rights without a verdict.
     private var waiting = WaitingRights()
-    /// Whether a turn is on its way that judges them.
+    /// Whether a turn is on its way that finds verdicts for them.
     private var isJudging = false
 
-    /// How often rights are judged that rest on the time.
+    /// How often verdicts are found that rest on the time.
     private static let timedEveryMs = 1_000
 
     init(_ registry: ListenerRegistry) {
@@ -121,10 +121,10 @@ final class ListenerRights {
         }
     }
 
-    /// Judges the rights that a group has put in doubt, in the state after it, or leaves them to later turns.
+    /// Finds verdicts for the rights that a group has made unsure, in the state after it, or leaves them for later.
     ///
-    /// - Returns: Rights that stand but may have been lost between two of the commits: to be settled when the group was
-    ///   told, so that their listeners are shown only the state after it.
+    /// - Returns: Rights that stand but may have been lost between two of the commits: to be settled when events of the
+    ///   group were sent, so that their listeners are shown only the state after it.
     func judge(_ doubts: RightDoubts, of group: CommitGroup) -> [ReadRight] {
         var turn = JudgingTurn(parts.limits)
         var kept: [UInt64] = []
@@ -158,7 +158,7 @@ final class ListenerRights {
         registry.carryOut(actions, for: listener)
     }
 
-    /// A right was in doubt and stands, in the state after the newest group.
+    /// A right was unsure and stands, in the state after the newest group.
     func settle(_ right: ReadRight) {
         right.doubtedThrough = nil
         right.works = []
@@ -213,7 +213,7 @@ final class ListenerRights {
         var turn = JudgingTurn(parts.limits)
         while let id = rest.first, turn.takesOne() {
             rest.removeFirst()
-            // One in doubt waits for its turn already.
+            // One without a verdict waits for its turn already.
             if let right = rights[id], right.isTimed, !right.isInDoubt { judge(right) }
         }
         if !rest.isEmpty { return line.post { [rest] in $0.rights.judgeTimed(rest) } }

@@ -5,7 +5,7 @@ import HatoTree
 /// What one listener is sent, and when: each method is an event and returns what is to be done about it. Pure.
 ///
 /// **Guarantees.** What a client was sent first, with every later event applied to it, is the value of the topic at the
-/// version of each event: no gap, nothing twice. Nothing is sent while its right to read is in doubt: what was read or
+/// version of each event: no gap, nothing twice. Nothing is sent while its right to read is unsure: what was read or
 /// sent to others before the verdict is not for it (`job`). Nothing is sent after the end. An answer to a write of the
 /// same connection that is held for it (`holdAnswers`) is released when the events up to its version were sent.
 ///
@@ -34,7 +34,7 @@ struct ListenerStateMachine: Hashable {
         case reading
         /// Was sent what was read; is to be sent what the live ones were sent meanwhile.
         case joining
-        /// Its connection has no room.
+        /// Its connection is full.
         case full
         /// Lets changes gather until its time has passed or an answer to an own write waits.
         case gathering
@@ -50,7 +50,7 @@ struct ListenerStateMachine: Hashable {
         case read(ListenerReading.Wanted, from: UInt64)
         /// What is read is void.
         case stopReading
-        /// Send in order, then report `sent`, or `refused` as soon as the connection has no room.
+        /// Send in order, then report `sent`, or `refused` as soon as the connection is full.
         case send([EncodedJSON])
         /// When the topic is ready, report what the live ones were sent after a version (`othersWereSent`).
         case join(after: UInt64)
@@ -70,7 +70,7 @@ struct ListenerStateMachine: Hashable {
         case awaitVerdict
         /// The verdict is wanted before others.
         case hurryVerdict
-        /// Report `drained` when the connection has room.
+        /// Report `drained` when the connection has drained.
         case waitForDrain
         /// Report `timePassed` after its gathering time.
         case startTimer
@@ -87,7 +87,7 @@ struct ListenerStateMachine: Hashable {
     private(set) var state = State.behind(position: 0, .queued)
     /// The number of its catch-up job: what is done for an earlier one is void.
     private(set) var job: UInt64 = 0
-    /// The version as of which its right to read was last found to stand, after it was in doubt.
+    /// The version as of which its right to read was last found to stand, after it was unsure.
     private var authorised: UInt64 = 0
     /// Whether the whole value is to be read for it, whatever has changed since its position.
     private var readsWhole = false
@@ -119,7 +119,7 @@ struct ListenerStateMachine: Hashable {
 
     /// - Parameters:
     ///   - since: the version the client has; nil when it is not known.
-    ///   - searches: whether the kept commits tell what changed since.
+    ///   - searches: whether what changed since is searched for in the kept commits.
     mutating func subscribed(since: UInt64?, searches: Bool) -> [Action] {
         let reports: [Action] = gathers ? [.reportAnswers] : []
         guard let since else {
@@ -148,7 +148,7 @@ struct ListenerStateMachine: Hashable {
         }
     }
 
-    /// An event for the live ones found no room.
+    /// The connection was too full for an event of the live ones.
     ///
     /// - Parameter position: the version up to which it was sent everything.
     mutating func eventWasRefused(after position: UInt64) -> [Action] {
@@ -251,10 +251,10 @@ struct ListenerStateMachine: Hashable {
         return [.answer(version: position, isUnchanged: !hasNews)]
     }
 
-    /// The connection had no room for what was to be sent.
+    /// The connection was too full for what was to be sent.
     mutating func refused() -> [Action] {
         guard phase == .reading || phase == .joining else { return [] }
-        // What was read is let go, and read again when there is room for it.
+        // What was read is let go, and read again when the connection has drained.
         if phase == .reading { readsWhole = true }
         etag = nil
         holdsAnswers = false
@@ -275,10 +275,11 @@ struct ListenerStateMachine: Hashable {
 
     // MARK: Rights
 
-    /// A commit, other rules or the clock may have ended its right to read. Comes before the commit is told to anybody.
+    /// A commit, other rules or the clock may have ended its right to read. Comes before events of the
+    /// commit are sent.
     ///
     /// - Parameters:
-    ///   - told: the version up to which the live ones were sent everything.
+    ///   - `told`: the version up to which the live ones were sent everything.
     ///   - isTelling: whether later events are being worked out for them.
     mutating func rightsWereDoubted(told: UInt64, isTelling: Bool) -> [Action] {
         var actions: [Action] = []
@@ -286,7 +287,7 @@ struct ListenerStateMachine: Hashable {
         case nil:
             guard state == .live else { return [] }
             enter(.authorising, at: told)
-            // Answers that wait until the live ones were told, of which it is none any more, wait for it.
+            // Responses that wait for events of the live ones, of which it is none any more, wait for it.
             if isTelling { actions.append(.holdAnswers(after: told)) }
             actions.append(.leaveLive)
         // Is sent nothing before its next catch-up job.
@@ -317,7 +318,7 @@ struct ListenerStateMachine: Hashable {
     ///
     /// - Parameters:
     ///   - lastChanged: the version of the last commit that changed the topic.
-    ///   - doubtedThrough: the version of the newest commit that put its right in doubt.
+    ///   - doubtedThrough: the version of the newest commit that made its right unsure.
     mutating func ownWriteWasAnswered(_ version: UInt64, lastChanged: UInt64, doubtedThrough: UInt64?) -> [Action] {
         let lacksSome = readsWhole || lastChanged > position
         switch phase {

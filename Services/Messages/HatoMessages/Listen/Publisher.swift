@@ -9,9 +9,9 @@ import Synchronization
 /// does, and a connection sees its own events before its own answers (protocol §5). Events that are worked out on
 /// another thread hold back the answers of those they are for (`HeldAnswers`).
 ///
-/// **The way past.** As long as nobody listens or follows, groups and answers do not come here: the answer goes
-/// straight from the writer. Who starts to listen comes by the writer too, between two groups, with the snapshot that
-/// stands there (`open`): from then on groups come here, so none is missed and none comes twice.
+/// **The way past.** As long as there are no listeners and no followers, groups and answers do not come here: the
+/// answer goes straight from the writer. A new listener comes by the writer too, between two groups, with the snapshot
+/// that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
 final class Publisher: Sendable {
     typealias Body = @Sendable (ListenerRegistry) -> Void
 
@@ -71,7 +71,7 @@ final class Publisher: Sendable {
         }
     }
 
-    /// Whether somebody listens or follows, or is about to.
+    /// Whether there are listeners or followers, or some are about to begin.
     var isActive: Bool { activity.isOn }
 
     /// On a thread of the writer, for every group.
@@ -80,7 +80,7 @@ final class Publisher: Sendable {
     }
 
     /// On a thread of the writer, after the group: `answer` runs when the events of commits up to `version` that the
-    /// connection listens to are on their way. Nil: nothing was written that it could tell of.
+    /// connection listens to are on their way. Nil: nothing was written that events could say.
     func afterEvents(of version: UInt64?, to connection: UInt64?, _ answer: @escaping @Sendable () -> Void) {
         if !isActive || !jobs.append(.answer(version ?? 0, connection ?? 0, answer)) { answer() }
     }
@@ -118,9 +118,9 @@ final class Publisher: Sendable {
 /// Whether groups have to come to the publisher's thread: asked on threads of the writer, changed there and on the
 /// publisher's.
 private final class Activity: Sendable {
-    /// Whether the registry has somebody to tell; set by the publisher's thread.
+    /// Whether the registry has listeners or followers; set by the publisher's thread.
     private let hasAudience = Atomic<Bool>(false)
-    /// Who is on the way there; begun on a thread of the writer, ended on the publisher's.
+    /// Those on the way there; begun on a thread of the writer, ended on the publisher's.
     private let openings = Atomic<Int>(0)
 
     /// An opening ends after it has set `hasAudience`: read in this order, no moment between the two is seen.

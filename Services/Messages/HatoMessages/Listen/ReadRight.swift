@@ -4,7 +4,7 @@ import HatoRules
 import HatoStorage
 import HatoTree
 
-/// That somebody may read something: shared by all listeners of one caller to one topic. Lives on the publisher's
+/// That a caller may read something: shared by all listeners of one caller to one topic. Lives on the publisher's
 /// thread.
 final class ReadRight {
     struct Key: Hashable {
@@ -17,13 +17,13 @@ final class ReadRight {
     fileprivate(set) var reads = RulesReadSet()
     /// What it takes in memory, without the claims of its caller.
     fileprivate(set) var byteCount = ListenerCost.right
-    /// Who lives by it.
+    /// The listeners that it allows.
     var listeners: [UInt64: Listener] = [:]
-    /// In doubt: the newest version that may have ended it, until it is judged; nil: it stood when it was judged
-    /// last, and nothing has touched what it rests on since.
+    /// The newest version that may have ended it, until there is a verdict; nil: it stood at the last verdict, and
+    /// nothing has touched what it rests on since.
     var doubtedThrough: UInt64?
 
-    /// What a connection waits for until it is judged.
+    /// What a connection waits for until there is a verdict.
     var works: [RPCIdentityWork] = []
 
     init(id: UInt64, key: Key) {
@@ -105,7 +105,7 @@ struct ReadRights {
     var allTimed: [UInt64] { timed.sorted() }
 }
 
-/// Which rights the commits of one group have put in doubt, and by which of them first.
+/// Which rights the commits of one group have made unsure, and which of them first.
 struct RightDoubts {
     /// By right: the place in the group of the first commit that touched what it rests on.
     private(set) var first: [UInt64: Int] = [:]
@@ -120,8 +120,8 @@ struct RightDoubts {
 
     /// Those that may have been lost in between although they stand after the group.
     ///
-    /// - Parameter rights: as judged after the group. Where no later commit touched what a right rests on now, the
-    ///   commit that put it in doubt left it standing: what it rests on was read as it was then.
+    /// - Parameter rights: with the verdicts after the group. Where no later commit touched what a right rests on
+    ///   now, the commit that made it unsure left it standing: what it rests on was read as it was then.
     func unsure(in group: CommitGroup, _ rights: ReadRights) -> Set<UInt64> {
         guard let earliest = first.values.min() else { return [] }
         var unsure: Set<UInt64> = []

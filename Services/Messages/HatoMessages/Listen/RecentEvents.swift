@@ -12,7 +12,7 @@ struct RecentEvents: Hashable {
 
     /// The version of the last commit that touched the topic since the publisher knows it.
     private(set) var lastChanged: UInt64
-    /// The same of those that the live ones have been told of.
+    /// The same of those whose events the live ones were sent.
     private(set) var lastTold: UInt64
     /// Catch-up jobs under way.
     private var jobs = 0
@@ -33,7 +33,7 @@ struct RecentEvents: Hashable {
 
     mutating func changed(at version: UInt64) { lastChanged = version }
 
-    /// The live ones have been told of all commits up to one.
+    /// The live ones were sent the events of all commits up to one.
     mutating func told(through version: UInt64) { lastTold = max(lastTold, min(version, lastChanged)) }
 
     mutating func jobBegan() { jobs += 1 }

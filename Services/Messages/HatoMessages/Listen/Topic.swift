@@ -2,7 +2,7 @@ import HatoModel
 import HatoRPC
 import HatoTree
 
-/// What is listened to: everybody with the same topic is sent the same bytes.
+/// What is listened to: all listeners of the same topic are sent the same bytes.
 struct TopicKey: Sendable, Hashable {
     var database: DatabaseID
     var path: TreePath
@@ -15,16 +15,16 @@ struct TopicKey: Sendable, Hashable {
 /// A listener is *live* when it has been sent everything up to the newest group; then an event is written once and
 /// handed to all. The others are behind, and catch up (`ListenerStateMachine`).
 ///
-/// What takes long to tell is worked out on a reader's thread, from the state of its group; what comes meanwhile waits,
-/// and is told next. Who would become live meanwhile waits too (`Parked`).
+/// Events that take long are worked out on a reader's thread, from the state of their group; what comes meanwhile
+/// waits, and is sent next. Listeners that would become live meanwhile wait too (`Parked`).
 final class Topic {
     /// How changes become events.
     enum Telling {
-        /// Of a query: its window has not been read, and nobody is live.
+        /// Of a query: its window has not been read, and no listener is live.
         case unread
         /// As they come. A whole node needs no window.
         case ready(QueryWindow?)
-        /// On a reader's thread; the live ones have been told everything up to a version.
+        /// On a reader's thread; the live ones were sent everything up to a version.
         case working(told: UInt64)
     }
 
@@ -87,7 +87,7 @@ final class Topic {
 
     var isUnused: Bool { live.isEmpty && others.isEmpty }
     var listeners: [Listener] { live + others.values.sorted { $0.id < $1.id } }
-    /// Whether somebody will ask for what is sent now.
+    /// Whether some listener needs the events of now.
     var needsEvents: Bool { !live.isEmpty || recent.isNeeded }
 
     /// Whether events for the live ones are being worked out.
@@ -178,7 +178,7 @@ final class Topic {
         return awaiting.values.sorted { $0.id < $1.id }
     }
 
-    // MARK: Who listens
+    // MARK: Listeners
 
     func park(_ step: Parked) {
         if case .join = step { recent.jobBegan() }
@@ -230,7 +230,7 @@ final class ChangesBudget {
     /// A part of what listeners may take.
     init(_ limits: MessagesLimits) { bytesMax = limits.listenersServiceBytesMax / 8 }
 
-    /// False when it has no room for so many bytes more.
+    /// False when so many bytes more are too many.
     func takes(_ count: Int) -> Bool {
         guard count <= 0 || count <= bytesMax - bytes else { return false }
         bytes += count

@@ -3,8 +3,8 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// Tells the live listeners of topics what commits have changed: an event is written once, and its bytes are shared.
-/// What takes long is worked out on a reader's thread, from the same snapshot, and told when it is ready; answers to a
+/// Sends the live listeners of topics what commits have changed: an event is written once, and its bytes are shared.
+/// What takes long is worked out on a reader's thread, from the same snapshot, and sent when it is ready; answers to a
 /// connection that listens there wait for it. Lives on the publisher's thread.
 final class TopicNotifier {
     private unowned let registry: ListenerRegistry
@@ -33,7 +33,7 @@ final class TopicNotifier {
         case .working: topic.wait(notes)
         case .ready:
             guard topic.needsEvents else {
-                // A window nobody is told of is read anew by whoever comes next.
+                // A window without listeners is read anew for the next one.
                 if topic.key.query != nil { topic.telling = .unread }
                 return topic.recent.told(through: version)
             }
@@ -41,7 +41,7 @@ final class TopicNotifier {
         }
     }
 
-    /// Tells the live listeners of commits up to the newest group; they have been told everything up to `told`.
+    /// Sends the live listeners the commits up to the newest group; they were sent everything up to `told`.
     private func tell(_ topic: Topic, _ notes: [CommitNote], after told: UInt64) {
         guard case .ready(let window) = topic.telling, var update = update(topic, .changes(notes), window) else {
             return
@@ -119,7 +119,7 @@ final class TopicNotifier {
         }
     }
 
-    /// The live listeners of a topic have been told everything: what waited for that goes on.
+    /// The live listeners of a topic were sent everything: what waited for that goes on.
     private func settled(_ topic: Topic) {
         let rows = topic.windowRows?.count ?? 0
         topic.windowRows = nil
@@ -142,7 +142,7 @@ final class TopicNotifier {
         topic.waitingConnections = []
     }
 
-    /// Hands a notification to the live listeners; those whose connections have no room fall behind.
+    /// Hands a notification to the live listeners; those whose connections are full fall behind.
     private func deliver(_ members: EncodedJSON?, _ update: TopicUpdate, to topic: Topic, after told: UInt64) {
         topic.recent.told(through: update.version)
         guard let members else { return }

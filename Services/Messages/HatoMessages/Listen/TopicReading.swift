@@ -16,7 +16,7 @@ final class TopicReading {
     let id: UInt64
     let topic: Topic
     let wanted: ListenerReading.Wanted
-    /// Nil when nobody asks how many rows it reads.
+    /// Nil when its rows are not counted.
     let rows: RowCounter?
     let interest = Interest()
     /// What is read; nil as long as it waits for its turn and may be of any later version.

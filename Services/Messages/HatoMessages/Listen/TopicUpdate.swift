@@ -3,13 +3,13 @@ import HatoRPC
 import HatoStorage
 import HatoTree
 
-/// What the live listeners of a topic are told of some commits: worked out on the publisher's thread as long as little
+/// What the live listeners of a topic are sent for some commits: worked out on the publisher's thread as long as little
 /// has to be read for it, else on a reader's thread.
 struct TopicUpdate: Sendable {
     enum Wanted: Sendable {
         /// Only the window, for who comes next.
         case window
-        /// Everything: too much has changed to tell apart.
+        /// Everything: too much has changed for single changes.
         case anew
         case changes([CommitNote])
     }
@@ -26,7 +26,7 @@ struct TopicUpdate: Sendable {
 
     var version: UInt64 { snapshot.version }
 
-    /// The members of a notification; nil when there is nothing to tell. When this throws, the window is as it was, or
+    /// The members of a notification; nil when there is nothing to send. When this throws, the window is as it was, or
     /// has been moved already: moving it again changes nothing.
     mutating func work(_ meter: ReadingMeter? = nil) throws -> EncodedJSON? {
         let reading = NodeReading(database, in: snapshot, bytesMax: bytesMax, meter: meter)
@@ -58,9 +58,9 @@ struct TopicUpdate: Sendable {
         }
     }
 
-    /// Of a whole node: each commit tells its own.
+    /// Of a whole node: each commit has events of its own.
     private func events(of notes: [CommitNote], _ reading: NodeReading) throws -> EncodedJSON? {
-        // More than a line may hold is told as what is there now, which is refused where that is too much as well.
+        // More than a line may hold is sent as what is there now, which is refused where that is too much as well.
         if notes.reduce(0, { $0 + $1.byteCount }) > bytesMax { return try EventMembers.whole(key, reading) }
         var events: [ListenerEvent] = []
         for note in notes {
@@ -76,7 +76,7 @@ struct TopicUpdate: Sendable {
 }
 
 extension TopicUpdate {
-    /// Changes that are told on the publisher's thread; of more, working out the events would hold up all listeners.
+    /// Changes that are sent from the publisher's thread; of more, working out the events would hold up all listeners.
     private static let changesMax = 256
     private static let changesBytesMax = 1 << 20
 

@@ -1,5 +1,5 @@
-/// Rights in doubt that wait to be judged, each once, in the order in which they came. Those that somebody's answer
-/// waits for are taken in turn with the others: nobody is kept waiting for ever.
+/// Rights that wait for a verdict, each once, in the order in which they came. Those that a response waits for are
+/// taken in turn with the others: none waits for ever.
 struct WaitingRights {
     private struct Line {
         private var ids: [UInt64] = []
@@ -41,7 +41,7 @@ struct WaitingRights {
     /// An answer waits for it.
     mutating func hurry(_ id: UInt64) { urgent.add(id) }
 
-    /// May be one that was judged already, or has ended.
+    /// May be one that has a verdict already, or has ended.
     mutating func takeFirst() -> UInt64? {
         defer { isUrgentNext.toggle() }
         if isUrgentNext, let id = urgent.takeFirst() { return id }
@@ -49,14 +49,14 @@ struct WaitingRights {
     }
 }
 
-/// How long the publisher's thread judges rights before others have their turn: one right at least.
+/// How long the publisher's thread authorises before other work has its turn: one right at least.
 struct JudgingTurn {
     private let end: ContinuousClock.Instant
     private var hasJudged = false
 
     init(_ limits: MessagesLimits) { end = ContinuousClock.now.advanced(by: .milliseconds(limits.rightsTurnMs)) }
 
-    /// Whether one more may be judged in this turn; to be asked for each.
+    /// Whether one more verdict may be found in this turn; to be asked for each.
     mutating func takesOne() -> Bool {
         defer { hasJudged = true }
         return !hasJudged || ContinuousClock.now < end
