@@ -59,7 +59,12 @@ extension ListenerRegistry {
     /// Sends what the others were sent since `version`, as soon as its topic is ready; after that it is one of them.
     func join(_ listener: Listener, after version: UInt64) {
         let topic = listener.topic
-        guard case .ready = topic.telling else { return topic.park(.join(listener.ticket, version)) }
+        switch topic.telling {
+        case .ready: break
+        case .working: return topic.park(.join(listener.ticket, version))
+        // Its window was not kept while the reading waited for its turn: it is read first.
+        case .unread: return carryOut(listener.machine.othersWereSent(nil), for: listener)
+        }
         carryOut(listener.machine.othersWereSent(topic.recent.sent(after: version)), for: listener)
     }
 
