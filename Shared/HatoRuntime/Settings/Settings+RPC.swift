@@ -7,7 +7,7 @@ extension ServeSettings {
     static let clientBytesInFlight = "client-bytes-in-flight-max"
 
     /// What follows from `memory-bytes`.
-    private static let memory = [
+    private static let memoryDerivations = [
         processBytesInFlight: MemoryDerivation(.requests),
         clientBytesInFlight: MemoryDerivation(.requests, dividedBy: 4),
     ]
@@ -18,7 +18,7 @@ extension ServeSettings {
         return [loops]
             + RPCLimits.all.map { limit in
                 let setting = Setting(limit)
-                return memory[limit.name].map { setting.following($0) } ?? setting
+                return memoryDerivations[limit.name].map { setting.following($0) } ?? setting
             }
     }
 
