@@ -149,18 +149,23 @@ extension Auth.Account {
             blank: Self(),
             .optional(
                 "email", \.email,
-                "The new e-mail address, at most 254 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions"
-            ),
+                "The new e-mail address, at most 254 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions",
+                example: "masuo@example.com"),
             .optional(
                 "password", \.password,
                 "The new password, at most 4,096 bytes; needs a sign-in at most 5 minutes ago and ends the other sessions"
             ),
-            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional(
+                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
+                example: "masuo"),
             .optional(
                 "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
-            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
-            .optional("deleteAttributes", \.deleteAttributes, "Attributes to remove from the account"))
+            .optional(
+                "photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes",
+                example: "https://example.com/masuo.png"),
+            .optional(
+                "deleteAttributes", \.deleteAttributes, "Attributes to remove from the account", example: [.photoUrl]))
 
         public init(
             email: String? = nil, password: String? = nil, displayName: String? = nil,

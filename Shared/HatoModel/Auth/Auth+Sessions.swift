@@ -30,13 +30,16 @@ extension Auth {
             .optional(
                 "password", \.password,
                 "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
-            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional(
+                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
+                example: "masuo"),
             .optional(
                 "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
             .optional(
                 "idToken", \.idToken,
-                "The ID token of an anonymous account, which then gets the credentials and keeps its uid"))
+                "The ID token of an anonymous account, which then gets the credentials and keeps its uid",
+                example: Auth.Session.example.idToken))
 
         public init(email: String? = nil, password: String? = nil, username: String? = nil, displayName: String? = nil)
         {
@@ -70,7 +73,7 @@ extension Auth {
         public static let fields = Fields<Self>(
             blank: Self(password: ""),
             .optional("email", \.email, "The e-mail address; exactly one of `email` and `username`"),
-            .optional("username", \.username, "The username; exactly one of `email` and `username`"),
+            .optional("username", \.username, "The username; exactly one of `email` and `username`", example: "masuo"),
             .required(
                 "password", \.password,
                 "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"))

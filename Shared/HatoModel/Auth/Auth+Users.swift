@@ -34,21 +34,27 @@ extension Auth.Users {
             .optional(
                 "uid", \.uid,
                 "1 to 128 characters that can be a key of the tree (none of `. # $ / [ ]`); one is made when "
-                    + "absent"),
+                    + "absent", example: "masuo-1"),
             .optional("email", \.email, "The e-mail address, at most 254 bytes"),
-            .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
+            .optional(
+                "emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there", example: true),
             .optional(
                 "password", \.password,
                 "The password: 15 characters unless the service asks for another number, at most 4,096 bytes"),
-            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional(
+                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
+                example: "masuo"),
             .optional(
                 "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
-            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
-            .optional("disabled", \.disabled, "Whether signing in is denied"),
+            .optional(
+                "photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes",
+                example: "https://example.com/masuo.png"),
+            .optional("disabled", \.disabled, "Whether signing in is denied", example: false),
             .optional(
                 "customAttributes", \.customAttributes,
-                "A JSON object as text, at most 1,000 characters: claims of the ID tokens"))
+                "A JSON object as text, at most 1,000 characters: claims of the ID tokens", example: "{\"staff\":true}")
+        )
 
         public init() {}
     }
@@ -68,9 +74,12 @@ extension Auth.Users {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uid", \.uid, "The id of the user; exactly one of `uid`, `email` and `username`"),
+            .optional(
+                "uid", \.uid, "The id of the user; exactly one of `uid`, `email` and `username`",
+                example: Auth.Account.example.uid),
             .optional("email", \.email, "The e-mail address; exactly one of `uid`, `email` and `username`"),
-            .optional("username", \.username, "The username; exactly one of `uid`, `email` and `username`"))
+            .optional(
+                "username", \.username, "The username; exactly one of `uid`, `email` and `username`", example: "masuo"))
 
         public init(uid: String? = nil, email: String? = nil, username: String? = nil) {
             self.uid = uid
@@ -93,7 +102,7 @@ extension Auth.Users {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("after", \.after, "The uid after which the page starts"),
+            .optional("after", \.after, "The uid after which the page starts", example: Auth.Account.example.uid),
             .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 1,000 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
@@ -146,24 +155,34 @@ extension Auth.Users {
         public static let fields = Fields<Self>(
             blank: Self(uid: ""),
             .required("uid", \.uid, "The id of the user"),
-            .optional("email", \.email, "The e-mail address, at most 254 bytes; another one ends the sessions"),
-            .optional("emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there"),
+            .optional(
+                "email", \.email, "The e-mail address, at most 254 bytes; another one ends the sessions",
+                example: "masuo@example.com"),
+            .optional(
+                "emailVerified", \.emailVerified, "Whether the owner has shown to receive mail there", example: true),
             .optional(
                 "password", \.password,
                 "The password: 15 characters unless the service asks for another number, at most 4,096 bytes; ends "
                     + "the sessions"),
-            .optional("username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail"),
+            .optional(
+                "username", \.username, "3 to 32 of a-z, 0-9, _ and ., in lower case; signs in like the e-mail",
+                example: "masuo"),
             .optional(
                 "displayName", \.displayName,
                 "The name people see, at most 256 characters, no control characters"),
-            .optional("photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes"),
+            .optional(
+                "photoUrl", \.photoUrl, "The address of a picture, at most 2,048 bytes",
+                example: "https://example.com/masuo.png"),
             .optional(
                 "disabled", \.disabled,
-                "Whether signing in is denied; signing in that is allowed again ends the former sessions"),
+                "Whether signing in is denied; signing in that is allowed again ends the former sessions",
+                example: true),
             .optional(
                 "customAttributes", \.customAttributes,
-                "A JSON object as text, at most 1,000 characters: claims of the ID tokens; `{}` removes them"),
-            .optional("deleteAttributes", \.deleteAttributes, "Attributes to remove from the account"))
+                "A JSON object as text, at most 1,000 characters: claims of the ID tokens; `{}` removes them",
+                example: "{\"staff\":true}"),
+            .optional(
+                "deleteAttributes", \.deleteAttributes, "Attributes to remove from the account", example: [.photoUrl]))
 
         public init(uid: String) { self.uid = uid }
     }

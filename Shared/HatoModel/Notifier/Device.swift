@@ -88,9 +88,10 @@ extension Notifier.Devices {
             .optional(
                 "secret", \.secret,
                 "The signing secret: `whsec_` and base64 of 24 to 64 bytes; made by the notifier when absent"),
-            .optional("app", \.app, "The app the device belongs to, at most 256 bytes"),
-            .optional("locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes"),
-            .optional("uid", \.uid, "For administrators: the user the device belongs to"))
+            .optional("app", \.app, "The app the device belongs to, at most 256 bytes", example: "com.example.chat"),
+            .optional(
+                "locale", \.locale, "The language of the device, e.g. `ja-JP`; at most 256 bytes", example: "ja-JP"),
+            .optional("uid", \.uid, "For administrators: the user the device belongs to", example: "u1"))
 
         public init(platform: Notifier.Platform = .webhook, url: String, secret: String? = nil, uid: String? = nil) {
             self.platform = platform
@@ -141,9 +142,9 @@ extension Notifier.Devices {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("uid", \.uid, "For administrators: devices of this user only"),
-            .optional("after", \.after, "The last device of the page before"),
-            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent"))
+            .optional("uid", \.uid, "For administrators: devices of this user only", example: "u1"),
+            .optional("after", \.after, "The last device of the page before", example: "dev_8s2k1c9d0f4g7h3j"),
+            .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent", example: 100))
 
         public init(uid: String? = nil, after: String? = nil, limit: Int? = nil) {
             self.uid = uid

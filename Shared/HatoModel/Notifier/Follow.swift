@@ -15,7 +15,7 @@ extension Notifier {
             .optional(
                 "after", \.after,
                 "Sends events after this position; absent: from now on; 0: from the oldest kept (7 days)"),
-            .optional("epoch", \.epoch, "The history `after` belongs to"))
+            .optional("epoch", \.epoch, "The history `after` belongs to", example: "0123456789abcdef0123456789abcdef"))
 
         public init(after: Int? = nil, epoch: String? = nil) {
             self.after = after
@@ -234,7 +234,7 @@ extension Notifier.Dead {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("after", \.after, "`after` of the page before"),
+            .optional("after", \.after, "`after` of the page before", example: "ntf_4c7d1e9a2b6f8035-0"),
             .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {
@@ -280,7 +280,7 @@ extension Notifier.Dead {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional("deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`"),
-            .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`"))
+            .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`", example: true))
 
         public init(deliveries: [String]? = nil, all: Bool? = nil) {
             self.deliveries = deliveries
@@ -310,7 +310,9 @@ extension Notifier.Dead {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`"),
+            .optional(
+                "deliveries", \.deliveries, "The ids of dead deliveries; exactly one of `deliveries` and `all`",
+                example: ["ntf_4c7d1e9a2b6f8035-0"]),
             .optional("all", \.all, "True: all dead deliveries; exactly one of `deliveries` and `all`"))
 
         public init(deliveries: [String]? = nil, all: Bool? = nil) {

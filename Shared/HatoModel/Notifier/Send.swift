@@ -36,12 +36,14 @@ extension Notifier {
             .required("to", \.to, "The receivers, at most 10,000 devices"),
             .required(
                 "notification", \.notification, "What a person sees: a title, a body or both; `data` alone is refused"),
-            .optional("data", \.data, "For the receiving app: texts, names and values together at most 4,096 bytes"),
-            .optional("options", \.options, "How it is delivered"),
+            .optional(
+                "data", \.data, "For the receiving app: texts, names and values together at most 4,096 bytes",
+                example: ["chat": "c1"]),
+            .optional("options", \.options, "How it is delivered", example: DeliveryOptions(ttlSeconds: 3600)),
             .optional(
                 "idempotencyKey", \.idempotencyKey,
                 "At most 256 bytes; the same key within 24 hours gets the same response and sends nothing"),
-            .optional("dryRun", \.dryRun, "Counts the devices; writes and sends nothing"))
+            .optional("dryRun", \.dryRun, "Counts the devices; writes and sends nothing", example: true))
 
         public init(to: SendTarget, notification: NotificationText, idempotencyKey: String? = nil) {
             self.to = to

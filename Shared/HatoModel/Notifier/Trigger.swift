@@ -135,15 +135,19 @@ extension Notifier.Triggers {
                 id: "", pattern: FeedPattern(segments: []), recipients: Notifier.Recipients.fields.blank,
                 notification: Notifier.NotificationText.fields.blank),
             .required("id", \.id, "The id of the trigger, at most 256 bytes"),
-            .optional("database", \.database, "The database whose changes fire it; `default` when absent"),
+            .optional(
+                "database", \.database, "The database whose changes fire it; `default` when absent", example: "default"),
             .required("pattern", \.pattern, "The paths whose changes fire it, e.g. `/chats/{chat}/messages/{id}`"),
             .required("on", \.on, "The kinds of change that fire it"),
             .required("recipients", \.recipients, "The users it notifies; never the author of the change"),
             .required("notification", \.notification, "What a person sees; templates such as `{after.text}`"),
             .optional(
                 "data", \.data,
-                "For the receiving app; the values are templates, names and values together at most 4,096 bytes"),
-            .optional("options", \.options, "How notifications are delivered"),
+                "For the receiving app; the values are templates, names and values together at most 4,096 bytes",
+                example: ["chat": "{chat}"]),
+            .optional(
+                "options", \.options, "How notifications are delivered",
+                example: Notifier.DeliveryOptions(ttlSeconds: 3600)),
             .optional(
                 "when", \.when,
                 "A condition on the change, an expression of the rules language over `after`, `before`, `path`, "
@@ -245,9 +249,9 @@ extension Notifier.Triggers {
             .required("id", \.id, "The id of the trigger, at most 256 bytes"),
             .required("path", \.path, "The path of the change"),
             .required("type", \.type, "The kind of change"),
-            .optionalJSON("before", \.before, "The value before the change"),
+            .optionalJSON("before", \.before, "The value before the change", example: ["text": "a"]),
             .optionalJSON("after", \.after, "The value after the change"),
-            .optional("uid", \.uid, "The author of the change"))
+            .optional("uid", \.uid, "The author of the change", example: "masuo"))
 
         public init(id: String, path: TreePath, type: Notifier.ChangeType = .created, after: JSONValue? = nil) {
             self.id = id

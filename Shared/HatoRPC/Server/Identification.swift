@@ -7,6 +7,8 @@ enum Identification {
     /// Verifying takes time; `speaksAs` is the `as` of the call.
     case unverified(credential: String, speaksAs: JSONValue?)
 
+    private static let credentialExample = "e.g. \"eyJhbGciOiJFUzI1NiJ9.…\""
+
     /// - Parameters:
     ///   - auth: the credential of the call.
     ///   - bytesMax: of the credential.
@@ -15,7 +17,7 @@ enum Identification {
             return .refused(
                 RPCError.invalidParams(
                     "auth",
-                    "auth must be a string, an ID token or the administrator key, e.g. \"eyJhbGciOiJFUzI1NiJ9.…\""))
+                    "auth must be a string, an ID token or the administrator key, \(credentialExample)"))
         }
         guard credential.utf8.count <= bytesMax else { return .refused(RPCError.credentialTooLong(bytesMax)) }
         return .unverified(credential: credential, speaksAs: speaksAs)
@@ -26,7 +28,8 @@ enum Identification {
         _ identity: Caller, now: @autoclosure () -> Int64, _ method: RPCMethod, _ speaksAs: JSONValue?
     ) -> Identification {
         if case .authenticate = method.start {
-            return .refused(RPCError.invalidParams("auth", "session.authenticate needs auth, a credential"))
+            return .refused(
+                RPCError.invalidParams("auth", "session.authenticate needs auth, a credential, \(credentialExample)"))
         }
         if let end = identity.expiresAt, end <= now() {
             // Somebody whose token has ended must still be able to get a new one.

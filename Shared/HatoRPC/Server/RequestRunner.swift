@@ -269,8 +269,8 @@ final class RequestRunner {
             let params = request.params
             Task { await start(params, context, pending) }
         case .authenticate:
-            change(request, to: caller, caller.authenticated, "session.authenticate has no parameter of this name")
-        case .endSession: change(request, to: nil, [:], "session.end has no parameters")
+            change(request, by: Session.Authenticate.self, to: caller, caller.authenticated)
+        case .endSession: change(request, by: Session.End.self, to: nil, [:])
         }
         return nil
     }
@@ -282,9 +282,13 @@ final class RequestRunner {
     }
 
     /// `session.authenticate` and `session.end`; `caller` is nil for the latter.
-    private func change(_ request: CurrentRequest, to caller: Caller?, _ result: JSONValue, _ noParameter: String) {
-        if let unknown = request.params.members.first {
-            return fail(request, RPCError.invalidParams(unknown.name, noParameter))
+    private func change<Change: RPCRequest>(
+        _ request: CurrentRequest, by _: Change.Type, to caller: Caller?, _ result: JSONValue
+    ) {
+        if let name = request.params.members.first?.name {
+            let error = RPCError.invalidParams(
+                name, "'\(name)' is no known parameter", reason: "unknown_parameter")
+            return fail(request, RPCError(Change.showingWhatIsRight(error)))
         }
         lines.endClaim()
         memory.charge(to: connection.client(speakingAs: caller ?? .nobody))

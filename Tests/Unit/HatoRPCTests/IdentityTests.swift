@@ -89,9 +89,15 @@ struct IdentityTests {
         let carl = try await peer.call("session.authenticate", #"{"auth":"admin","as":{"uid":"carl"}}"#)
         #expect(carl["result"]?["uid"] == "carl")
         #expect(try await peer.call("session.authenticate")["error"]?["data"]?["parameter"] == "auth")
-        #expect(
-            try await peer.call("session.authenticate", #"{"auth":"admin","x":1}"#)["error"]?["data"]?["parameter"]
-                == "x")
+        for (method, params, known) in [
+            ("session.authenticate", #"{"auth":"admin","x":1}"#, "known are as, auth, e.g. "),
+            ("session.end", #"{"x":1}"#, "there are none, e.g. {}"),
+        ] {
+            let error = try await peer.call(method, params)["error"]
+            #expect(error?["data"]?["parameter"] == "x")
+            #expect(error?["data"]?["reason"] == "unknown_parameter")
+            #expect(error?["message"]?.string?.contains("'x' is no known parameter; \(known)") == true)
+        }
         await service.stop()
     }
 

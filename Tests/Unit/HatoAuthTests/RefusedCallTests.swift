@@ -1,0 +1,91 @@
+import HatoIdentity
+import HatoModel
+import HatoRPC
+import HatoStorage
+import Logging
+import Testing
+
+@testable import HatoAuth
+
+/// Every refusal names the parameter and what is right, and nothing of the call is done.
+@Suite(.timeLimit(.minutes(10)))
+struct RefusedCallTests {
+    private static let administratorKey = "administrator-key-0123456789-0123456789"
+
+    /// Right types with wrong contents, most beside members that are right.
+    private static let wrongContents: [(method: String, params: JSONObject, parameter: String)] = [
+        ("auth.signUp", ["email": "x", "password": "sazae-and-friends"], "email"),
+        ("auth.signUp", ["email": "b@example.com", "password": "short"], "password"),
+        ("auth.signUp", ["username": "b", "password": "sazae-and-friends"], "username"),
+        ("auth.signUp", ["displayName": "a\nb"], "displayName"),
+        ("auth.signIn", ["email": "a@example.com", "username": "a", "password": "sazae-and-friends"], "username"),
+        ("auth.users.create", ["uid": "a/b", "email": "b@example.com"], "uid"),
+        ("auth.users.create", ["email": "b@example.com", "photoUrl": "javascript:0"], "photoUrl"),
+        ("auth.users.create", ["email": "b@example.com", "customAttributes": "{"], "customAttributes"),
+        ("auth.users.create", ["email": "b@example.com", "customAttributes": "{\"iss\":1}"], "customAttributes"),
+        ("auth.users.update", ["uid": "masuo", "displayName": "B", "email": "x"], "email"),
+        ("auth.users.update", ["uid": "masuo", "displayName": "B", "disabled": true, "password": "x"], "password"),
+        ("auth.users.update", ["uid": "masuo", "displayName": "B", "deleteAttributes": ["uid"]], "deleteAttributes.0"),
+        ("auth.account.update", ["displayName": "B", "photoUrl": "x"], "photoUrl"),
+        ("auth.users.get", ["uid": "masuo", "email": "a@example.com"], "uid"),
+        ("auth.users.list", ["limit": 1_001], "limit"),
+        ("auth.users.list", ["after": "\n"], "after"),
+    ]
+
+    @Test func refusedCallsSayWhatIsRightAndDoNothing() async throws {
+        let store = try MemoryStore()
+        var configuration = AuthConfiguration()
+        configuration.scrypt = ScryptCost(logN: 4, r: 1, p: 1)
+        let service = try await AuthService.open(
+            configuration, store: store,
+            administratorKeys: try #require(AdministratorKeys(keys: [Self.administratorKey])),
+            environment: AuthEnvironment(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        let server = try await AuthServer.start(service, RPCServerConfiguration(service: "auth", version: "0"))
+        let client = RPCClient(
+            RPCClientConfiguration(host: server.host, port: server.port).with(credential: Self.administratorKey))
+        _ = try await client.call(
+            method: "auth.users.create",
+            params: ["uid": "masuo", "email": "a@example.com", "password": "sazae-and-friends"])
+        let before = try await rows(store)
+        for call in try Auth.methods.flatMap(wrongTypes) + Self.wrongContents {
+            var params = call.params
+            params["auth"] = .string(Self.administratorKey)
+            if call.method.hasPrefix("auth.account.") { params["as"] = ["uid": "masuo"] }
+            let name = "\(call.method), \(call.params)"
+            let error = await wireError { try await client.call(method: call.method, params: params) }
+            #expect(error?.code == .invalidParams || error?.code == .invalidArgument, "\(name)")
+            #expect(error?.data["parameter"]?.string == call.parameter, "\(name)")
+            let saysWhatIsRight = call.parameter == "password" || error?.message.contains("e.g. ") == true
+            #expect(saysWhatIsRight, "\(name): \(error?.message ?? "")")
+        }
+        #expect(try await rows(store) == before)
+        await client.close()
+        await server.shutdown(grace: .seconds(10))
+    }
+
+    /// A value of another type for each parameter, and a parameter that there is not.
+    private func wrongTypes(_ method: any RPCRequest.Type) throws -> [(String, JSONObject, String)] {
+        func calls<Request: RPCRequest>(_: Request.Type) throws -> [(String, JSONObject, String)] {
+            let example = Request.example.request.members
+            let properties = try #require(Request.schema["properties"]?.object)
+            let wrong = (properties.members + [JSONObject.Member("noSuch", [:])]).map { member in
+                var params = example
+                params[member.name] = member.value["type"] == "array" ? 5 : [5]
+                return (Request.method, params, member.name)
+            }
+            return wrong
+        }
+        return try calls(method)
+    }
+
+    private func rows(_ store: any Store) async throws -> [[UInt8]: [UInt8]] {
+        try await store.read { rows in
+            var all: [[UInt8]: [UInt8]] = [:]
+            try rows.rows(KeyRange(lower: [], upper: nil)) { key, value in
+                all[key] = value
+                return true
+            }
+            return all
+        }
+    }
+}
