@@ -176,7 +176,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func closeIfIdle(since oldest: NIODeadline) {
         guard lastTraffic < oldest, !connection.hasHolds, state.machine.isIdle else { return }
-        closeNow()
+        cutOff(RPCError.idle(server.limits.idleSecondsMax), endsTLS: true)
     }
 
     /// Gives up a peer that has vanished while something is on its way to it; keep-alive finds the others.
@@ -209,9 +209,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         channel.closeFuture.whenComplete { _ in patience.cancel() }
     }
 
-    /// Another connection takes its slot: closes at once. The peer is told why if its socket takes one line more:
-    /// nothing waits for it.
-    func cutOff(_ error: RPCError) {
+    /// Closes at once and answers nothing more. The peer is told why if its socket takes one line more: nothing waits
+    /// for it.
+    ///
+    /// - Parameter endsTLS: whether the end of TLS is exchanged, which may take the peer a moment.
+    func cutOff(_ error: RPCError, endsTLS: Bool = false) {
         guard let context else { return }
         // Its last response is on its way to a peer that may never take it.
         guard state.machine.isTaking else { return closeNow() }
@@ -221,7 +223,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         state.machine.refused()
         lines.removeAll()
-        context.closeWithoutTLSEnd()
+        if endsTLS { closeNow() } else { context.closeWithoutTLSEnd() }
     }
 
     /// The peer takes nothing while others wait for the memory: everything the connection holds is let go of. What the

@@ -124,7 +124,7 @@ final class LoopHub: @unchecked Sendable {
             return promise.futureResult
         }
         emptied = promise
-        loop.scheduleTask(in: grace) { self.forEachHandler { $0.closeNow() } }
+        loop.scheduleTask(in: grace) { self.forEachHandler { $0.cutOff(RPCError.stopping) } }
         return promise.futureResult
     }
 

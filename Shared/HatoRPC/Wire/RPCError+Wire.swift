@@ -55,6 +55,13 @@ extension RPCError {
         "Others wait for the memory that the responses to this connection hold, and they are not taken",
         retryAfterMs: 1_000)
 
+    static func idle(_ seconds: Int) -> RPCError {
+        unavailable(reason: "idle", "Closed: nothing was sent for \(seconds) seconds; connect again when needed")
+    }
+
+    static let stopping = unavailable(
+        reason: "stopping", "The service stops, and what it accepted was not done within the time it had")
+
     static func tooBig(_ limit: Int) -> RPCError {
         resourceExhausted(
             reason: "too_big", "The answer is larger than \(limit) bytes: page it, query it or export it")
