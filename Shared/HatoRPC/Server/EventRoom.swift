@@ -1,7 +1,7 @@
 /// Decides which events that connections share may be in memory, and who is next when there is room. Pure.
 ///
-/// Events take half of the process's budget at most, so that peers that do not read leave room for requests; one event
-/// may always be there, however large, so that it goes on. Connections that were refused wait in the order in which
+/// Events take `processEventBytesMax` at most, so that peers that do not read leave room for requests; one event may
+/// always be there, however large, so that it goes on. Connections that were refused wait in the order in which
 /// they came; all that were refused the same event go on together, for they will share the next one as well.
 struct EventRoom: Sendable {
     private struct Waiter {

@@ -45,21 +45,18 @@ final class ProcessBudget: Sendable {
     let events: Mutex<EventRoom>
     let areEventsAwaited = Atomic(false)
 
-    /// - Parameters:
-    ///   - readBytes: what a read reserves when it starts.
-    ///   - largeReadBytes: what a large read reserves.
-    ///   - largeReadsRunningMax: those that run at a time.
-    init(limit: Int, clientMax: Int, readBytes: Int = 1, largeReadBytes: Int = 0, largeReadsRunningMax: Int = 1) {
-        self.limit = limit
-        self.clientMax = clientMax
-        self.readBytes = max(1, readBytes)
+    init(_ limits: RPCLimits) {
+        limit = limits.processBytesInFlightMax
+        clientMax = limits.clientBytesInFlightMax
+        readBytes = max(1, limits.unreservedReadBytesMax)
         linesMax = limit - limit / 4
         lines = Mutex(LineState(queue: LineClaims(linesMax: linesMax, clientMax: clientMax)))
         largeReads = Mutex(
             LargeReadState(
                 queue: ReadReservationQueue(
-                    bytes: largeReadBytes, limit: limit, clientMax: clientMax, runningMax: largeReadsRunningMax)))
-        events = Mutex(EventRoom(bytesMax: limit - limit / 2))
+                    bytes: limits.responseBytesMax, limit: limit, clientMax: clientMax,
+                    runningMax: limits.largeReadsRunningMax)))
+        events = Mutex(EventRoom(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))
     }
 
     var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }

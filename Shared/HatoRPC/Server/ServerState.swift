@@ -32,12 +32,7 @@ final class ServerState: Sendable {
         self.methods = methods
         self.authenticator = authenticator
         self.logger = logger
-        budget = ProcessBudget(
-            limit: configuration.limits.processBytesInFlightMax,
-            clientMax: configuration.limits.clientBytesInFlightMax,
-            readBytes: configuration.limits.unreservedReadBytesMax,
-            largeReadBytes: configuration.limits.responseBytesMax,
-            largeReadsRunningMax: configuration.limits.largeReadsRunningMax)
+        budget = ProcessBudget(configuration.limits)
         notices = ThrottledNotices(logger)
         admission = ConnectionGate(ConnectionAdmission.Limits(configuration.limits), notices)
     }

@@ -32,6 +32,9 @@ extension RPCLimits {
         Limit(
             "client-bytes-in-flight-max", \.clientBytesInFlightMax, bytes,
             "what one user, or one address that is not signed in, holds of it"),
+        Limit(
+            "process-event-bytes-max", \.processEventBytesMax, bytes,
+            "events that peers have not received, in bytes; at most half of process-bytes-in-flight-max"),
         Limit("response-bytes-max", \.responseBytesMax, bufferBytes, "largest response, in bytes"),
         Limit(
             "unsent-response-bytes-max", \.unsentResponseBytesMax, bufferBytes,

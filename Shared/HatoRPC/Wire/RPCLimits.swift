@@ -25,6 +25,9 @@ public struct RPCLimits: Limits, Hashable {
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the answers that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20
+    /// What events that connections share take of it, while peers have not taken them; above, listeners are behind. At
+    /// most half of `processBytesInFlightMax`, so that requests fit in beside peers that do not read.
+    public var processEventBytesMax = 256 << 20
     /// What the values of one line take; more is refused (`too_many_values`).
     var requestMemoryBytesMax: Int { processBytesInFlightMax / 2 }
     /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long

@@ -10,6 +10,8 @@ public struct MemoryShare: Sendable, Hashable {
 
     /// Received lines, requests, running reads, and responses and events that peers have not received.
     public static let requests = MemoryShare(name: "requests", parts: 8)
+    /// Of requests: events that peers have not received.
+    public static let events = MemoryShare(name: "events", parts: 4)
     /// Blocks, indexes and filters of tables.
     public static let blockCache = MemoryShare(name: "block cache", parts: 4)
     /// Rows and change records that are not in a table yet.

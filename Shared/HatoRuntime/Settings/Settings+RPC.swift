@@ -10,6 +10,7 @@ extension ServeSettings {
     private static let memoryDerivations = [
         processBytesInFlight: MemoryDerivation(.requests),
         clientBytesInFlight: MemoryDerivation(.requests, dividedBy: 4),
+        "process-event-bytes-max": MemoryDerivation(.events),
     ]
 
     /// The limits of the transport (protocol §1) and the number of event loops, as settings.

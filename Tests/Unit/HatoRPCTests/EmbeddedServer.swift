@@ -99,3 +99,12 @@ private final class ReadCounter: ChannelOutboundHandler {
 
     func read(context: ChannelHandlerContext) { isAsked = true }
 }
+
+extension ProcessBudget {
+    convenience init(limit: Int, clientMax: Int, readBytes: Int = 1) {
+        var limits = RPCLimits()
+        (limits.processBytesInFlightMax, limits.clientBytesInFlightMax) = (limit, clientMax)
+        (limits.unreservedReadBytesMax, limits.responseBytesMax) = (readBytes, 0)
+        self.init(limits)
+    }
+}

@@ -16,6 +16,8 @@ struct LimitTests {
         #expect(limits.requestsInFlightMax == 1_024)
         #expect(limits.connectionBytesInFlightMax == 32 * 1024 * 1024)
         #expect(limits.processBytesInFlightMax == 512 * 1024 * 1024)
+        #expect(limits.processEventBytesMax == 256 * 1024 * 1024)
+        #expect(limits.unreservedReadBytesMax == 64 * 1024)
         #expect(limits.responseBytesMax == 16 * 1024 * 1024)
         #expect(limits.idleSecondsMax == 600)
         #expect((limits.keepAliveIdleSeconds, limits.keepAliveIntervalSeconds, limits.keepAliveProbes) == (20, 10, 4))

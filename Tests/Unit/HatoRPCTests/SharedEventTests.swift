@@ -62,7 +62,7 @@ struct SharedEventTests {
         let (slow, other) = (try server.peer(), try server.peer())
         #expect(slow.notify(Self.event("a", 4 * Self.limit)))
         server.loop.run()
-        // Faster than it must be, and nobody waits.
+        // Faster than it must be, and no connection waits.
         for _ in 0..<4 {
             slow.socket.drain()
             server.loop.advanceTime(by: .seconds(10))
@@ -83,6 +83,35 @@ struct SharedEventTests {
         server.loop.advanceTime(by: .seconds(10))
         #expect(drained.current == 1)
         #expect(other.notify(Self.event("b", 100_000)))
+    }
+
+    @Test func eventsTakeWhatTheirOwnLimitSays() throws {
+        let server = Server(limit: Self.limit) { $0.processEventBytesMax = 100_000 }
+        let (one, other) = (try server.peer(), try server.peer())
+        #expect(one.notify(Self.event("a", 60_000)))
+        #expect(!other.notify(Self.event("b", 60_000)))
+        #expect(other.notify(Self.event("c", 30_000)))
+    }
+
+    /// A peer that holds no events stays.
+    @Test func peerThatTakesNoEventIsCutOffWhenOthersWaitForItsRoom() throws {
+        let server = Server(limit: Self.limit)
+        let (silent, small, waiting) = (try server.peer(), try server.peer(), try server.peer())
+        #expect(silent.notify(Self.event("a", 400_000)))
+        #expect(small.notify(EncodedJSON("\"n\":1")))
+        server.loop.run()
+        server.loop.advanceTime(by: .seconds(60))
+        #expect(silent.isOpen, "nobody waits")
+        #expect(!waiting.notify(Self.event("b", 200_000)))
+        let drained = Shared(0)
+        waiting.connection.onDrain { drained.change { $0 += 1 } }
+        server.loop.run()
+        #expect(drained.current == 0)
+        server.loop.advanceTime(by: .seconds(30))
+        #expect(drained.current == 1)
+        #expect(!silent.isOpen)
+        #expect(small.isOpen)
+        #expect(waiting.notify(Self.event("c", 200_000)))
     }
 
     @Test func oneEventIsSentHoweverLarge() throws {

@@ -53,6 +53,7 @@ import Testing
         let settings = try settings("--memory-bytes", "\(480 << 20)")
         #expect(settings.integer("process-bytes-in-flight-max") == 160 << 20)
         #expect(settings.integer("client-bytes-in-flight-max") == 40 << 20)
+        #expect(settings.integer("process-event-bytes-max") == 80 << 20)
         #expect(settings.integer("block-cache-bytes") == 80 << 20)
         #expect(settings.integer("memtable-bytes") == 40 << 20)
         let sources = Dictionary(uniqueKeysWithValues: settings.shown.map { ($0.name, $0.source) })
