@@ -76,7 +76,10 @@ private final class HostileStack: Sendable {
     func stop() async { for program in programs.reversed() { await program.stop() } }
 }
 
-/// The calls of one run: all single changes to numbers as administrator, then random single changes and pairs.
+/// The calls of one run: all numbers at members that are declared as numbers, and long texts at a few members, as
+/// administrator. A quarter of the rest each: numbers at other members and other single changes as administrator,
+/// single changes without a credential and as a user, pairs in all three roles. Where not all fit, they are chosen at
+/// random.
 private enum HostileRun {
     struct Report: Sendable {
         var count = 0
@@ -90,6 +93,8 @@ private enum HostileRun {
         var sample: Int
         var site: HostileSite
         var value: HostileValue
+
+        var isNumber: Bool { value.isNumber }
     }
 
     static func report(_ address: String, auth: String, calls: Int, seed: UInt64) -> Report {
@@ -130,30 +135,43 @@ private enum HostileRun {
             let changes = [(single.site, single.value)] + (other.map { [$0] } ?? [])
             try driver.call(single.method.name, single.method.samples[single.sample], changes)
         }
-        let all = methods.flatMap(singles)
-        for single in all where single.site.kind == .number && rest > 0 { try call(single, drivers[0]) }
-        // The other single changes, in the order of methods, for up to two thirds of the calls.
-        let others = drivers.indices.flatMap { driver in
-            all.filter { driver > 0 || $0.site.kind != .number }.map { (driver, $0) }
+        let singles = methods.flatMap(singles)
+        let numbers = singles.filter { $0.isNumber && $0.site.kind == .number }
+        for single in numbers + methods.flatMap(long) where rest > 0 { try call(single, drivers[0]) }
+        let share = rest / 4
+        for (part, driver) in [
+            (singles.filter { $0.isNumber && $0.site.kind == .any }, drivers[0]),
+            (singles.filter { !$0.isNumber }, drivers[0]),
+        ] {
+            for single in some(of: part, share, &random) { try call(single, driver) }
         }
-        let share = rest * 2 / 3
-        for (driver, single) in others where Int.random(in: 0..<others.count, using: &random) < share {
-            try call(single, drivers[driver])
+        for driver in drivers.dropFirst() {
+            for single in some(of: singles, share / 2, &random) { try call(single, driver) }
         }
         let pairable = methods.filter { $0.samples.contains { $0.sites.count > 1 } }
         while rest > 0, let method = pairable.randomElement(using: &random) {
             let indices = method.samples.indices.filter { method.samples[$0].sites.count > 1 }
             guard let index = indices.randomElement(using: &random) else { continue }
-            for _ in 0..<min(rest, 20) {
+            for round in 0..<min(rest, 21) {
                 let sites = method.samples[index].sites.shuffled(using: &random).prefix(2)
                 guard let one = sites.first, let other = sites.last,
                     let value = one.values.randomElement(using: &random),
-                    let second = other.values.randomElement(using: &random),
-                    let driver = drivers.randomElement(using: &random)
+                    let second = other.values.randomElement(using: &random)
                 else { continue }
+                let driver = drivers[round % drivers.count]
                 try call(Single(method: method, sample: index, site: one, value: value), driver, and: (other, second))
             }
         }
+    }
+
+    /// About `count` of them, in their order.
+    private static func some(of singles: [Single], _ count: Int, _ random: inout SeededRandom) -> [Single] {
+        singles.filter { _ in Int.random(in: 0..<singles.count, using: &random) < count }
+    }
+
+    private static func long(of method: HostileMethod) -> [Single] {
+        guard let site = method.longSite else { return [] }
+        return HostileValue.longTexts.map { Single(method: method, sample: 0, site: site, value: $0) }
     }
 
     private static func singles(of method: HostileMethod) -> [Single] {

@@ -56,7 +56,7 @@ final class HostileDriver {
         let start = ContinuousClock.now
         var answer: JSONValue
         do { answer = try exchange(method, text) } catch LineSocket.Problem.closed
-            where role == .nobody && text.utf8.count > 65_000
+            where text.utf8.count > (role == .nobody ? 65_000 : 16_000_000)
         {
             // A line that is too long gets a response and closes the connection: data on its way may discard the
             // response.
@@ -151,10 +151,18 @@ final class HostileDriver {
         guard error["data"]?["reason"]?.string?.isEmpty == false, error["data"]?["retryable"]?.bool != nil else {
             return "an error without reason or retryable"
         }
-        if code == -32602 || code == -32008, error["data"]?["parameter"]?.string?.isEmpty != false {
+        guard code == -32602 || code == -32008 else { return nil }
+        guard let parameter = error["data"]?["parameter"]?.string, !parameter.isEmpty else {
             return "an error that names no parameter"
         }
-        return nil
+        return saysWhatIsRight(error, parameter) ? nil : "an error that does not say what is right"
+    }
+
+    /// Errors show no password, and for a credential that is too long they name the limit.
+    private static func saysWhatIsRight(_ error: JSONValue, _ parameter: String) -> Bool {
+        if ["password", "newPassword", "secret"].contains(parameter) { return true }
+        if error["data"]?["reason"] == "credential_too_long" { return true }
+        return error["message"]?.string?.contains("e.g. ") == true
     }
 
     private func isSignedOut(_ answer: JSONValue) -> Bool { role == .user && answer["error"]?["code"] == -32001 }
@@ -178,6 +186,9 @@ final class HostileDriver {
         for member in object.members {
             guard let value = learned[member.name], member.value.string != nil else { continue }
             object[member.name] = value
+        }
+        if let uid = learned["uid"], object["as"]?["uid"] != nil {
+            object["as"] = object["as"]?.setting([.member("uid")][...], to: uid)
         }
         return .object(object)
     }

@@ -60,6 +60,7 @@ struct HostileMethod {
                 .object(params), parameters.filter { $0["name"] != "auth" && $0["name"] != "as" }, unknown: true)
         ]
         if Self.withIdentity.contains(name) {
+            params["as"] = Self.user
             samples.append(
                 Self.sample(.object(params), parameters.filter { $0["name"] == "auth" || $0["name"] == "as" }))
         }
@@ -69,7 +70,24 @@ struct HostileMethod {
         }
     }
 
-    private static let withIdentity: Set<String> = ["messages.get", "auth.account.get", "notifier.devices.list"]
+    private static let withIdentity: Set<String> = [
+        "messages.get", "auth.account.get", "auth.account.update", "auth.account.delete", "notifier.devices.list",
+    ]
+
+    /// Times of its token are subtracted from other times.
+    private static let user: JSONValue = [
+        "uid": "u", "token": ["auth_time": 1_700_000_000, "iat": 1_700_000_000, "exp": 1, "nbf": 1, "a": "b"],
+    ]
+
+    /// Members that may hold megabytes, or are measured before anything else is done with them.
+    private static let longMembers: [String: [HostileSite.Step]] = [
+        "messages.set": [.member("value")], "messages.get": [.member("path")], "messages.rules.set": [.member("rules")],
+        "auth.users.create": [.member("displayName")], "auth.signIn": [.member("password")],
+        "notifier.send": [.member("notification"), .member("body")], "notifier.devices.register": [.member("url")],
+    ]
+
+    /// The member of the first sample that long texts are tried at.
+    var longSite: HostileSite? { Self.longMembers[name].map { HostileSite(steps: $0, kind: .text) } }
 
     /// Params besides the example, for members that have a meaning only together with others.
     private static let more: [String: [JSONValue]] = [

@@ -3,6 +3,8 @@ struct HostileValue {
     /// Short enough to be printed.
     var name: String
     var text: String
+    /// Whether it is tried because of its size.
+    var isNumber = false
 
     init(_ text: String, named name: String? = nil) {
         self.name = name ?? text
@@ -22,7 +24,11 @@ extension HostileValue {
         "4611686018427387392", "4611686018427387904", "9223372036854774784", "9223372036854775807",
         "9223372036854775808", "-9223372036854775808", "18446744073709551616", "1e308", "-1e308", "5e-324", "1e309",
         "1000000", "1000001", "NaN", "Infinity", "-Infinity", "\"NaN\"", "\"1\"", "-0", "-0.0",
-    ].map { HostileValue($0) }
+    ].map {
+        var value = HostileValue($0)
+        value.isNumber = true
+        return value
+    }
 
     /// Values of other types than the declared one.
     static let others: [HostileValue] = [
