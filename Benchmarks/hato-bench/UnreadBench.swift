@@ -10,7 +10,7 @@ struct UnreadBench: Sendable {
 
     private static let connections = 64
     private static let reads = 16
-    private static let valueBytes = 15_000_000
+    private static let valueBytes = 15 << 20
     private static let room = "unread"
 
     var settings: BenchSettings

@@ -17,7 +17,8 @@ import Testing
 struct ConnectionFloods {
     @Test func clientWithACredentialConnectsAndTheStoreKeepsItsFiles() async throws {
         let folder = try TemporaryFolder()
-        let auth = try await ServingProgram("hato-auth", ["--data", "\(folder.path)/data"], in: folder, openFiles: 256)
+        let auth = try await ServingProgram(
+            "hato-auth", ["--data", "\(folder.path)/data"], in: folder, with: .init(openFiles: 256))
         let log = try folder.text("hato-auth.log")
         #expect(log.contains("open files"), "\(log)")
         #expect(log.contains("connections-max is lowered to what the limit of open files allows"), "\(log)")

@@ -46,12 +46,24 @@ enum Executable {
         return Ended(code: process.terminationStatus, text: try folder.text("output"), error: try folder.text("error"))
     }
 
+    /// What a serving program finds when it starts.
+    struct Surroundings {
+        /// The most files it may have open, whatever it asks for.
+        var openFiles: Int?
+        /// Of these, how many it may have open unless it asks for more.
+        var softOpenFiles: Int?
+        var environment: [String: String] = [:]
+    }
+
     /// Limits the open files of the process, whatever it requests.
-    fileprivate static func limit(_ process: Process, openFiles: Int) throws {
+    fileprivate static func limit(_ process: Process, openFiles: Int, soft: Int) throws {
         let program = try #require(process.executableURL).path
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments =
-            ["-c", #"ulimit -n "$1"; shift; exec "$@""#, "sh", String(openFiles), program] + (process.arguments ?? [])
+            [
+                "-c", #"ulimit -n "$1"; ulimit -S -n "$2"; shift 2; exec "$@""#, "sh", String(openFiles), String(soft),
+                program,
+            ] + (process.arguments ?? [])
     }
 
     fileprivate static func process(
@@ -72,7 +84,8 @@ enum Executable {
 final class ServingProgram: Sendable {
     static let administratorKey = "administrator-key-of-the-tests-0123456789"
 
-    let address: String
+    /// The line in which it said that it is ready.
+    let announcement: JSONValue
     private let process: Process
     private let input: Pipe
     private let ended = Latch()
@@ -80,14 +93,17 @@ final class ServingProgram: Sendable {
 
     /// Returns when it is ready.
     init(
-        _ name: String, _ arguments: [String], in folder: TemporaryFolder, openFiles: Int? = nil
+        _ name: String, _ arguments: [String], in folder: TemporaryFolder,
+        with surroundings: Executable.Surroundings = .init()
     ) async throws {
         let keys = try folder.write("admin-key", Self.administratorKey)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
         let own = ["serve", "--exit-with-stdin", "--admin-key-file", keys]
         let port = arguments.contains("--port") ? [] : ["--port", "0"]
-        (process, input) = (try Executable.process(name, own + port + arguments, [:]), Pipe())
-        if let openFiles { try Executable.limit(process, openFiles: openFiles) }
+        (process, input) = (try Executable.process(name, own + port + arguments, surroundings.environment), Pipe())
+        if let openFiles = surroundings.openFiles {
+            try Executable.limit(process, openFiles: openFiles, soft: surroundings.softOpenFiles ?? openFiles)
+        }
         let (output, log) = (Pipe(), try folder.handle("\(name).log"))
         logFile = "\(folder.path)/\(name).log"
         process.standardInput = input
@@ -98,15 +114,16 @@ final class ServingProgram: Sendable {
         let line = await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: output.fileHandleForReading.availableData) }
         }
-        guard let address = (try? JSONParser.parse(Array(line)))?["listening"]?.string else {
+        guard let announcement = try? JSONParser.parse(Array(line)), announcement["listening"]?.string != nil else {
             throw NeverReady(log: try folder.text("\(name).log"))
         }
-        self.address = address
+        self.announcement = announcement
     }
 
     /// The output of a program that ended before it was ready.
     struct NeverReady: Error { let log: String }
 
+    var address: String { announcement["listening"]?.string ?? "" }
     var port: Int { address.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
 
     /// An administrator's client.

@@ -35,7 +35,7 @@ final class PlainSocket: Sendable {
         var peer = sockaddr_in()
         peer.sin_family = sa_family_t(AF_INET)
         peer.sin_port = in_port_t(port).bigEndian
-        peer.sin_addr.s_addr = inet_addr("127.0.0.1")
+        peer.sin_addr.s_addr = inet_addr(String(address.prefix { $0 != ":" }))
         let code = withUnsafePointer(to: &peer) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

@@ -5,8 +5,7 @@ import Testing
 
 @testable import HatoAuth
 
-/// Rows of a damaged or foreign store: times are subtracted from each other, so those that are no times of this era are
-/// damage.
+/// Rows of a damaged or foreign store: times are subtracted from each other, so a number that is no time is damage.
 struct RecordTimeTests {
     private static let years = 253_402_300_800.0
     private static let wrongMilliseconds = [-9_223_372_036_854_775_808, -1, 0.5, years * 1000, 1e300]

@@ -1,6 +1,7 @@
 import HatoModel
 import HatoRPC
 import NIOCore
+import NIOPosix
 import NIOSSL
 import Testing
 
@@ -113,6 +114,47 @@ struct TLSTests {
         await service.stop()
     }
 
+    @Test(arguments: [(TLSVersion.tlsv12, true), (.tlsv11, false)])
+    func listenerSpeaksNoOldVersionOfTLS(newest: TLSVersion, isSpoken: Bool) async throws {
+        let certificates = try await TestCertificates()
+        let service = try await TestService { $0.tls = server(certificates) }
+        var settings = TLSConfiguration.makeClientConfiguration()
+        settings.trustRoots = .file(certificates.path("ca.pem"))
+        (settings.minimumTLSVersion, settings.maximumTLSVersion) = (.tlsv1, newest)
+        let context = try NIOSSLContext(configuration: settings)
+        let peer = try await RawPeer(port: service.port) { channel in
+            try channel.pipeline.syncOperations.addHandler(
+                try NIOSSLClientHandler(context: context, serverHostname: "localhost"))
+        }
+        peer.sendLater(#"{"jsonrpc":"2.0","id":1,"method":"check.echo"}"# + "\n")
+        let answer = (try? await peer.line()) ?? nil
+        #expect((answer?.contains("result") == true) == isSpoken)
+        await service.stop()
+    }
+
+    @Test(arguments: [(TLSVersion.tlsv12, true), (.tlsv11, false)])
+    func linkSpeaksNoOldVersionOfTLS(newest: TLSVersion, isSpoken: Bool) async throws {
+        let certificates = try await TestCertificates()
+        var settings = TLSConfiguration.makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMFile(certificates.path("server.pem")).map {
+                .certificate($0)
+            }, privateKey: .privateKey(try NIOSSLPrivateKey(file: certificates.path("server.key"), format: .pem)))
+        (settings.minimumTLSVersion, settings.maximumTLSVersion) = (.tlsv1, newest)
+        let context = try NIOSSLContext(configuration: settings)
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: context), Echo())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let client = RPCClient(configuration(server.localAddress?.port ?? 0, certificates))
+        let outcome = try? await client.call(Check.Echo(value: "x"))
+        #expect((outcome != nil) == isSpoken)
+        await client.close()
+        try await server.close()
+    }
+
     @Test func missingCertificateStopsTheStartNamingTheFile() async throws {
         do {
             _ = try await TestService {
@@ -123,5 +165,18 @@ struct TLSTests {
             #expect(error.part == .certificate)
             #expect(error.description == "/no/such.pem cannot be read: no such file or directory")
         }
+    }
+}
+
+/// Responds to every call as `check.echo` of "x".
+private final class Echo: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let line = String(buffer: unwrapInboundIn(data))
+        guard let id = try? JSONParser.parse(line)["id"]?.number else { return }
+        let answer = ByteBuffer(string: "{\"jsonrpc\":\"2.0\",\"id\":\(Int(id)),\"result\":{\"value\":\"x\"}}\n")
+        context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
     }
 }
