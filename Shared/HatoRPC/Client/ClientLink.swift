@@ -128,7 +128,7 @@ final class ClientLink: @unchecked Sendable {
     }
 
     /// The caller does not wait any more. A call that has left is carried out all the same: what it opens is ended when
-    /// its answer comes.
+    /// its response comes.
     private func giveUp(_ id: UInt64, _ error: RPCError) {
         guard let call = calls.removeValue(forKey: id) else { return }
         if case .subscription(let ending, _) = call.completion, !unsent.contains(id) { orphans[id] = ending }
@@ -155,7 +155,7 @@ final class ClientLink: @unchecked Sendable {
         handler?.write(full)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     func received(_ line: ServerLine) {
         switch line {
@@ -202,9 +202,9 @@ final class ClientLink: @unchecked Sendable {
                 text.count > call.responseBytesMax
                     ? .failure(RPCError.responseTooBig(call.responseBytesMax)) : .success(text))
         case .subscription(let ending, let body):
-            // The first event may stand right behind this answer: the subscription must be known before it is read.
+            // The first event may stand right behind this response: the subscription must be known before it is read.
             guard let (id, result) = subscriptionResult(text) else {
-                return body(.failure(RPCError.badAnswer("the answer names no subscription")))
+                return body(.failure(RPCError.badAnswer("the response names no subscription")))
             }
             let subscription = RPCSubscription(
                 id: id, result: result,

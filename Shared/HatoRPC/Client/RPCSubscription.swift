@@ -7,7 +7,7 @@ import Synchronization
 /// `RPCError` (unavailable) when the connection is lost: the subscriber listens again from the position it has seen
 /// (`MessagesListener` does that by itself). A reader that is slow keeps at most
 /// `RPCClientConfiguration.subscriptionBufferMax` notifications here, of `subscriptionBufferBytesMax` at most, then
-/// the client stops reading from the server; only while calls wait for answers may there be 16 times as many, and
+/// the client stops reading from the server; only while calls wait for responses may there be 16 times as many, and
 /// beyond that the subscription ends with `RPCError` (unavailable, `fell_behind`). Letting it go, or cancelling the
 /// task that reads, is like `cancel`: the client also ends it on the server.
 public final class RPCSubscription: AsyncSequence, Sendable {

@@ -2,7 +2,7 @@ import HatoModel
 
 /// What a line from a server says.
 enum ServerLine {
-    /// The answer of call `id`: the text of its result.
+    /// The response of call `id`: the text of its result.
     case result(id: UInt64, [UInt8])
     case error(id: UInt64?, RPCError)
     case notification(RPCEvent)
@@ -90,7 +90,7 @@ extension RPCError {
     private static let timedOutReason = "timeout"
 
     static let timedOut = RPCError(
-        .unavailable, reason: timedOutReason, "No answer in time; whether the call was carried out is unknown")
+        .unavailable, reason: timedOutReason, "No response in time; whether the call was carried out is unknown")
 
     /// The same of a call that may be made twice: retryable although it may have been carried out.
     var ofIdempotentCall: RPCError {

@@ -86,7 +86,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func ended() {
         guard state.machine.phase != .closed else { return }
         let counted = state.machine.closed()
-        // First: what is let go of below may hold requests, which must not be answered here any more.
+        // First: what is let go of below may hold requests, which must not respond here any more.
         let closed = connection.markClosed()
         session.cancelExpiry()
         peerWatch.cancel()
@@ -169,7 +169,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context?.close(promise: nil)
     }
 
-    /// Answers what was accepted, then closes.
+    /// Responds to what was accepted, then closes.
     func finishAndClose() {
         state.machine.stopping()
     }
@@ -248,7 +248,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 // MARK: - What the hub, other threads and timers report
 
 extension ConnectionHandler {
-    /// Whether requests are being started on the loop: what answers at once needs no mailbox.
+    /// Whether requests are being started on the loop: what responds at once needs no mailbox.
     var isHandingOn: Bool { requests.isHandingOn }
 
     /// Something was reported that `settle` must look at. False when something was reported before.

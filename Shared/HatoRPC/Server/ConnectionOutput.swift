@@ -72,7 +72,7 @@ final class ConnectionOutput {
     /// One write for all that has gathered, or for a piece of a large text. While the socket has not taken the last
     /// one, more gathers: a peer that does not read costs the bytes it is sent, not a buffer for each of them.
     func flush(_ context: ChannelHandlerContext) {
-        // A socket that has room takes a write at once.
+        // A socket that is not full takes a write at once.
         while writesUnderWay == 0, state.machine.phase != .closed, let write = queue.next() { give(write, context) }
     }
 

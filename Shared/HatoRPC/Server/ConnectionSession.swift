@@ -1,7 +1,7 @@
 import HatoModel
 import NIOCore
 
-/// Who speaks on one connection: its identity and when that ends, the credential it has shown, and with it its slot
+/// The caller of one connection: its identity and when that ends, the credential it has shown, and with it its slot
 /// among the connections of the server (`ConnectionGate`). On the event loop only.
 final class ConnectionSession {
     private let state: ConnectionState
@@ -89,7 +89,7 @@ final class ConnectionSession {
 
 /// The activity of a connection without a credential, in ticks: the gate's lock is not taken for each read.
 struct ActivityTicks {
-    /// Two connections that are silent for about as long are not told apart.
+    /// Two connections that are silent for about as long count as equal.
     static let interval = TimeAmount.milliseconds(500)
 
     private var last: NIODeadline?

@@ -89,7 +89,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     // Life.
     private(set) var phase = Phase.open
     private var hasInputEnded = false
-    /// Set when bytes are on their way that nobody will read: closing at once could cost the peer its last response.
+    /// Set when bytes are on their way that are never read: closing at once could cost the peer its last response.
     private var mustLinger = false
     private(set) var isCutOff = false
 
@@ -272,7 +272,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         responses.answer(sequence, response) ? .leaves(response) : .queued
     }
 
-    /// Whether a batch has no room for the response of another entry; false when there is no such batch.
+    /// Whether the response of another entry does not fit into a batch; false when there is no such batch.
     func isBatchFull(_ sequence: UInt64) -> Bool { batches[sequence]?.isFull ?? false }
 
     /// The memory of the largest response is reserved for this request.
@@ -366,7 +366,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The peer sends nothing more.
     mutating func inputClosed() { hasInputEnded = true }
 
-    /// The server answers what was accepted, then closes.
+    /// The server responds to what was accepted, then closes.
     mutating func stopping() { if phase == .open { phase = .finishing } }
 
     /// The rest of what the peer sends is not read: it is closed when everything accepted is answered.
@@ -375,7 +375,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         phase = .finishing
     }
 
-    /// The connection closes without answering what it holds.
+    /// The connection closes without responding to what it holds.
     mutating func refused() { phase = .lingering }
 
     /// The peer has stalled: it gets one last line, and nothing more.

@@ -1,4 +1,4 @@
-/// Decides which events that connections share may be in memory, and who is next when there is room. Pure.
+/// Decides which events that connections share may be in memory, and which connections go on when memory is free. Pure.
 ///
 /// Events take `processEventBytesMax` at most, so that peers that do not read leave room for requests; one event may
 /// always be there, however large, so that it goes on. Connections that were refused wait in the order in which
@@ -31,7 +31,7 @@ struct EventRoom: Sendable {
         bytes == 0 || count <= min(bytesMax - bytes, free)
     }
 
-    /// False when there is no room; nothing is counted then.
+    /// False when it does not fit; nothing is counted then.
     mutating func charge(_ count: Int, free: Int) -> Bool {
         guard hasRoom(for: count, free: free) else { return false }
         bytes += count
@@ -40,7 +40,7 @@ struct EventRoom: Sendable {
 
     mutating func endCharge(_ count: Int) { bytes -= count }
 
-    /// A connection waits for room for an event of `count` bytes; it keeps its turn when it waits already.
+    /// A connection waits for memory for an event of `count` bytes; it keeps its turn when it waits already.
     mutating func wait(
         _ connection: UInt64, for count: Int, of event: UInt64, resume: @escaping @Sendable () -> Void
     ) {
@@ -57,14 +57,14 @@ struct EventRoom: Sendable {
 
     /// The callbacks of connections that need not wait any more, which are forgotten.
     mutating func takeReady(free: Int) -> [@Sendable () -> Void] {
-        var room = bytes == 0 ? Int.max : min(bytesMax - bytes, free)
+        var left = bytes == 0 ? Int.max : min(bytesMax - bytes, free)
         var events: Set<UInt64> = []
         var ready: [@Sendable () -> Void] = []
         while let (connection, _) = turns.first, let waiter = waiters[connection] {
             if !events.contains(waiter.event) {
-                guard waiter.count <= room else { break }
+                guard waiter.count <= left else { break }
                 // The first of all may be of any size.
-                room = (room == .max ? min(bytesMax, free) : room) - waiter.count
+                left = (left == .max ? min(bytesMax, free) : left) - waiter.count
                 events.insert(waiter.event)
             }
             ready.append(waiter.resume)

@@ -1,6 +1,7 @@
 import HatoModel
 
-/// Who asks (protocol §2): `auth` and `as` of a call, else the identity of the connection. Pure.
+/// Decides which caller a request has (protocol §2): by `auth` and `as` of the call, else the identity of the
+/// connection. Pure.
 enum Identification {
     case known(Caller)
     case refused(RPCError)
@@ -32,7 +33,7 @@ enum Identification {
                 RPCError.invalidParams("auth", "session.authenticate needs auth, a credential, \(credentialExample)"))
         }
         if let end = identity.expiresAt, end <= now() {
-            // Somebody whose token has ended must still be able to get a new one.
+            // A user whose token has ended must still be able to get a new one.
             return method.access == .anyone ? .known(.nobody) : .refused(RPCError.tokenExpired)
         }
         return .speaker(for: identity, speaksAs)

@@ -59,7 +59,7 @@ final class LargeReadRunner {
         if let again { again(reservation) } else { reservation.readEnded() }
     }
 
-    /// Answers the large reads of batches that are full: they would be read in vain.
+    /// Refuses the large reads of batches that are full: they would be read in vain.
     private func refuseReadsOfFullBatches() {
         guard reads.hasParked else { return }
         for sequence in reads.parkedSequences where state.machine.isBatchFull(sequence) {

@@ -111,7 +111,7 @@ struct LargeReads {
         return (holder.sequence, read.again)
     }
 
-    /// The reads of a batch that has no room for their results. They never run again.
+    /// The reads of a batch into which their results do not fit. They never run again.
     mutating func takeParked(of batch: UInt64) -> [PendingReply] {
         defer { parked.removeAll { $0.key.sequence == batch } }
         return parked.filter { $0.key.sequence == batch }.map(\.reply)

@@ -1,6 +1,6 @@
 /// Decides whether an unfinished line comes too slowly while others wait for the memory it holds. Pure.
 ///
-/// It is told the length of the line once a second. Over `stalledLineSecondsMax` a line has to grow by
+/// It gets the length of the line once a second. Over `stalledLineSecondsMax` a line has to grow by
 /// `stalledLineBytesPerSecond` on average, and so fast that what it holds would fill in `awaitedLineSecondsMax`. The
 /// one line that goes on although nothing fits, for whose end all others wait, has to keep eight times that rate from
 /// its second second on, and the rate itself in the first.

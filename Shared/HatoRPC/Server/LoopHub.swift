@@ -4,7 +4,7 @@ import Synchronization
 
 /// The connections of one event loop, and the mailbox through which other threads reach them.
 ///
-/// However many answers and notifications other threads post, the loop is woken once until it has taken them all, and
+/// However many responses and notifications other threads post, the loop is woken once until it has taken them all, and
 /// each connection they touch writes once. Per thread and connection they arrive in the order posted.
 ///
 /// `@unchecked Sendable`: what is not behind the mutex is touched on `loop` only.

@@ -1,5 +1,4 @@
-/// Subscriptions whose opening request is not answered yet, with the notifications to them, which wait for the answer.
-/// Pure.
+/// Subscriptions whose opening request has no response yet, with the notifications to them, which wait for it. Pure.
 struct OpenedSubscriptions {
     private struct Opened {
         var subscriptions: [String] = []
@@ -23,7 +22,7 @@ struct OpenedSubscriptions {
         return true
     }
 
-    /// The answer of a request has left: returns the notifications that waited for it, in their order.
+    /// The response of a request has left: returns the notifications that waited for it, in their order.
     mutating func answered(_ sequence: UInt64) -> [OutgoingNotification] {
         guard let done = opened.removeValue(forKey: sequence) else { return [] }
         for subscription in done.subscriptions { openers[subscription] = nil }

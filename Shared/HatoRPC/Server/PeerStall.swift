@@ -1,6 +1,6 @@
 /// Decides whether a peer does not take what is sent to it, or only has a thin line. Pure.
 ///
-/// It is told every `stalledPeerSecondsMax`, while the peer's socket is full, what the peer has taken.
+/// It gets, every `stalledPeerSecondsMax` while the peer's socket is full, what the peer has taken.
 struct PeerStall {
     /// Events that the peer holds and other connections share, at a look.
     struct SharedEvents {

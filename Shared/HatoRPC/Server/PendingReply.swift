@@ -4,7 +4,7 @@ import Synchronization
 
 /// What the order of a connection needs to know of a request that is being worked on.
 struct RequestTicket: Hashable, Sendable {
-    /// Its slot in the order of answers; all entries of a batch share one.
+    /// Its slot in the order of responses; all entries of a batch share one.
     var sequence: UInt64
     /// Its place in its batch; nil outside one.
     var entry: Int?
@@ -17,13 +17,13 @@ struct RequestTicket: Hashable, Sendable {
     var byteCount: Int
 }
 
-/// A request that waits for its answer; made when it is read, answered once, from any thread.
+/// A request that waits for its response; made when it is read, completed once, from any thread.
 ///
-/// The answer is written where it is given: only bytes travel to the event loop.
+/// The response is written where it is given: only bytes travel to the event loop.
 final class PendingReply: Sendable {
     let connection: RPCConnection
     let ticket: RequestTicket
-    /// Nil for a notification, which has no answer, whatever happens.
+    /// Nil for a notification, which has no response, whatever happens.
     let id: String?
     let method: String
     private let isAnswered = Atomic(false)
@@ -36,10 +36,10 @@ final class PendingReply: Sendable {
     }
 
     deinit {
-        // Nobody hears the answer of a connection that has closed.
+        // The response of a connection that has closed reaches no peer.
         guard !isAnswered.load(ordering: .relaxed), !connection.isClosed else { return }
         connection.hub.server.notices.notice(
-            .unansweredRequest, "a request was let go without an answer", ["method": "\(method)"], level: .error)
+            .unansweredRequest, "a request was let go without a response", ["method": "\(method)"], level: .error)
         connection.answer(ticket, id.map { Response.bytes(id: $0, error: .internalError) }, isError: true)
     }
 
@@ -67,7 +67,7 @@ final class PendingReply: Sendable {
     func fail(_ error: any Error) {
         if !(error is any RPCErrorConvertible) {
             connection.hub.server.notices.notice(
-                .failedRequest, "a method failed with an error it has no answer for",
+                .failedRequest, "a method failed with an error that it does not translate",
                 ["method": "\(method)", "error": "\(String(reflecting: error))"], level: .error)
         }
         finish(id.map { refusal(RPCError(error), id: $0) }, isError: true)

@@ -3,14 +3,14 @@ import Synchronization
 // Events that connections share (`SharedBytes`), in the budget of the process: see `EventRoom`.
 
 extension ProcessBudget {
-    /// Whether another connection than this one waits for room for an event.
+    /// Whether another connection than this one waits for memory for an event.
     func areEventsAwaited(butBy connection: UInt64) -> Bool {
         areEventsAwaited.load(ordering: .sequentiallyConsistent)
             && events.withLock { $0.isAwaited(butBy: connection) }
     }
 
     /// Counts an event that is sent to any number of connections until the value that is returned goes; nil when there
-    /// is no room for it.
+    /// is no memory for it.
     func chargeEvent(_ count: Int) -> EventCharge? {
         let isCharged = events.withLock { events in
             guard events.charge(count, free: freeBytes) else { return false }
@@ -43,11 +43,11 @@ extension ProcessBudget {
             events.stopWaiting(connection)
             areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent)
         }
-        // Whoever stood behind it may need less.
+        // The next one may need less.
         offerEventRoom()
     }
 
-    /// Lets those go on that waited for what is free now. Costs one look while nobody waits.
+    /// Lets those go on that waited for what is free now. Costs one look while none waits.
     func offerEventRoom() {
         guard areEventsAwaited.load(ordering: .sequentiallyConsistent) else { return }
         let ready = events.withLock { events in

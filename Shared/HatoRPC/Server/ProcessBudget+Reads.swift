@@ -3,7 +3,7 @@ import Synchronization
 /// The memory of one large read: counted for its client from the grant until the connection counts the result itself,
 /// or this value goes.
 ///
-/// Whoever reads keeps it until the result is complete, and the connection until its peer has taken the result.
+/// The reader keeps it until the result is complete, and the connection until its peer has taken the result.
 public final class ReadReservation: Sendable {
     fileprivate let id: UInt64
     private let bytes: Atomic<Int>

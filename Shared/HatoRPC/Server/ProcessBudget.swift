@@ -104,7 +104,7 @@ final class ProcessBudget: Sendable {
         if change < 0 { released(by: nil) }
     }
 
-    /// Lets those go on that waited for what is free now. Costs a look at each queue while nobody waits.
+    /// Lets those go on that waited for what is free now. Costs a look at each queue while none waits.
     private func released(by account: ClientAccount?) {
         if let account, account.isWaiting { lookAgain(at: account) }
         if linesMax - usedBytes >= leastLineNeed.load(ordering: .sequentiallyConsistent) { offerLines() }

@@ -14,10 +14,10 @@ public final class RPCConnection: Sendable {
         var eventRoom = AwaitedRoom.none
     }
 
-    /// Room in the process's budget for an event that was refused.
+    /// Memory of the process's budget for an event that was refused.
     private enum AwaitedRoom {
         case none
-        /// Nobody was asked to call when it is there.
+        /// The budget was not asked to call when it is free.
         case wanted(count: Int, event: UInt64)
         case awaited
     }
@@ -34,7 +34,7 @@ public final class RPCConnection: Sendable {
     private let unsent = Atomic(0)
     /// How much of it other connections share.
     private let unsentShared = Atomic(0)
-    /// The largest notification that was refused since the peer was last told to have drained.
+    /// The largest notification that was refused since the last drain callback.
     private let refused = Atomic(0)
     private let hasClosed = Atomic(false)
     private let nextSubscription = Atomic<UInt64>(1)
@@ -56,7 +56,7 @@ public final class RPCConnection: Sendable {
     /// The identity of the connection, as of `session.authenticate`.
     public var caller: Caller { state.withLock { $0.caller } }
 
-    /// Who answers for what `caller` asks here: a user, wherever the connections come from, else the address.
+    /// The client that limits count for `caller` here: a user, wherever the connections come from, else the address.
     public func client(speakingAs caller: Caller) -> String { ClientAccount.name(caller, clientAddress) }
 
     public var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
@@ -67,7 +67,7 @@ public final class RPCConnection: Sendable {
     /// text without braces (`"version":1,"events":[…]`), written once for all listeners that get the same.
     ///
     /// False when the peer is behind: it has not taken `unsentNotificationBytesMax` yet, or `members` are shared and
-    /// the process has no room for them; nothing was sent. Bring it up to date when `onDrain` calls. Also false after
+    /// the process has no memory for them; nothing was sent. Bring it up to date when `onDrain` calls. Also false after
     /// the connection closed. One that is larger than the limit is sent when nothing else is on its way.
     public func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool {
         let notification = OutgoingNotification(method: method, subscription: subscription, members: members)
@@ -104,8 +104,8 @@ public final class RPCConnection: Sendable {
         }
     }
 
-    /// Calls once, on the event loop, as soon as the peer has taken enough for `notify` to answer true and, where it
-    /// lacked that, the process has room again; never when the connection closes first.
+    /// Calls once, on the event loop, as soon as the peer has taken enough for `notify` to return true and, where it
+    /// lacked that, the process has memory again; never when the connection closes first.
     public func onDrain(_ drained: @escaping @Sendable () -> Void) {
         state.withLock { $0.drainWatches.append(drained) }
         // The socket may have drained just before: then nothing else would call.
@@ -136,7 +136,7 @@ public final class RPCConnection: Sendable {
     /// Ends what `beginHold` began.
     public func endHold() { holds.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Ends the connection after what has been answered is sent.
+    /// Ends the connection after the responses that are there are sent.
     public func close() { hub.post(.run(self) { $0.finishAndClose() }) }
 
     // MARK: For the server
@@ -149,8 +149,8 @@ public final class RPCConnection: Sendable {
     }
 
     func answer(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
-        // On the loop, while it hands on lines, the answer needs no mailbox; but it must not overtake what was posted
-        // before it (a listener sees its own write before the answer of that write).
+        // On the loop, while it hands on lines, the response needs no mailbox; but it must not overtake what was posted
+        // before it (a listener sees its own write before the response of that write).
         if hub.loop.inEventLoop, hub.isMailboxEmpty, let handler, handler.isHandingOn {
             handler.answered(ticket, response, isError: isError)
         } else {
@@ -176,7 +176,7 @@ public final class RPCConnection: Sendable {
     /// What is unsent without what other connections share, which the budget counts once.
     var unsentOwnBytes: Int { max(0, unsentBytes - unsentShared.load(ordering: .relaxed)) }
 
-    /// Returns the callbacks that are due: there is room for what was refused, or all there can be.
+    /// Returns the callbacks that are due: what was refused fits now, or everything is taken.
     func takeDrainWatches() -> [@Sendable () -> Void] {
         let (waiting, limit) = (unsentBytes, hub.server.limits.unsentNotificationBytesMax)
         let missing = refused.load(ordering: .relaxed)
@@ -208,7 +208,7 @@ public final class RPCConnection: Sendable {
         }
     }
 
-    /// On the loop, once. Returns the callbacks of those who watch.
+    /// On the loop, once. Returns the callbacks of the watches.
     func markClosed() -> [@Sendable () -> Void] {
         handler = nil
         hub.server.budget.stopWaitingForEventRoom(id)
@@ -247,7 +247,7 @@ extension RPCConnection {
         if existed { endHold() }
     }
 
-    /// The connection now speaks for `caller` (`session.authenticate`), or for nobody (`session.end`).
+    /// The connection now speaks for `caller` (`session.authenticate`), or for none (`session.end`).
     ///
     /// - Returns: whether that leaves work to do; its end is posted (`identityWorkIsDone`).
     func setCaller(_ caller: Caller, isEnd: Bool) -> Bool {

@@ -2,7 +2,7 @@ public import HatoModel
 
 /// What a method knows about the request beside its params.
 public struct RPCContext: Sendable {
-    /// Who asks: by the `auth` (and `as`) of the call, else the identity of the connection.
+    /// The caller: by the `auth` (and `as`) of the call, else the identity of the connection.
     public var caller: Caller
     /// The connection the request came on.
     public var connection: RPCConnection
@@ -17,10 +17,10 @@ public struct RPCContext: Sendable {
     /// The request this belongs to, as the order of its connection counts it.
     let sequence: UInt64
 
-    /// Who answers for what is asked: a user, wherever the connections come from, else the address.
+    /// The client that limits count: a user, wherever the connections come from, else the address.
     public var client: String { connection.client(speakingAs: caller) }
 
-    /// The same for limits that do not hold for administrators, whoever they speak as: nil for them.
+    /// The same for limits that do not hold for administrators, also when they speak as a user: nil for them.
     public var limitedClient: String? { caller.isAdministrator || isByAdministrator ? nil : client }
 
     /// The bytes that a result of a read may have without a reservation (`RPCReply.readAgain`).
@@ -28,11 +28,11 @@ public struct RPCContext: Sendable {
 
     /// A name for a listener that this request opens, unique on its connection.
     ///
-    /// Notifications to it wait until the answer of this request is written, so that the peer knows the name when the
+    /// Notifications to it wait until the response of this request is written, so that the peer knows the name when the
     /// first one comes.
     public func openSubscription() -> String { connection.openSubscription(by: sequence) }
 
-    /// Tells when the identity that this request was made with changes or ends (protocol §2); for a listener that it
+    /// Calls when the identity that this request was made with changes or ends (protocol §2); for a listener that it
     /// opens. While the watch lives, the connection does not count as idle. Callbacks come on the connection's event
     /// loop. One that leaves work to another thread keeps the `RPCIdentityWork` until it is done.
     public func watchIdentity(
@@ -49,7 +49,7 @@ public final class RPCIdentityWork: Sendable {
 
     init(_ done: @escaping @Sendable () -> Void) { self.done = done }
 
-    /// Called at the end of the work by whoever would not refer to it otherwise.
+    /// Called at the end of the work by code that would not refer to it otherwise.
     public func isStillUnderWay() {}
 
     deinit { done() }
@@ -57,9 +57,9 @@ public final class RPCIdentityWork: Sendable {
 
 /// What happened to the identity a listener was opened with.
 public enum RPCIdentityChange: Sendable, Hashable {
-    /// The same user authenticated again: nothing to check, its rights last longer. Carries the newer claims.
+    /// The same user authenticated again: nothing to check, the identity lasts longer. Carries the newer claims.
     case extended(Caller)
-    /// The connection now speaks for somebody else (or nobody): rights must be evaluated again, as this caller.
+    /// The connection now speaks for another caller (or none): rules must be evaluated again, as this caller.
     case replaced(Caller)
     /// The token ended: the listener must be cancelled with reason `token_expired`.
     case expired

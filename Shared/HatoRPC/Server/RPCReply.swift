@@ -1,28 +1,28 @@
 public import HatoModel
 
-/// The answer of one request in order: called once, from any thread.
+/// Takes the response of one request: called once, from any thread.
 ///
-/// Only the first call counts. A reply that is let go without one answers -32603, so that no peer waits for ever.
+/// Only the first call counts. When it is let go without one, the response is -32603, so that no peer waits for ever.
 public struct RPCReply<Request: RPCRequest>: Sendable {
     let pending: PendingReply
 
-    /// Answers with a result.
+    /// Responds with a result.
     public func succeed(_ result: Request.Result) {
         pending.succeed { writer in result.write(into: &writer) }
     }
 
-    /// Answers with a result that is already JSON text.
+    /// Responds with a result that is already JSON text.
     public func succeed(encoded result: EncodedJSON) { pending.succeed(result) }
 
     /// For a read whose result outgrows `RPCContext.unreservedReadBytesMax`: what it has made is to be dropped, and
     /// `again` makes it anew, from the same snapshot, when the largest response's memory is reserved. Reads of
     /// different clients take turns. Never called when the connection closes first.
     ///
-    /// `again` is called on an event loop, keeps the reservation until it has answered, and calls its `readEnded`
+    /// `again` is called on an event loop, keeps the reservation until it has responded, and calls its `readEnded`
     /// then.
     public func readAgain(_ again: @escaping @Sendable (ReadReservation) -> Void) { pending.readAgain(again) }
 
-    /// Answers with an error: `RPCError`, `RPCErrorConvertible`, or anything else, which is logged and answers -32603.
+    /// Responds with an error: `RPCError`, `RPCErrorConvertible`, or anything else, which is logged and becomes -32603.
     /// One about a parameter shows what would be right.
     public func fail(_ error: any Error) { pending.fail(Request.showingWhatIsRight(error)) }
 }

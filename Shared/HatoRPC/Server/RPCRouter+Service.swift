@@ -1,7 +1,7 @@
 import HatoModel
 
 extension RPCRouter {
-    /// What every service answers: `rpc.discover`, `service.*`, `session.*`.
+    /// The methods of every service: `rpc.discover`, `service.*`, `session.*`.
     mutating func addServiceMethods(
         _ configuration: RPCServerConfiguration, counts: @escaping @Sendable () async -> LoopCounts
     ) {
@@ -44,7 +44,7 @@ extension LoopCounts {
         return line("connections", "gauge", "Open connections.", connections)
             + line("connections_accepted_total", "counter", "Connections accepted.", accepted)
             + line("requests_total", "counter", "Requests read, entries of batches each.", requests)
-            + line("errors_total", "counter", "Requests answered with an error.", errors)
+            + line("errors_total", "counter", "Requests whose response is an error.", errors)
             + line("notifications_sent_total", "counter", "Notifications sent to listeners.", notificationsSent)
             + line("read_bytes_total", "counter", "Bytes read from peers.", bytesRead)
             + line("written_bytes_total", "counter", "Bytes written to peers.", bytesWritten)

@@ -1,6 +1,6 @@
 public import HatoModel
 
-/// Which body answers which method.
+/// The handlers of the methods.
 public struct RPCRouter: Sendable {
     private(set) var methods: [String: RPCMethod] = [:]
 
@@ -9,7 +9,7 @@ public struct RPCRouter: Sendable {
     /// A cold method: starts when every earlier request of its connection is answered (slow ones excepted); later
     /// requests of its connection start after it, unless it is slow itself.
     ///
-    /// - Parameter isSmall: whether its result is always small, so that it needs no room to start.
+    /// - Parameter isSmall: whether its result is always small, so that it starts without free memory.
     public mutating func handle<Request: RPCRequest>(
         _: Request.Type, isSmall: Bool = false,
         _ body: @escaping @Sendable (Request, RPCContext) async throws -> Request.Result
@@ -57,7 +57,8 @@ public struct RPCRouter: Sendable {
 
     mutating func add(_ method: RPCMethod) { methods[method.name] = method }
 
-    /// A method may use `auth` or `as` for something of its own (`messages.rules.check` judges `as` another user).
+    /// A method may use `auth` or `as` for something of its own (`messages.rules.check` evaluates rules `as` another
+    /// user).
     private static func ownParameters<Request: RPCRequest>(of _: Request.Type) -> Set<String> {
         Request.fields.names.intersection(["auth", "as"])
     }
@@ -81,7 +82,7 @@ final class RPCMethod: Sendable {
     let name: String
     let access: Access
     let kind: RequestKind
-    /// Whether it does nothing but answer: without an id, nothing.
+    /// Whether it has no effect but its response: without an id, nothing.
     let isForItsAnswer: Bool
     let start: Start
     /// Those of `auth` and `as` that are parameters of the method itself.

@@ -117,7 +117,7 @@ public final class RPCServer: Sendable {
         }
     }
 
-    /// Stops accepting, answers what was accepted, closes; what is not done after `grace` is cut off.
+    /// Stops accepting, responds to what was accepted, closes; what is not done after `grace` is cut off.
     public func shutdown(grace: Duration) async {
         let taken = running.withLock { running in
             defer { running = nil }

@@ -34,7 +34,7 @@ public struct RPCServerConfiguration: Sendable {
     }
 }
 
-/// How a service feels: what `service.health` answers.
+/// The health of a service: what `service.health` returns.
 public struct RPCHealth: Sendable {
     /// How the service is.
     public var status: Service.Health.Status

@@ -2,7 +2,7 @@ import HatoModel
 import NIOCore
 import Synchronization
 
-/// Tells a peer that is not admitted why, and closes its connection.
+/// Sends a peer that is not admitted the reason, and closes its connection.
 ///
 /// It waits a moment for what the peer has sent already: a socket that closes over unread bytes resets the connection,
 /// and the peer loses the line. So many refused connections wait at a time as `lingeringMax`; the others close at once.

@@ -14,7 +14,7 @@ final class RequestRunner {
     private let output: ConnectionOutput
     private let connection: RPCConnection
     private let server: ServerState
-    /// Whether requests are being started: methods that answer at once do it from inside.
+    /// Whether requests are being started: methods that respond at once do it from inside.
     private(set) var isHandingOn = false
     private var waiting: WaitingRequests? {
         didSet { state.machine.waitingChanged(waiting?.memory) }
@@ -121,7 +121,7 @@ final class RequestRunner {
         let charge = server.budget.charge(heldBytes + values, to: memory.account)
         server.runElsewhere {
             defer { withExtendedLifetime(charge) {} }
-            // The response would reach nobody.
+            // The response would reach no peer.
             guard !connection.isClosed else { return }
             let read = Result { () throws(JSONError) in
                 try EnvelopeReader.read(line.readableBytesUInt8Span, limits)
@@ -155,7 +155,7 @@ final class RequestRunner {
         }
     }
 
-    /// Answers a whole line with one error, in its turn.
+    /// Responds to a whole line with one error, in its turn.
     private func refuse(_ error: RPCError) {
         let sequence = state.machine.lineArrived(isSlow: false)
         respond(sequence, nil, Response.bytes(id: "null", error: error), isError: true)
@@ -211,7 +211,7 @@ final class RequestRunner {
 
     // MARK: Requests
 
-    /// Answers at once when there is nothing to call.
+    /// Responds at once when there is nothing to call.
     private func admit(
         _ envelope: ReadEnvelope, _ method: RPCMethod?, sequence: UInt64, entry: Int?
     ) -> CurrentRequest? {
@@ -241,7 +241,7 @@ final class RequestRunner {
         }
     }
 
-    /// Finds out who asks, then starts the method; returns the request when it must wait.
+    /// Identifies the caller, then starts the method; returns the request when it must wait.
     private func proceed(_ request: CurrentRequest) -> CurrentRequest? {
         var request = request
         if request.caller == nil {

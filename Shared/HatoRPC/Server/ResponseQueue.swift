@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Brings answers that come in any order back into the order of their requests.
+/// Brings responses that come in any order back into the order of their requests.
 ///
-/// Each request opens a slot; a slot's answer leaves when every earlier slot's answer has left. Slots of slow methods
-/// are passed over: their answers leave when they come.
+/// Each request opens a slot; a slot's response leaves when every earlier slot's response has left. Slots of slow
+/// methods are passed over: their responses leave when they come.
 struct ResponseQueue: Hashable, Sendable {
     enum Slot: Hashable, Sendable {
         case waiting
@@ -16,7 +16,7 @@ struct ResponseQueue: Hashable, Sendable {
     private var slots = CircularBuffer<Slot>(initialCapacity: 1)
     /// Requests of slow methods that are not answered yet.
     private var slow: Set<UInt64> = []
-    /// Bytes of answers that wait for an earlier one.
+    /// Bytes of responses that wait for an earlier one.
     private(set) var waitingBytes = 0
 
     var isEmpty: Bool { slots.isEmpty && slow.isEmpty }
@@ -32,7 +32,7 @@ struct ResponseQueue: Hashable, Sendable {
         return sequence
     }
 
-    /// Whether the answer of this request has not left yet.
+    /// Whether the response of this request has not left yet.
     func isOpen(_ sequence: UInt64) -> Bool {
         if slow.contains(sequence) { return true }
         guard sequence >= first, sequence < first + UInt64(slots.count) else { return false }
@@ -45,7 +45,7 @@ struct ResponseQueue: Hashable, Sendable {
         slow.contains(sequence) || sequence == first && !slots.isEmpty
     }
 
-    /// Takes an answer (nil: there is none to send); true when it may leave at once, which only slow ones do: others
+    /// Takes a response (nil: there is none to send); true when it may leave at once, which only slow ones do: others
     /// are taken with `next`.
     mutating func answer(_ sequence: UInt64, _ response: [UInt8]?) -> Bool {
         if slow.remove(sequence) != nil { return true }
@@ -55,7 +55,7 @@ struct ResponseQueue: Hashable, Sendable {
         return false
     }
 
-    /// The next answer whose turn has come.
+    /// The next response whose turn has come.
     mutating func next() -> (sequence: UInt64, response: [UInt8]?)? {
         while let slot = slots.first {
             switch slot {

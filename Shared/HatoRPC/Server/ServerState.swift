@@ -13,7 +13,7 @@ final class ServerState: Sendable {
     let now: @Sendable () -> Int64
     let budget: ProcessBudget
     let admission: ConnectionGate
-    /// What anybody can make the server say.
+    /// Notices that any peer can cause.
     let notices: ThrottledNotices
     /// Runs what would keep a loop too long on another thread.
     let runElsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void

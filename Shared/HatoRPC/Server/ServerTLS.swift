@@ -19,7 +19,7 @@ enum ServerTLS {
     }
 }
 
-/// Tells the connection handler that the handshake is done, in a word that does not need NIOSSL.
+/// Reports to the connection handler that the handshake is done, with an event that does not need NIOSSL.
 final class HandshakeWatcher: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

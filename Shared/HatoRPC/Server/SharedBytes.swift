@@ -6,7 +6,7 @@ import Synchronization
 final class SharedBytes: Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
 
-    /// Tells it from all others of the process.
+    /// Unique in the process.
     let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     let buffer: ByteBuffer
     private let charge = Mutex<EventCharge?>(nil)
@@ -15,7 +15,7 @@ final class SharedBytes: Sendable {
 
     var count: Int { buffer.readableBytes }
 
-    /// False when the budget has no room for it.
+    /// False when it does not fit into the budget.
     func isCharged(to budget: ProcessBudget) -> Bool {
         charge.withLock { charge in
             if charge == nil { charge = budget.chargeEvent(count) }

@@ -30,7 +30,7 @@ enum AcknowledgedBytes {
             guard let socket = channel as? any SocketOptionProvider else { return nil }
             var count: UInt64 = 0
             let counts: EventLoopFuture<Counts> = socket.unsafeGetSocketOption(level: .tcp, name: .tcp_info)
-            // On the event loop the question is answered at once.
+            // On the event loop the future succeeds at once.
             counts.assumeIsolated().whenSuccess { count = $0.acknowledged }
             return count > 0 ? Int(clamping: count) : nil
         #else

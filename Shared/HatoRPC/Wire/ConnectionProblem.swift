@@ -10,7 +10,7 @@ import NIOSSL
     import Darwin
 #endif
 
-/// Why there is no connection, or nobody can listen, for people: the errors below have the names of their libraries'
+/// Why there is no connection, or no port to listen on, for people: the errors below have the names of their libraries'
 /// types and line numbers of TLS.
 public enum ConnectionProblem {
     /// What is wrong with a connection, in words for people.
@@ -21,7 +21,7 @@ public enum ConnectionProblem {
         case let error as NIOSSLError: words(error)
         case let error as TLSFileError: error.description
         case is SocketAddressError, is SocketAddressError.UnknownHost: unknownHost
-        case ChannelError.connectTimeout(let limit): "no answer within \(limit.nanoseconds / 1_000_000) ms"
+        case ChannelError.connectTimeout(let limit): "no response within \(limit.nanoseconds / 1_000_000) ms"
         case is NIOSSLExtraError: "the server's certificate is not for this host"
         case let error as BoringSSLError: words(error)
         default: "\(error)"

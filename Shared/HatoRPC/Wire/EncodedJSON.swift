@@ -3,7 +3,7 @@ import NIOCore
 
 /// JSON text that was written once and is sent many times; copies share the bytes.
 ///
-/// Whoever makes it vouches that it is valid: it goes to the wire unread, and must not contain a line end.
+/// The code that makes it guarantees that it is valid: it goes to the wire unread, and must not contain a line end.
 public struct EncodedJSON: Sendable, Hashable {
     private enum Storage: Sendable {
         case own([UInt8])
@@ -86,7 +86,7 @@ public struct EncodedJSON: Sendable, Hashable {
 
         fileprivate init(_ bytes: SharedBytes) { self.bytes = bytes }
 
-        /// The text, as long as somebody else keeps it.
+        /// The text, as long as something else keeps it.
         public var value: EncodedJSON? { bytes.map { EncodedJSON($0) } }
     }
 }

@@ -1,4 +1,4 @@
-/// Tells a line that a web browser or an HTTP client would send, so that no web page reaches a service by posting to
+/// Detects a line that a web browser or an HTTP client would send, so that no web page reaches a service by posting to
 /// its port.
 ///
 /// It decides from the first bytes of a line, whether its end has come or not: bytes may arrive one by one.

@@ -6,7 +6,7 @@ import NIOCore
     import Musl
 #endif
 
-/// Tells a peer that has vanished from one that is merely slow.
+/// Decides whether a peer has vanished or is merely slow.
 ///
 /// TCP's keep-alive asks only while nothing is on its way to the peer. What is on its way to a peer that has vanished
 /// would be sent again for a quarter of an hour; TCP_USER_TIMEOUT would end that sooner, but it ends as well a peer

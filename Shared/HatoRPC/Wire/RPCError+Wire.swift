@@ -64,7 +64,7 @@ extension RPCError {
 
     static func tooBig(_ limit: Int) -> RPCError {
         resourceExhausted(
-            reason: "too_big", "The answer is larger than \(limit) bytes: page it, query it or export it")
+            reason: "too_big", "The response is larger than \(limit) bytes: page it, query it or export it")
     }
 
     static let missingCredential = unauthenticated(

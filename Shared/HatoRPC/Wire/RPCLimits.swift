@@ -23,7 +23,7 @@ public struct RPCLimits: Limits, Hashable {
     public var largeReadsRunningMax = 1
     /// Bytes of requests of one connection that are not answered yet; above, the server stops reading from it.
     public var connectionBytesInFlightMax = 32 << 20
-    /// The same over all connections, with the answers that peers have not taken yet.
+    /// The same over all connections, with the responses that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20
     /// What events that connections share take of it, while peers have not taken them; above, listeners are behind. At
     /// most half of `processBytesInFlightMax`, so that requests fit in beside peers that do not read.
@@ -31,13 +31,13 @@ public struct RPCLimits: Limits, Hashable {
     /// What the values of one line take; more is refused (`too_many_values`).
     var requestMemoryBytesMax: Int { processBytesInFlightMax / 2 }
     /// What one client holds of it (a signed-in user, else an address, of IPv6 its first 64 bits); above, its long
-    /// lines are read one at a time. Less when little is free: nobody may hold more than what stays for others.
+    /// lines are read one at a time. Less when little is free: no client may hold more than what stays for others.
     public var clientBytesInFlightMax = 128 << 20
-    /// One answer; larger ones become resource_exhausted `too_big`.
+    /// One response; larger ones become resource_exhausted `too_big`.
     public var responseBytesMax = 16 << 20
-    /// Answers that one peer has not taken yet, or that wait for an earlier one; above, its next requests wait.
+    /// Responses that one peer has not taken yet, or that wait for an earlier one; above, its next requests wait.
     public var unsentResponseBytesMax = 1 << 20
-    /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` answers false. With what else a
+    /// Notifications that one peer has not taken yet; above, `RPCConnection.notify` returns false. With what else a
     /// connection takes, a peer that never reads costs less than 1,000 KiB.
     public var unsentNotificationBytesMax = 936 << 10
     /// Connections in all. Beyond, a connection that has not shown a credential is closed for a new one; where there is
@@ -77,11 +77,11 @@ public struct RPCLimits: Limits, Hashable {
     /// While others wait for the memory of events, a peer must take those that it holds, with their last byte, within
     /// this time; else resource_exhausted `peer_stalled`, then the connection closes.
     public var awaitedEventSecondsMax = 60
-    /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without answer.
+    /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without response.
     public var keepAliveIdleSeconds = 20
     /// Seconds of silence after which TCP asks whether the peer is there, and between two such probes.
     public var keepAliveIntervalSeconds = 10
-    /// Probes without an answer after which the connection is closed.
+    /// Probes without a response after which the connection is closed.
     public var keepAliveProbes = 4
 
     public init() {}

@@ -22,7 +22,7 @@ struct RequestEnvelope {
 /// What one element of a line turned out to be.
 enum ReadEnvelope {
     case request(RequestEnvelope)
-    /// JSON, but no request object; answered with the id if one could be told, else null, as the specification wants.
+    /// JSON, but no request object; the response has its id if one was found, else null, as the specification wants.
     case invalid(id: String?, detail: String)
 
     /// About how many bytes it takes.

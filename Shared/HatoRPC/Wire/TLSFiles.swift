@@ -54,6 +54,6 @@ enum TLSFiles {
 }
 
 extension RPCClientTLS {
-    /// Reads the files, so that what is wrong with them is told before anything is called. Throws `TLSFileError`.
+    /// Reads the files, so that what is wrong with them is reported before anything is called. Throws `TLSFileError`.
     public func check() throws { _ = try ClientTLS.context(self) }
 }

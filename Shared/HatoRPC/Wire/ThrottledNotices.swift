@@ -24,7 +24,7 @@ public struct NoticeThrottle: Sendable, Hashable {
     }
 }
 
-/// Logs what anybody who can connect can cause, each kind at most once a second: a flood of bad peers is not one of the
+/// Logs what any peer can cause, each kind at most once a second: a flood of bad peers is not one of the
 /// log. A notice says how many of its kind were left out before it (`leftOut`).
 ///
 /// The throttles are behind the mutex; any thread calls.
@@ -51,7 +51,7 @@ public final class ThrottledNotices: Sendable {
         case further
     }
 
-    /// Kinds that are told apart.
+    /// The kinds, each throttled by itself.
     static let kindsMax = 1_000
 
     private let logger: Logger

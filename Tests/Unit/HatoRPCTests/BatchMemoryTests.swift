@@ -62,7 +62,7 @@ struct BatchMemoryTests {
         let peer = try world.connect("192.0.2.1")
         try send(200, "check.read", "a", to: peer)
         peer.take()
-        #expect(world.started.current.count == 2, "the first fills the response, the second has no room")
+        #expect(world.started.current.count == 2, "the first fills the response, the second does not fit")
         #expect(peer.lines == 1)
         #expect(count("result", in: peer) == 1)
         #expect(count("too_big", in: peer) == 199)

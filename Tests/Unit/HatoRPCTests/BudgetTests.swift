@@ -62,7 +62,7 @@ struct BudgetTests {
         _ = try channel.finish()
     }
 
-    @Test func answersOfABatchThatIsNotDoneAreCharged() throws {
+    @Test func responsesOfABatchThatIsNotDoneAreCharged() throws {
         let world = World { _ in }
         let channel = try world.connect()
         let large = world.request("early" + String(repeating: "x", count: 200_000))

@@ -130,7 +130,7 @@ struct ClientTests {
         await service.stop()
     }
 
-    @Test func nobodyThereIsUnavailable() async throws {
+    @Test func portWithoutAServerIsUnavailable() async throws {
         let service = try await TestService()
         await service.stop()
         let client = client(service.port)
@@ -190,7 +190,7 @@ struct ClientTests {
         await service.stop()
     }
 
-    @Test func closedClientAnswersUnavailable() async throws {
+    @Test func closedClientThrowsUnavailable() async throws {
         let service = try await TestService()
         let client = client(service.port)
         _ = try await client.call(Check.Echo(value: 1))
@@ -235,7 +235,7 @@ struct ClientTests {
         await service.stop()
     }
 
-    @Test func lineTheServerRefusesIsToldAsSuch() async throws {
+    @Test func lineTheServerRefusesFailsItsCall() async throws {
         let service = try await TestService { $0.limits.lineBytesMax = 10_000 }
         let client = client(service.port)
         let error = await #expect(throws: RPCError.self) {
@@ -295,7 +295,7 @@ struct ClientTests {
         await service.stop()
     }
 
-    @Test func eventRightBehindTheAnswerIsNotLost() async throws {
+    @Test func eventRightBehindTheResponseIsNotLost() async throws {
         let service = try await TestService()
         service.gates.open("now")
         let client = client(service.port)

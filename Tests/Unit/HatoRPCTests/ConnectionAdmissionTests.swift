@@ -62,7 +62,7 @@ struct ConnectionAdmissionTests {
         #expect(admission.accepted(7, from: Self.address(2)) == .admitClosing(5))
     }
 
-    @Test func userWithTheMostConnectionsMakesRoomWhereUsersHoldAllSlots() {
+    @Test func userWithTheMostConnectionsLosesOneWhereUsersHoldAllSlots() {
         var admission = Self.admission(9)
         var id: UInt64 = 0
         for (user, count) in [("anna", 2), ("mallory", 5), ("bea", 2)] {
@@ -240,7 +240,7 @@ struct ConnectionAdmissionTests {
         }
     }
 
-    @Test func activityIsSaidNowAndThen() {
+    @Test func activityIsReportedEveryHalfSecond() {
         var ticks = ActivityTicks()
         let due = [0, 499_999_999, 500_000_000, 999_999_999, 1_000_000_000].map { (time: UInt64) in
             ticks.isDue(at: .uptimeNanoseconds(time))
@@ -261,7 +261,7 @@ struct ConnectionAdmissionTests {
 /// The same over sockets.
 @Suite(.timeLimit(.minutes(10)))
 struct ConnectionSlotTests {
-    @Test func silentConnectionMakesRoomAndLearnsWhy() async throws {
+    @Test func silentConnectionIsClosedForANewOneWithTheReason() async throws {
         let service = try await TestService { $0.limits.connectionsMax = 10 }
         var silent: [RawPeer] = []
         for _ in 0..<9 {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HatoRPC
 
-/// One peer cannot take a service away: who holds memory with long lines holds up its own and nobody else.
+/// One peer cannot take a service away: a client that holds memory with long lines holds up its own and no other.
 @Suite(.timeLimit(.minutes(10)))
 struct FloodTests {
     private static let limit = 64 << 20
@@ -40,7 +40,7 @@ struct FloodTests {
         return peers
     }
 
-    @Test func linesOfOneUserWaitForEachOtherAndForNobodyElse() throws {
+    @Test func linesOfOneUserWaitForEachOtherAlone() throws {
         let server = EmbeddedServer(Self.set)
         let hostile = try flood(server, { _ in "mallory" }, count: 60)
         let held = server.state.budget.usedBytes
@@ -110,7 +110,7 @@ struct FloodTests {
         #expect(waiting.contains { $0.unreadCount == 0 })
     }
 
-    @Test func lineThatGrowsOrIsInNobodysWayIsNotCutOff() throws {
+    @Test func lineThatGrowsOrHoldsNothingOthersWaitForIsNotCutOff() throws {
         let server = EmbeddedServer(Self.set)
         let alone = try server.peer("anna")
         try alone.send(Array(Self.half[..<(1 << 20)]))
@@ -193,7 +193,7 @@ struct FloodTests {
         #expect(server.state.budget.usedBytes <= Self.reserve)
     }
 
-    @Test func userWhoseAnswersFillItsShareWaitsForThemAlone() throws {
+    @Test func userWhoseResponsesFillItsShareWaitsForThemAlone() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 250)
         let (hostile, other) = (budget.enter("mallory"), budget.enter("anna"))
         budget.add(260, to: hostile)
@@ -304,8 +304,8 @@ struct FloodTests {
             last = sent.current
             for _ in 0..<50 { #expect(try await other.call("check.echo")["result"] != nil) }
         }
-        let stranger = try await service.peer()
-        #expect(try await stranger.call("service.health")["result"] != nil)
+        let unknown = try await service.peer()
+        #expect(try await unknown.call("service.health")["result"] != nil)
         other.sendLater(Self.echo(3 << 20) + "\n")
         #expect(try await other.answer()["id"] == 7)
         #expect(!hostile.contains { !$0.channel.isActive })

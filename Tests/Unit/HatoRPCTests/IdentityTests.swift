@@ -20,7 +20,9 @@ struct IdentityTests {
         try await peer.send(lines.joined())
         for (number, name) in ["anna", "bert", "carl"].enumerated() {
             #expect(try await peer.answer()["id"] == .string(name))
-            try await eventually("the listeners are told") { service.identityChanges.current.count >= 3 * (number + 1) }
+            try await eventually("the listeners are called") {
+                service.identityChanges.current.count >= 3 * (number + 1)
+            }
             #expect(service.identityChanges.current.count == 3 * (number + 1))
             service.identityWork.change { $0?.removeAll() }
         }
@@ -54,7 +56,7 @@ struct IdentityTests {
         await service.stop()
     }
 
-    @Test func administratorIsJudgedAsSomebodyElse() async throws {
+    @Test func administratorSpeaksAsAnotherUser() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         let anna = try await peer.call("check.who", #"{"auth":"admin","as":{"uid":"anna","token":{"room":"x"}}}"#)

@@ -197,7 +197,7 @@ struct LargeReadTests {
         let stalled = try world.connect("192.0.2.1")
         try stalled.read("stalled")
         world.loop.advanceTime(by: .seconds(60))
-        #expect(stalled.channel.isActive, "nobody waits")
+        #expect(stalled.channel.isActive, "no other waits")
         let next = try world.connect("192.0.2.2")
         try next.read("next")
         #expect(world.started.current == ["stalled"])

@@ -23,7 +23,7 @@ struct LimitTests {
         #expect((limits.keepAliveIdleSeconds, limits.keepAliveIntervalSeconds, limits.keepAliveProbes) == (20, 10, 4))
     }
 
-    @Test func lineOverTheLimitIsAnsweredThenTheConnectionCloses() async throws {
+    @Test func lineOverTheLimitIsRefusedThenTheConnectionCloses() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         _ = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
@@ -50,7 +50,7 @@ struct LimitTests {
         await service.stop()
     }
 
-    @Test func answersBeforeAnOverlongLineStillCome() async throws {
+    @Test func responsesBeforeAnOverlongLineStillCome() async throws {
         let service = try await TestService { $0.limits.lineBytesMax = 1_000 }
         let peer = try await service.peer()
         try await peer.send(
@@ -80,14 +80,14 @@ struct LimitTests {
         let long =
             #"{"jsonrpc":"2.0","id":1,"method":"check.echo","params":{"value":""#
             + String(repeating: "x", count: 70_000) + #""}}"#
-        let stranger = try await service.peer()
-        stranger.sendLater(long + "\n")
-        #expect(try await stranger.answer()["error"]?["data"]?["reason"] == "line_too_long")
-        try await stranger.expectClosed()
-        let liar = try await service.peer()
-        _ = try await liar.call("check.echo", #"{"auth":"wrong"}"#)
-        liar.sendLater(long + "\n")
-        #expect(try await liar.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        let unknown = try await service.peer()
+        unknown.sendLater(long + "\n")
+        #expect(try await unknown.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        try await unknown.expectClosed()
+        let refused = try await service.peer()
+        _ = try await refused.call("check.echo", #"{"auth":"wrong"}"#)
+        refused.sendLater(long + "\n")
+        #expect(try await refused.answer()["error"]?["data"]?["reason"] == "line_too_long")
         let user = try await service.peer()
         _ = try await user.call("check.echo", #"{"auth":"user-anna"}"#)
         #expect(try await user.ask(long)["result"] != nil)
@@ -105,7 +105,7 @@ struct LimitTests {
         await service.stop()
     }
 
-    @Test func answerOverTheLimitBecomesAnError() async throws {
+    @Test func responseOverTheLimitBecomesAnError() async throws {
         let service = try await TestService { $0.limits.responseBytesMax = 1_000 }
         let peer = try await service.peer()
         let value = String(repeating: "x", count: 1_000)
@@ -150,14 +150,14 @@ struct LimitTests {
         await service.stop()
     }
 
-    @Test func httpBehindARequestThatIsWorkedOnClosesTheConnectionAndHoldsNobodyUp() async throws {
+    @Test func httpBehindARequestInFlightClosesTheConnectionAndHoldsNoOtherUp() async throws {
         let service = try await TestService { $0.loops = 1 }
         let peer = try await service.peer()
         peer.sendLater(
             #"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"# + "\nGET / HTTP/1.1\r\n\r\n")
         await service.gates.arrivals(1)
         service.gates.open("a")
-        // Whether its answer still leaves is not promised; that the connection ends and its loop goes on is.
+        // Whether its response still leaves is not promised; that the connection ends and its loop goes on is.
         if try await peer.line() != nil { try await peer.expectClosed() }
         let other = try await service.peer()
         #expect(try await other.call("check.echo")["result"] != nil)
@@ -208,7 +208,7 @@ struct LimitTests {
         await service.stop()
     }
 
-    @Test func answersThatWaitForAnEarlierOneAreBounded() async throws {
+    @Test func responsesThatWaitForAnEarlierOneAreBounded() async throws {
         let service = try await TestService {
             $0.limits.unsentResponseBytesMax = 10_000
             $0.loops = 1
@@ -248,7 +248,7 @@ struct LimitTests {
         await service.stop()
     }
 
-    @Test func peerThatReadsNoAnswersIsNotReadFrom() async throws {
+    @Test func peerThatReadsNoResponsesIsNotReadFrom() async throws {
         let service = try await TestService { $0.limits.unsentResponseBytesMax = 100_000 }
         let peer = try await service.peer(reads: false)
         let fill = String(repeating: "x", count: 30_000)
@@ -331,7 +331,7 @@ struct LimitTests {
             #expect(told["error"]?["data"]?["reason"] == .string(reason))
             try await three.expectClosed()
             await one.close()
-            try await eventually("a place became free") {
+            try await eventually("a slot became free") {
                 guard let next = try? await service.peer() else { return false }
                 try? await next.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.echo"}"#)
                 let line = (try? await next.line()) ?? nil

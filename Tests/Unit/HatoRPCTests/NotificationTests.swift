@@ -46,7 +46,7 @@ struct NotificationTests {
         await service.stop()
     }
 
-    @Test func firstEventComesAfterTheAnswerThatNamesTheSubscription() async throws {
+    @Test func firstEventComesAfterTheResponseThatNamesTheSubscription() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.send(
@@ -85,7 +85,7 @@ struct NotificationTests {
         await service.stop()
     }
 
-    @Test func peerThatNeverReadsFallsBehindAndIsToldWhenItDrains() async throws {
+    @Test func peerThatNeverReadsFallsBehindAndDrainsLater() async throws {
         let service = try await TestService { $0.limits.unsentNotificationBytesMax = 1 << 20 }
         let peer = try await service.peer()
         _ = try await peer.call("check.listen")
@@ -118,7 +118,7 @@ struct NotificationTests {
         await service.stop()
     }
 
-    @Test func drainIsToldOnlyWhenThereIsRoomForWhatWasRefused() async throws {
+    @Test func drainIsCalledOnlyWhenWhatWasRefusedFits() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         _ = try await peer.call("check.listen")
@@ -166,7 +166,7 @@ struct NotificationTests {
         #expect(!listener.connection.notify("check.event", subscription: "1", members: EncodedJSON("")))
         let late = Shared(0)
         listener.connection.onClose { late.change { $0 += 1 } }
-        try await eventually("a late watcher was told") { late.current == 1 }
+        try await eventually("a late watcher was called") { late.current == 1 }
         #expect(service.closed.current == 1)
         await service.stop()
     }

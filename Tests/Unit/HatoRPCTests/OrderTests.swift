@@ -104,7 +104,7 @@ struct OrderTests {
 
     // MARK: Batches
 
-    @Test func batchIsAnsweredInTheOrderOfItsEntries() async throws {
+    @Test func responsesOfABatchStandInTheOrderOfItsEntries() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.sendLine(

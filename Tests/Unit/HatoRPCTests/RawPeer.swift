@@ -69,7 +69,7 @@ final class RawPeer: Sendable {
         return try JSONParser.parse(line)
     }
 
-    /// Sends a line and returns the next answer.
+    /// Sends a line and returns the next response.
     func ask(_ text: String) async throws -> JSONValue {
         try await sendLine(text)
         return try await answer()

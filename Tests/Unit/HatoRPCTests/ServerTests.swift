@@ -18,7 +18,7 @@ struct ServerTests {
                 + #"{"jsonrpc":"2.0","id":2,"method":"service.health"}"# + "\n")
         await service.gates.arrivals(1)
         let stopping = Task { await service.server.shutdown(grace: .seconds(240)) }
-        try await eventually("nobody is let in") { (try? await RawPeer(port: service.port)) == nil }
+        try await eventually("no connection is accepted") { (try? await RawPeer(port: service.port)) == nil }
         service.gates.open("work")
         #expect(try await peer.answer()["id"] == 1)
         #expect(try await peer.answer()["result"]?["status"] == "stopping")
@@ -36,7 +36,7 @@ struct ServerTests {
         await #expect(throws: RPCServerError.methodsWithoutHandler(["check.cold"])) { try await server.start() }
     }
 
-    @Test func portInUseIsSaidSo() async throws {
+    @Test func portInUseFailsTheStart() async throws {
         let service = try await TestService()
         await #expect(throws: RPCServerError.self) {
             _ = try await TestService { $0.port = service.port }
@@ -95,7 +95,7 @@ struct ServerTests {
         await service.stop()
     }
 
-    @Test func stoppingAnswersWhatWasAccepted() async throws {
+    @Test func stoppingRespondsToWhatWasAccepted() async throws {
         let service = try await TestService()
         let idle = try await service.peer()
         _ = try await idle.call("check.echo")

@@ -34,7 +34,7 @@ struct SharedEventTests {
         #expect(server.budget.usedBytes == 0)
     }
 
-    @Test func peerIsBehindWhileTheProcessHasNoRoomAndDrainsWhenItHas() throws {
+    @Test func peerIsBehindWhileTheProcessHasNoMemoryAndDrainsWhenItHas() throws {
         let server = Server(limit: Self.limit)
         let (silent, reading) = (try server.peer(), try server.peer())
         #expect(silent.notify(Self.event("a", 400_000)))
@@ -216,7 +216,7 @@ struct SharedEventTests {
     // MARK: Room
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func nobodyWaitsForRoomThatIsThere(seed: UInt64) {
+    func noConnectionWaitsForMemoryThatIsFree(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var room = EventRoom(bytesMax: 100)
         var charged: [Int] = []
@@ -256,7 +256,7 @@ struct SharedEventTests {
         }
     }
 
-    @Test func thoseWhoWereRefusedTheSameGoOnTogether() {
+    @Test func connectionsThatWereRefusedTheSameGoOnTogether() {
         var room = EventRoom(bytesMax: 100)
         let isCharged = room.charge(90, free: 1_000)
         #expect(isCharged)

@@ -94,7 +94,7 @@ struct StallTests {
         #expect(keeping([(0, 900, true), (600, 1_500, true), (900, 1_500, true), (1_000, 1_500, true)]) == [])
     }
 
-    @Test func peerKeepsEventsThatNobodyWaitsFor() {
+    @Test func peerKeepsEventsWhileNoOtherWaits() {
         #expect(keeping(Array(repeating: (0, 900, false), count: 20)) == [])
         #expect(keeping([(0, 900, true), (0, 900, true), nil, (0, 900, true), (0, 900, true), (0, 900, true)]) == [])
         #expect(keeping([(0, 900, true), (0, 900, true), (0, 900, false), (0, 900, true), (0, 900, true)]) == [])

@@ -46,7 +46,7 @@ struct SubscriptionEndTests {
         await service.stop()
     }
 
-    @Test func subscriptionThatAnswersTooLateIsEndedOnTheServer() async throws {
+    @Test func subscriptionWhoseResponseIsLateIsEndedOnTheServer() async throws {
         let service = try await TestService()
         let client = client(service, timeout: .milliseconds(300))
         // One whose time is over before the connection stands is never sent.

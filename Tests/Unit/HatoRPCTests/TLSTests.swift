@@ -37,7 +37,7 @@ struct TLSTests {
         await service.stop()
     }
 
-    @Test func serverWithAStrangersCertificateIsNotTalkedTo() async throws {
+    @Test func serverWithTheCertificateOfAnotherAuthorityIsNotCalled() async throws {
         let certificates = try await TestCertificates()
         let others = try await TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
@@ -71,14 +71,14 @@ struct TLSTests {
         let bare = RPCClient(configuration(service.port, certificates))
         await #expect(throws: RPCError.self) { try await bare.call(Check.Echo(value: 1)) }
         var stranger = configuration(service.port, certificates)
-        stranger.tls?.certificateFile = others.path("client.pem")
-        stranger.tls?.keyFile = others.path("client.key")
+        unknown.tls?.certificateFile = others.path("client.pem")
+        unknown.tls?.keyFile = others.path("client.key")
         let unknown = RPCClient(stranger)
         await #expect(throws: RPCError.self) { try await unknown.call(Check.Echo(value: 1)) }
         await service.stop()
     }
 
-    @Test func plainTextOnATLSPortGetsNoAnswer() async throws {
+    @Test func plainTextOnATLSPortGetsNoResponse() async throws {
         let certificates = try await TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
         let peer = try await service.peer()

@@ -134,7 +134,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(value: .null), .required("value", \.value))
     }
 
-    /// Is let go without an answer.
+    /// Is let go without a response.
     struct Forget: RPCRequest {
         static let method = "check.forget"
         static let summary = "Never answers"
@@ -196,7 +196,7 @@ enum Check {
         static let access = Access.anyone
         static let effect = Effect.read
         static var example: RPCExample<Listen> { .init(Listen(gate: nil), Result(subscription: "1")) }
-        /// When given, a first event is sent before the answer, which waits for the gate.
+        /// When given, a first event is sent before the response, which waits for the gate.
         var gate: String?
         struct Result: FieldObject {
             var subscription: String

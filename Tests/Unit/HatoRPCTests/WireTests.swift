@@ -128,7 +128,7 @@ struct WireTests {
         await service.stop()
     }
 
-    @Test func notificationsAreNeverAnsweredNotEvenWithErrors() async throws {
+    @Test func notificationsGetNoResponseNotEvenErrors() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         for line in [
@@ -183,7 +183,7 @@ struct WireTests {
         await service.stop()
     }
 
-    @Test func peerThatClosesItsSideStillGetsItsAnswers() async throws {
+    @Test func peerThatClosesItsSideStillGetsItsResponses() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
