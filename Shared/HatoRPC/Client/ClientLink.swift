@@ -204,7 +204,7 @@ final class ClientLink: @unchecked Sendable {
         case .subscription(let ending, let body):
             // The first event may stand right behind this response: the subscription must be known before it is read.
             guard let (id, result) = subscriptionResult(text) else {
-                return body(.failure(RPCError.badAnswer("the response names no subscription")))
+                return body(.failure(RPCError.badResponse("the response names no subscription")))
             }
             let subscription = RPCSubscription(
                 id: id, result: result,

@@ -123,18 +123,18 @@ public final class RPCSubscription: AsyncSequence, Sendable {
     private func next() async throws -> RPCEvent? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                var hasRoomAgain = false
+                var isReadAgain = false
                 let ready = state.withLock { state -> Result<RPCEvent?, any Error>? in
                     let wasFull = state.isFull(limits)
                     if let event = state.take() {
-                        hasRoomAgain = wasFull && !state.isFull(limits)
+                        isReadAgain = wasFull && !state.isFull(limits)
                         return .success(event)
                     }
                     if let end = state.end { return end.map { nil }.mapError { $0 as any Error } }
                     state.waiting.append(continuation)
                     return nil
                 }
-                if hasRoomAgain { link.post(.readAgain) }
+                if isReadAgain { link.post(.readAgain) }
                 if let ready { continuation.resume(with: ready) }
                 if ready == nil, Task.isCancelled { finish(.success(())) }
             }

@@ -20,7 +20,7 @@ enum ServerLine {
             case "id": id = number(line.extracting(try scanner.skip(line)))
             case "result": result = try scanner.skip(line)
             case "error":
-                error = RPCError(json: try scanner.value(line)) ?? RPCError.badAnswer("an error without a code")
+                error = RPCError(json: try scanner.value(line)) ?? RPCError.badResponse("an error without a code")
             case "method": method = try scanner.string(line)
             case "params":
                 if try scanner.kind(line) == .object {
@@ -39,7 +39,7 @@ enum ServerLine {
         if let method, id == nil {
             return .notification(RPCEvent(method: method, params: params, byteCount: line.count))
         }
-        return .error(id: id, RPCError.badAnswer("neither result nor error"))
+        return .error(id: id, RPCError.badResponse("neither result nor error"))
     }
 
     /// The id of a response whose line has only begun to come; nil when it does not stand at the beginning.
@@ -65,7 +65,7 @@ enum ServerLine {
 }
 
 extension RPCError {
-    static func badAnswer(_ what: String) -> RPCError {
+    static func badResponse(_ what: String) -> RPCError {
         RPCError(
             .internalError, reason: "bad_answer", "The server answered in a way this client does not know: \(what)")
     }

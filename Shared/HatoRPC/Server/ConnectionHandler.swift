@@ -259,11 +259,11 @@ extension ConnectionHandler {
     }
 
     /// Takes the response of a request, or of an entry of a batch.
-    func answered(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
+    func responded(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
         if isError { hub.count { $0.errors += 1 } }
-        let wasLarge = largeReads.answered(ticket)
-        output.leave(ticket.sequence, state.machine.requestAnswered(ticket, response))
-        if wasLarge { state.machine.outgrownReadAnswered() }
+        let wasLarge = largeReads.responded(ticket)
+        output.leave(ticket.sequence, state.machine.requestEnded(ticket, response))
+        if wasLarge { state.machine.outgrownReadEnded() }
     }
 
     func deliver(_ notification: OutgoingNotification) { output.deliver(notification) }
@@ -286,7 +286,7 @@ extension ConnectionHandler {
 
     func requestMayStart() { memory.requestMayStart() }
 
-    func readOutgrew(_ reply: PendingReply, _ again: @escaping LargeReads.Again) { largeReads.outgrew(reply, again) }
+    func readOutgrew(_ reply: PendingResponse, _ again: @escaping LargeReads.Again) { largeReads.outgrew(reply, again) }
 
     func largeReadGranted(_ reservation: ReadReservation) { largeReads.granted(reservation) }
 

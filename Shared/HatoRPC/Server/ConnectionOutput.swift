@@ -45,14 +45,14 @@ final class ConnectionOutput {
         }
         largeReads.left(sequence, end: queue.appendedBytes)
         guard !opened.isEmpty else { return }
-        for notification in opened.answered(sequence) { append(notification) }
+        for notification in opened.responded(sequence) { append(notification) }
     }
 
     // MARK: Notifications
 
     /// Notifications to `subscription` wait until the response of the request that opened it has left.
     func subscriptionOpened(_ subscription: String, by sequence: UInt64) {
-        if state.machine.isUnanswered(sequence) { opened.open(subscription, by: sequence) }
+        if state.machine.awaitsResponse(sequence) { opened.open(subscription, by: sequence) }
     }
 
     func deliver(_ notification: OutgoingNotification) {

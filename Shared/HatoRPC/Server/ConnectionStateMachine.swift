@@ -246,7 +246,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
             byteCount: byteCount)
     }
 
-    mutating func requestAnswered(_ ticket: RequestTicket, _ response: [UInt8]?) -> Completion {
+    mutating func requestEnded(_ ticket: RequestTicket, _ response: [UInt8]?) -> Completion {
         requestsInFlight -= 1
         bytesInFlight -= ticket.byteCount
         if !ticket.isSlow { running -= 1 }
@@ -269,7 +269,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     private mutating func complete(_ sequence: UInt64, _ response: [UInt8]?) -> Completion {
-        responses.answer(sequence, response) ? .leaves(response) : .queued
+        responses.respond(sequence, response) ? .leaves(response) : .queued
     }
 
     /// Whether the response of another entry does not fit into a batch; false when there is no such batch.
@@ -290,7 +290,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     /// Whether the response of a request has not left yet.
-    func isUnanswered(_ sequence: UInt64) -> Bool { responses.isOpen(sequence) }
+    func awaitsResponse(_ sequence: UInt64) -> Bool { responses.isOpen(sequence) }
 
     /// Whether the response of a request would leave as soon as it is complete.
     func leavesNext(_ sequence: UInt64) -> Bool { responses.leavesNext(sequence) }
@@ -304,7 +304,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
 
     mutating func readOutgrew() { outgrownReads += 1 }
 
-    mutating func outgrownReadAnswered() { outgrownReads -= 1 }
+    mutating func outgrownReadEnded() { outgrownReads -= 1 }
 
     /// The budget lets this connection's request be the one that starts although too much is held.
     mutating func exemptionTaken(for use: ExemptionUse) { exemption = use }

@@ -16,14 +16,14 @@ final class LargeReadRunner {
     var hasParked: Bool { reads.hasParked }
 
     /// `again` runs the read from its beginning, when the memory of a large one is reserved.
-    func outgrew(_ reply: PendingReply, _ again: @escaping LargeReads.Again) {
+    func outgrew(_ reply: PendingResponse, _ again: @escaping LargeReads.Again) {
         guard state.machine.phase != .closed, !state.machine.isCutOff else { return }
         reads.outgrew(reply, again)
         state.machine.readOutgrew()
     }
 
     /// Returns whether the read that was answered had outgrown its small reservation.
-    func answered(_ ticket: RequestTicket) -> Bool { ticket.isRead && reads.answered(ticket) }
+    func responded(_ ticket: RequestTicket) -> Bool { ticket.isRead && reads.responded(ticket) }
 
     /// The response of a request has left; the output ends at `end` then.
     func left(_ sequence: UInt64, end: Int) { reads.left(sequence, end: end) }
@@ -64,7 +64,7 @@ final class LargeReadRunner {
         guard reads.hasParked else { return }
         for sequence in reads.parkedSequences where state.machine.isBatchFull(sequence) {
             for reply in reads.takeParked(of: sequence) {
-                state.machine.outgrownReadAnswered()
+                state.machine.outgrownReadEnded()
                 reply.fail(RPCError.tooBig(state.server.limits.responseBytesMax))
             }
         }

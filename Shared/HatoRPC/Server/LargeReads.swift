@@ -29,7 +29,7 @@ struct LargeReads {
     }
 
     private struct Parked {
-        var reply: PendingReply
+        var reply: PendingResponse
         var again: Again
 
         var key: Key { Key(reply.ticket) }
@@ -63,7 +63,7 @@ struct LargeReads {
     /// The client that a reservation was asked for.
     var account: ClientAccount? { holder?.account }
 
-    mutating func outgrew(_ reply: PendingReply, _ again: @escaping Again) {
+    mutating func outgrew(_ reply: PendingResponse, _ again: @escaping Again) {
         let read = Parked(reply: reply, again: again)
         let index = parked.firstIndex { read.key < $0.key } ?? parked.endIndex
         parked.insert(read, at: index)
@@ -112,7 +112,7 @@ struct LargeReads {
     }
 
     /// The reads of a batch into which their results do not fit. They never run again.
-    mutating func takeParked(of batch: UInt64) -> [PendingReply] {
+    mutating func takeParked(of batch: UInt64) -> [PendingResponse] {
         defer { parked.removeAll { $0.key.sequence == batch } }
         return parked.filter { $0.key.sequence == batch }.map(\.reply)
     }
@@ -121,7 +121,7 @@ struct LargeReads {
     var parkedSequences: Set<UInt64> { Set(parked.map(\.key.sequence)) }
 
     /// A read is answered. Returns whether it had outgrown its small reservation.
-    mutating func answered(_ ticket: RequestTicket) -> Bool {
+    mutating func responded(_ ticket: RequestTicket) -> Bool {
         guard holder?.running == Key(ticket) else { return false }
         holder?.running = nil
         return true

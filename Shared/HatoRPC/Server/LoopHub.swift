@@ -10,7 +10,7 @@ import Synchronization
 /// `@unchecked Sendable`: what is not behind the mutex is touched on `loop` only.
 final class LoopHub: @unchecked Sendable {
     enum Item {
-        case answer(RPCConnection, RequestTicket, [UInt8]?, isError: Bool)
+        case response(RPCConnection, RequestTicket, [UInt8]?, isError: Bool)
         case notification(RPCConnection, OutgoingNotification)
         case opened(RPCConnection, subscription: String, by: UInt64)
         case run(RPCConnection, @Sendable (ConnectionHandler) -> Void)
@@ -70,8 +70,8 @@ final class LoopHub: @unchecked Sendable {
         }
         for item in items {
             switch item {
-            case .answer(let connection, let ticket, let response, let isError):
-                touch(connection)?.answered(ticket, response, isError: isError)
+            case .response(let connection, let ticket, let response, let isError):
+                touch(connection)?.responded(ticket, response, isError: isError)
             case .notification(let connection, let notification): touch(connection)?.deliver(notification)
             case .opened(let connection, let subscription, let sequence):
                 connection.handler?.subscriptionOpened(subscription, by: sequence)

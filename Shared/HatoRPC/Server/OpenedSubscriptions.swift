@@ -23,7 +23,7 @@ struct OpenedSubscriptions {
     }
 
     /// The response of a request has left: returns the notifications that waited for it, in their order.
-    mutating func answered(_ sequence: UInt64) -> [OutgoingNotification] {
+    mutating func responded(_ sequence: UInt64) -> [OutgoingNotification] {
         guard let done = opened.removeValue(forKey: sequence) else { return [] }
         for subscription in done.subscriptions { openers[subscription] = nil }
         // An idle connection keeps no memory here.

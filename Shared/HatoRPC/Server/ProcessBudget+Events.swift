@@ -1,6 +1,6 @@
 import Synchronization
 
-// Events that connections share (`SharedBytes`), in the budget of the process: see `EventRoom`.
+// Events that connections share (`SharedBytes`), in the budget of the process: see `EventCapacity`.
 
 extension ProcessBudget {
     /// Whether another connection than this one waits for memory for an event.
@@ -23,11 +23,11 @@ extension ProcessBudget {
     fileprivate func end(_ charge: EventCharge) {
         events.withLock { $0.endCharge(charge.count) }
         addShared(-charge.count)
-        offerEventRoom()
+        offerEventMemory()
     }
 
     /// Calls once, from any thread, when a connection that was refused an event may try again.
-    func waitForEventRoom(
+    func waitForEventMemory(
         _ connection: UInt64, for count: Int, of event: UInt64, resume: @escaping @Sendable () -> Void
     ) {
         events.withLock { events in
@@ -35,20 +35,20 @@ extension ProcessBudget {
             areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent)
         }
         // What was given back before is seen here.
-        offerEventRoom()
+        offerEventMemory()
     }
 
-    func stopWaitingForEventRoom(_ connection: UInt64) {
+    func stopWaitingForEventMemory(_ connection: UInt64) {
         events.withLock { events in
             events.stopWaiting(connection)
             areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent)
         }
         // The next one may need less.
-        offerEventRoom()
+        offerEventMemory()
     }
 
     /// Lets those go on that waited for what is free now. Costs one look while none waits.
-    func offerEventRoom() {
+    func offerEventMemory() {
         guard areEventsAwaited.load(ordering: .sequentiallyConsistent) else { return }
         let ready = events.withLock { events in
             defer { areEventsAwaited.store(events.isAwaited, ordering: .sequentiallyConsistent) }

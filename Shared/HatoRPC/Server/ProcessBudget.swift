@@ -13,7 +13,7 @@ import Synchronization
 ///   than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
 ///   (`StartQueue`). So does a line whose values take many times its bytes.
 /// - A read that outgrows its reservation begins again with a large one (`ReadReservationQueue`).
-/// - Events that connections share take half of the limit (`EventRoom`).
+/// - Events that connections share take half of the limit (`EventCapacity`).
 ///
 /// What is given back wakes those that can go on, and costs the logarithm of the number of those that wait. Counts are
 /// atomic; each queue is behind a mutex of its own, and nothing is called back under one.
@@ -42,7 +42,7 @@ final class ProcessBudget: Sendable {
     let largeReads: Mutex<LargeReadState>
     let largeReadsWaiting = Atomic(0)
     /// See ProcessBudget+Events.swift.
-    let events: Mutex<EventRoom>
+    let events: Mutex<EventCapacity>
     let areEventsAwaited = Atomic(false)
 
     init(_ limits: RPCLimits) {
@@ -56,7 +56,7 @@ final class ProcessBudget: Sendable {
                 queue: ReadReservationQueue(
                     bytes: limits.responseBytesMax, limit: limit, clientMax: clientMax,
                     runningMax: limits.largeReadsRunningMax)))
-        events = Mutex(EventRoom(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))
+        events = Mutex(EventCapacity(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))
     }
 
     var usedBytes: Int { used.load(ordering: .sequentiallyConsistent) }
@@ -110,7 +110,7 @@ final class ProcessBudget: Sendable {
         if linesMax - usedBytes >= leastLineNeed.load(ordering: .sequentiallyConsistent) { offerLines() }
         offerRequests()
         if largeReadsWaiting.load(ordering: .sequentiallyConsistent) > 0 { grantReads() }
-        offerEventRoom()
+        offerEventMemory()
     }
 
     /// The client holds less: what of it waits for that is looked at again.

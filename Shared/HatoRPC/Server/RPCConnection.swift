@@ -11,11 +11,11 @@ public final class RPCConnection: Sendable {
         var closeWatches: [UInt64: @Sendable () -> Void] = [:]
         var drainWatches: [@Sendable () -> Void] = []
         var identityWatches = IdentityWatches()
-        var eventRoom = AwaitedRoom.none
+        var eventMemory = AwaitedMemory.none
     }
 
     /// Memory of the process's budget for an event that was refused.
-    private enum AwaitedRoom {
+    private enum AwaitedMemory {
         case none
         /// The budget was not asked to call when it is free.
         case wanted(count: Int, event: UInt64)
@@ -73,7 +73,7 @@ public final class RPCConnection: Sendable {
         let notification = OutgoingNotification(method: method, subscription: subscription, members: members)
         let count = notification.byteCount
         let before = unsent.wrappingAdd(count, ordering: .relaxed).oldValue
-        guard before == 0 || isRoom(for: notification, beside: before), !isClosed else {
+        guard before == 0 || fits(notification, beside: before), !isClosed else {
             unsent.wrappingSubtract(count, ordering: .relaxed)
             refused.max(count, ordering: .relaxed)
             return false
@@ -81,7 +81,7 @@ public final class RPCConnection: Sendable {
         if let shared = members.shared {
             guard shared.isCharged(to: hub.server.budget) else {
                 unsent.wrappingSubtract(count, ordering: .relaxed)
-                noteMissingRoom(shared)
+                noteMissingMemory(shared)
                 return false
             }
             unsentShared.wrappingAdd(shared.count, ordering: .relaxed)
@@ -91,16 +91,16 @@ public final class RPCConnection: Sendable {
     }
 
     /// What peers have not taken takes no more than the process may hold; one notification each may always be there.
-    private func isRoom(for notification: OutgoingNotification, beside before: Int) -> Bool {
+    private func fits(_ notification: OutgoingNotification, beside before: Int) -> Bool {
         let count = notification.byteCount
         return before + count <= hub.server.limits.unsentNotificationBytesMax
             && (notification.members.shared != nil || count <= hub.server.budget.freeBytes)
     }
 
-    private func noteMissingRoom(_ shared: SharedBytes) {
+    private func noteMissingMemory(_ shared: SharedBytes) {
         state.withLock { state in
-            if case .awaited = state.eventRoom { return }
-            state.eventRoom = .wanted(count: shared.count, event: shared.number)
+            if case .awaited = state.eventMemory { return }
+            state.eventMemory = .wanted(count: shared.count, event: shared.number)
         }
     }
 
@@ -148,13 +148,13 @@ public final class RPCConnection: Sendable {
         return subscription
     }
 
-    func answer(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
+    func respond(_ ticket: RequestTicket, _ response: [UInt8]?, isError: Bool) {
         // On the loop, while it hands on lines, the response needs no mailbox; but it must not overtake what was posted
         // before it (a listener sees its own write before the response of that write).
         if hub.loop.inEventLoop, hub.isMailboxEmpty, let handler, handler.isHandingOn {
-            handler.answered(ticket, response, isError: isError)
+            handler.responded(ticket, response, isError: isError)
         } else {
-            hub.post(.answer(self, ticket, response, isError: isError))
+            hub.post(.response(self, ticket, response, isError: isError))
         }
     }
 
@@ -185,10 +185,10 @@ public final class RPCConnection: Sendable {
         else { return [] }
         let (due, wanted) = state.withLock { state -> ([@Sendable () -> Void], (count: Int, event: UInt64)?) in
             guard !state.drainWatches.isEmpty else { return ([], nil) }
-            switch state.eventRoom {
+            switch state.eventMemory {
             case .awaited: return ([], nil)
             case .wanted(let count, let event):
-                state.eventRoom = .awaited
+                state.eventMemory = .awaited
                 return ([], (count, event))
             case .none: break
             }
@@ -196,14 +196,14 @@ public final class RPCConnection: Sendable {
             defer { state.drainWatches = [] }
             return (state.drainWatches, nil)
         }
-        if let wanted { awaitRoom(for: wanted.count, of: wanted.event) }
+        if let wanted { awaitMemory(for: wanted.count, of: wanted.event) }
         return due
     }
 
-    private func awaitRoom(for count: Int, of event: UInt64) {
-        hub.server.budget.waitForEventRoom(id, for: count, of: event) { [weak self] in
+    private func awaitMemory(for count: Int, of event: UInt64) {
+        hub.server.budget.waitForEventMemory(id, for: count, of: event) { [weak self] in
             guard let self else { return }
-            state.withLock { $0.eventRoom = .none }
+            state.withLock { $0.eventMemory = .none }
             hub.post(.run(self) { _ in })
         }
     }
@@ -211,7 +211,7 @@ public final class RPCConnection: Sendable {
     /// On the loop, once. Returns the callbacks of the watches.
     func markClosed() -> [@Sendable () -> Void] {
         handler = nil
-        hub.server.budget.stopWaitingForEventRoom(id)
+        hub.server.budget.stopWaitingForEventMemory(id)
         return state.withLock { state in
             hasClosed.store(true, ordering: .relaxed)
             state.isClosed = true

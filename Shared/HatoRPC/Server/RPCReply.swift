@@ -4,7 +4,7 @@ public import HatoModel
 ///
 /// Only the first call counts. When it is let go without one, the response is -32603, so that no peer waits for ever.
 public struct RPCReply<Request: RPCRequest>: Sendable {
-    let pending: PendingReply
+    let pending: PendingResponse
 
     /// Responds with a result.
     public func succeed(_ result: Request.Result) {

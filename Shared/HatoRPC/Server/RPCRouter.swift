@@ -50,7 +50,7 @@ public struct RPCRouter: Sendable {
         precondition(methods[Request.method] == nil, "\(Request.method) has two handlers")
         methods[Request.method] = RPCMethod(
             name: Request.method, access: Request.access, isSlow: Request.isSlow,
-            isRead: isRead, isForItsAnswer: Request.effect == .read && !Request.hasSideEffect,
+            isRead: isRead, isForItsResponse: Request.effect == .read && !Request.hasSideEffect,
             start: start,
             ownParameters: Self.ownParameters(of: Request.self))
     }
@@ -68,8 +68,8 @@ public struct RPCRouter: Sendable {
 ///
 /// A class: every request holds that of its method.
 final class RPCMethod: Sendable {
-    typealias Hot = @Sendable (JSONObject, RPCContext, PendingReply) -> Void
-    typealias Cold = @Sendable (JSONObject, RPCContext, PendingReply) async -> Void
+    typealias Hot = @Sendable (JSONObject, RPCContext, PendingResponse) -> Void
+    typealias Cold = @Sendable (JSONObject, RPCContext, PendingResponse) async -> Void
 
     enum Start: Sendable {
         case hot(Hot)
@@ -83,13 +83,13 @@ final class RPCMethod: Sendable {
     let access: Access
     let kind: RequestKind
     /// Whether it has no effect but its response: without an id, nothing.
-    let isForItsAnswer: Bool
+    let isForItsResponse: Bool
     let start: Start
     /// Those of `auth` and `as` that are parameters of the method itself.
     let ownParameters: Set<String>
 
     init(
-        name: String, access: Access, isSlow: Bool, isRead: Bool = false, isForItsAnswer: Bool = false, start: Start,
+        name: String, access: Access, isSlow: Bool, isRead: Bool = false, isForItsResponse: Bool = false, start: Start,
         ownParameters: Set<String> = []
     ) {
         self.name = name
@@ -101,7 +101,7 @@ final class RPCMethod: Sendable {
             case .authenticate, .endSession: .session
             }
         kind = RequestKind(start: turn, isSlow: isSlow, isRead: isRead)
-        self.isForItsAnswer = isForItsAnswer
+        self.isForItsResponse = isForItsResponse
         self.start = start
         self.ownParameters = ownParameters
     }

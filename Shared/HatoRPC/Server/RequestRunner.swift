@@ -225,11 +225,11 @@ final class RequestRunner {
             guard let method else {
                 return fail(RPCError.methodNotFound(request.method), request.id, sequence, entry)
             }
-            if request.id == nil, method.isForItsAnswer {
+            if request.id == nil, method.isForItsResponse {
                 respond(sequence, entry, nil, isError: false)
                 return nil
             }
-            if entry != nil, method.isForItsAnswer, state.machine.isBatchFull(sequence) {
+            if entry != nil, method.isForItsResponse, state.machine.isBatchFull(sequence) {
                 return fail(RPCError.tooBig(server.limits.responseBytesMax), request.id, sequence, entry)
             }
             guard case .object(let params) = request.params else {
@@ -275,10 +275,10 @@ final class RequestRunner {
         return nil
     }
 
-    private func pending(_ request: CurrentRequest) -> PendingReply {
+    private func pending(_ request: CurrentRequest) -> PendingResponse {
         let ticket = state.machine.requestStarted(
             request.method.kind, sequence: request.sequence, entry: request.entry, byteCount: request.memory)
-        return PendingReply(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
+        return PendingResponse(connection: connection, ticket: ticket, id: request.id, method: request.method.name)
     }
 
     /// `session.authenticate` and `session.end`; `caller` is nil for the latter.

@@ -8,7 +8,7 @@ struct ResponseQueue: Hashable, Sendable {
     enum Slot: Hashable, Sendable {
         case waiting
         case passedOver
-        case answered([UInt8]?)
+        case responded([UInt8]?)
     }
 
     /// The number of the first slot.
@@ -47,10 +47,10 @@ struct ResponseQueue: Hashable, Sendable {
 
     /// Takes a response (nil: there is none to send); true when it may leave at once, which only slow ones do: others
     /// are taken with `next`.
-    mutating func answer(_ sequence: UInt64, _ response: [UInt8]?) -> Bool {
+    mutating func respond(_ sequence: UInt64, _ response: [UInt8]?) -> Bool {
         if slow.remove(sequence) != nil { return true }
         guard sequence >= first, sequence < first + UInt64(slots.count) else { return false }
-        slots[slots.index(slots.startIndex, offsetBy: Int(sequence - first))] = .answered(response)
+        slots[slots.index(slots.startIndex, offsetBy: Int(sequence - first))] = .responded(response)
         waitingBytes += response?.count ?? 0
         return false
     }
@@ -63,7 +63,7 @@ struct ResponseQueue: Hashable, Sendable {
             case .passedOver:
                 slots.removeFirst()
                 first += 1
-            case .answered(let response):
+            case .responded(let response):
                 slots.removeFirst()
                 first += 1
                 waitingBytes -= response?.count ?? 0

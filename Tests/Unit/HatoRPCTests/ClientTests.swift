@@ -112,7 +112,7 @@ struct ClientTests {
             #expect(error.reason == "timeout")
             #expect(error.isRetryable == Check.Later(gate: "never").isIdempotent)
         }
-        // The connection is not ended by that; the late answer is passed over.
+        // The connection is not ended by that; the late response is passed over.
         service.gates.open("never")
         try await eventually("a call answered in time") { (try? await client.call(Check.Echo(value: 1)))?.value == 1 }
         await service.stop()

@@ -218,9 +218,9 @@ struct ConnectionAdmissionTests {
                     if let index = silent.firstIndex(of: one) { silent.append(silent.remove(at: index)) }
                 } else {
                     let user = ["anna", "bert", nil].randomElement(using: &random) ?? nil
-                    let isRoom = user == nil || users.values.count { $0 == user } < 3
+                    let isBelowMax = user == nil || users.values.count { $0 == user } < 3
                     let ownsSlot = admission.showedCredential(one, of: user)
-                    #expect(ownsSlot == (isRoom && silent.contains(one)))
+                    #expect(ownsSlot == (isBelowMax && silent.contains(one)))
                     if ownsSlot {
                         silent.removeAll { $0 == one }
                         users[one] = user
@@ -271,7 +271,7 @@ struct ConnectionSlotTests {
         }
         let user = try await service.peer()
         #expect(try await user.call("check.echo", #"{"auth":"user-anna"}"#)["result"] != nil)
-        let told = try await silent[0].answer()
+        let told = try await silent[0].response()
         #expect(told["id"] == .null)
         #expect(told["error"]?["data"]?["reason"] == "too_many_connections")
         try await silent[0].expectClosed()
@@ -297,7 +297,7 @@ struct ConnectionSlotTests {
         }
         // Of anna's, those above three go, the longest silent ones first; of bert's three stay.
         for index in 3..<8 {
-            #expect(try await annas[index].answer()["error"]?["data"]?["reason"] == "too_many_connections")
+            #expect(try await annas[index].response()["error"]?["data"]?["reason"] == "too_many_connections")
             try await annas[index].expectClosed()
         }
         for index in [0, 1, 2, 9, 10, 11] { #expect(try await annas[index].call("check.echo")["result"] != nil) }
@@ -322,11 +322,11 @@ struct ConnectionSlotTests {
         for (length, isTaken) in [(100, true), (101, false)] {
             let credential = "user-" + String(repeating: "a", count: length - 5)
             for method in ["check.echo", "session.authenticate"] {
-                let answer = try await peer.call(method, #"{"auth":"\#(credential)"}"#)
-                #expect((answer["result"] != nil) == isTaken)
+                let response = try await peer.call(method, #"{"auth":"\#(credential)"}"#)
+                #expect((response["result"] != nil) == isTaken)
                 if !isTaken {
-                    #expect(answer["error"]?["data"]?["reason"] == "credential_too_long")
-                    #expect(answer["error"]?["data"]?["parameter"] == "auth")
+                    #expect(response["error"]?["data"]?["reason"] == "credential_too_long")
+                    #expect(response["error"]?["data"]?["parameter"] == "auth")
                 }
             }
         }

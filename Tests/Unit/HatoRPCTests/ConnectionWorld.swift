@@ -147,9 +147,9 @@ extension ConnectionWorld {
         let done = inFlight.remove(at: index)
         if requests[done.request].state != .started { problem = "\(done.request) was answered twice" }
         requests[done.request].state = .answered
-        let completion = machine.requestAnswered(done.ticket, Self.response(done.request))
+        let completion = machine.requestEnded(done.ticket, Self.response(done.request))
         leave(done.ticket.sequence, completion)
-        if requests[done.request].isOutgrown { machine.outgrownReadAnswered() }
+        if requests[done.request].isOutgrown { machine.outgrownReadEnded() }
     }
 
     private mutating func verified(_ isValid: Bool) {
@@ -312,7 +312,7 @@ extension ConnectionWorld {
 // MARK: - What a client may see
 
 extension ConnectionWorld {
-    private func isUnanswered(_ id: Int) -> Bool { requests[id].state == .queued || requests[id].state == .started }
+    private func awaitsResponse(_ id: Int) -> Bool { requests[id].state == .queued || requests[id].state == .started }
 
     private mutating func checkStart(_ id: Int) {
         let kind = requests[id].kind
@@ -327,7 +327,7 @@ extension ConnectionWorld {
         if isBesideCold {
             problem = "\(id) starts beside a cold request"
         }
-        if kind.start == .cold, earlier.contains(where: { isUnanswered($0) && !requests[$0].kind.isSlow }) {
+        if kind.start == .cold, earlier.contains(where: { awaitsResponse($0) && !requests[$0].kind.isSlow }) {
             problem = "cold \(id) starts beside earlier ones"
         }
         if isVerifying || isChangingIdentity || lineElsewhere.map({ $0.number < requests[id].line }) ?? false {

@@ -307,7 +307,7 @@ struct FloodTests {
         let unknown = try await service.peer()
         #expect(try await unknown.call("service.health")["result"] != nil)
         other.sendLater(Self.echo(3 << 20) + "\n")
-        #expect(try await other.answer()["id"] == 7)
+        #expect(try await other.response()["id"] == 7)
         #expect(!hostile.contains { !$0.channel.isActive })
         for peer in hostile { await peer.close() }
         await service.stop()

@@ -19,7 +19,7 @@ struct IdentityTests {
         }
         try await peer.send(lines.joined())
         for (number, name) in ["anna", "bert", "carl"].enumerated() {
-            #expect(try await peer.answer()["id"] == .string(name))
+            #expect(try await peer.response()["id"] == .string(name))
             try await eventually("the listeners are called") {
                 service.identityChanges.current.count >= 3 * (number + 1)
             }
@@ -48,9 +48,9 @@ struct IdentityTests {
         #expect(bad["error"]?["code"] == -32001)
         #expect(bad["error"]?["data"]?["reason"] == "INVALID_ID_TOKEN")
         for auth in ["1", "null", "{}"] {
-            let answer = try await peer.call("check.echo", "{\"auth\":\(auth)}")
-            #expect(answer["error"]?["code"] == -32602)
-            #expect(answer["error"]?["data"]?["parameter"] == "auth")
+            let response = try await peer.call("check.echo", "{\"auth\":\(auth)}")
+            #expect(response["error"]?["code"] == -32602)
+            #expect(response["error"]?["data"]?["parameter"] == "auth")
         }
         #expect(try await peer.call("check.echo")["result"] != nil)
         await service.stop()
@@ -63,9 +63,9 @@ struct IdentityTests {
         #expect(anna["result"] == ["uid": "anna", "admin": false, "room": "x"])
         #expect(try await peer.call("check.who", #"{"auth":"admin","as":null}"#)["result"] == ["admin": false])
         for wrong in ["1", "{}", #"{"uid":1}"#, #"{"uid":"a","tokn":{}}"#, #"{"uid":"a","token":1}"#] {
-            let answer = try await peer.call("check.who", "{\"auth\":\"admin\",\"as\":\(wrong)}")
-            #expect(answer["error"]?["code"] == -32602)
-            #expect(answer["error"]?["data"]?["parameter"] == "as")
+            let response = try await peer.call("check.who", "{\"auth\":\"admin\",\"as\":\(wrong)}")
+            #expect(response["error"]?["code"] == -32602)
+            #expect(response["error"]?["data"]?["parameter"] == "as")
         }
         #expect(try await peer.call("check.who", #"{"auth":"user-anna","as":null}"#)["error"]?["code"] == -32002)
         #expect(try await peer.call("check.who", #"{"as":{"uid":"anna"}}"#)["error"]?["code"] == -32002)
@@ -75,10 +75,10 @@ struct IdentityTests {
     @Test func connectionKeepsItsIdentityUntilTheSessionEnds() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.call(
+        let response = try await peer.call(
             "session.authenticate", #"{"auth":"late-anna"}"#.replacing("late", with: "user"))
-        #expect(answer["result"]?["uid"] == "anna")
-        #expect(answer["result"]?["admin"] == false)
+        #expect(response["result"]?["uid"] == "anna")
+        #expect(response["result"]?["admin"] == false)
         #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
         #expect(try await peer.call("check.who", #"{"auth":"user-bea"}"#)["result"]?["uid"] == "bea")
         #expect(try await peer.call("session.authenticate", #"{"auth":"wrong"}"#)["error"]?["code"] == -32001)
@@ -118,8 +118,8 @@ struct IdentityTests {
     @Test func parameterThatAMethodDeclaresItselfIsLeftToIt() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.call("check.administration", #"{"auth":"admin","as":"mine"}"#)
-        #expect(answer["result"] == ["as": "mine"])
+        let response = try await peer.call("check.administration", #"{"auth":"admin","as":"mine"}"#)
+        #expect(response["result"] == ["as": "mine"])
         await service.stop()
     }
 
@@ -128,8 +128,8 @@ struct IdentityTests {
         let service = try await TestService { $0.now = { now.current } }
         let peer = try await service.peer()
         service.authenticator.shortTokenEnd.withLock { $0 = 1_005_000 }
-        let answer = try await peer.call("session.authenticate", #"{"auth":"short-anna"}"#)
-        #expect(answer["result"]?["expiresAt"] == 1_005_000)
+        let response = try await peer.call("session.authenticate", #"{"auth":"short-anna"}"#)
+        #expect(response["result"]?["expiresAt"] == 1_005_000)
         #expect(try await peer.call("check.who")["result"]?["uid"] == "anna")
         now.change { $0 = 1_005_000 }
         let ended = try await peer.call("check.who")

@@ -187,7 +187,7 @@ struct LargeReadTests {
         let (first, slow) = (responses.open(isSlow: false), responses.open(isSlow: true))
         let last = responses.open(isSlow: false)
         #expect([first, slow, last].map { responses.leavesNext($0) } == [true, true, false])
-        _ = responses.answer(first, nil)
+        _ = responses.respond(first, nil)
         while responses.next() != nil {}
         #expect([first, slow, last].map { responses.leavesNext($0) } == [false, true, true])
     }

@@ -30,9 +30,9 @@ struct LimitTests {
         let limit = 16 * 1024 * 1024
         // No JSON: it is looked at when it is short enough, and that is quick.
         peer.sendLater(String(repeating: "x", count: limit) + "\n")
-        #expect(try await peer.answer()["error"]?["code"] == -32700)
+        #expect(try await peer.response()["error"]?["code"] == -32700)
         peer.sendLater(String(repeating: "x", count: limit + 1) + "\n")
-        let over = try await peer.answer()
+        let over = try await peer.response()
         #expect(over["error"]?["code"] == -32600)
         #expect(over["error"]?["data"]?["reason"] == "line_too_long")
         #expect(over["id"] == .null)
@@ -44,8 +44,8 @@ struct LimitTests {
         let service = try await TestService { $0.limits.lineBytesMax = 1_000 }
         let peer = try await service.peer()
         try await peer.send(String(repeating: "[", count: 1_001))
-        let answer = try await peer.answer()
-        #expect(answer["error"]?["data"]?["reason"] == "line_too_long")
+        let response = try await peer.response()
+        #expect(response["error"]?["data"]?["reason"] == "line_too_long")
         try await peer.expectClosed()
         await service.stop()
     }
@@ -59,8 +59,8 @@ struct LimitTests {
                 + "\n")
         await service.gates.arrivals(1)
         service.gates.open("a")
-        #expect(try await peer.answer()["id"] == 1)
-        #expect(try await peer.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        #expect(try await peer.response()["id"] == 1)
+        #expect(try await peer.response()["error"]?["data"]?["reason"] == "line_too_long")
         try await peer.expectClosed()
         await service.stop()
     }
@@ -71,7 +71,7 @@ struct LimitTests {
         let peer = try await service.peer()
         try await peer.send(request + "\r")
         try await peer.send("\n")
-        #expect(try await peer.answer()["id"] == 1)
+        #expect(try await peer.response()["id"] == 1)
         await service.stop()
     }
 
@@ -82,12 +82,12 @@ struct LimitTests {
             + String(repeating: "x", count: 70_000) + #""}}"#
         let unknown = try await service.peer()
         unknown.sendLater(long + "\n")
-        #expect(try await unknown.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        #expect(try await unknown.response()["error"]?["data"]?["reason"] == "line_too_long")
         try await unknown.expectClosed()
         let refused = try await service.peer()
         _ = try await refused.call("check.echo", #"{"auth":"wrong"}"#)
         refused.sendLater(long + "\n")
-        #expect(try await refused.answer()["error"]?["data"]?["reason"] == "line_too_long")
+        #expect(try await refused.response()["error"]?["data"]?["reason"] == "line_too_long")
         let user = try await service.peer()
         _ = try await user.call("check.echo", #"{"auth":"user-anna"}"#)
         #expect(try await user.ask(long)["result"] != nil)
@@ -109,9 +109,9 @@ struct LimitTests {
         let service = try await TestService { $0.limits.responseBytesMax = 1_000 }
         let peer = try await service.peer()
         let value = String(repeating: "x", count: 1_000)
-        let answer = try await peer.call("check.echo", "{\"value\":\"\(value)\"}")
-        #expect(answer["error"]?["code"] == -32006)
-        #expect(answer["error"]?["data"]?["reason"] == "too_big")
+        let response = try await peer.call("check.echo", "{\"value\":\"\(value)\"}")
+        #expect(response["error"]?["code"] == -32006)
+        #expect(response["error"]?["data"]?["reason"] == "too_big")
         let refused = try await peer.call("check.refuse", "{\"value\":\"\(value)\"}")
         #expect(refused["error"]?["data"] == ["reason": "refused", "retryable": false])
         let unknown = try await peer.call("check.echo", "{\"\(value)\":1}")
@@ -176,7 +176,7 @@ struct LimitTests {
         _ = try await other.call("check.echo")
         #expect(service.gates.arrived.count == 10)
         service.gates.open("a")
-        for id in 0..<5_000 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        for id in 0..<5_000 { #expect(try await peer.response()["id"] == .number(Double(id))) }
         await service.stop()
     }
 
@@ -200,8 +200,8 @@ struct LimitTests {
             service.gates.open("a")
             var ids: [JSONValue] = []
             while ids.count < 16 {
-                let answer = try await peer.answer()
-                for entry in answer.array ?? [answer] { ids.append(entry["id"] ?? .null) }
+                let response = try await peer.response()
+                for entry in response.array ?? [response] { ids.append(entry["id"] ?? .null) }
             }
             #expect(Set(ids) == Set((0..<16).map { .number(Double($0)) }))
         }
@@ -227,7 +227,7 @@ struct LimitTests {
         #expect(service.gates.arrived == ["a"])
         service.gates.open("a")
         service.gates.open("b")
-        for id in 0...31 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        for id in 0...31 { #expect(try await peer.response()["id"] == .number(Double(id))) }
         await service.stop()
     }
 
@@ -244,7 +244,7 @@ struct LimitTests {
         _ = try await other.call("check.echo")
         #expect(service.gates.arrived.count < 12)
         service.gates.open("a")
-        for id in 0..<200 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        for id in 0..<200 { #expect(try await peer.response()["id"] == .number(Double(id))) }
         await service.stop()
     }
 
@@ -269,7 +269,7 @@ struct LimitTests {
         }
         #expect(last < count * 30_000 / 2)
         try await peer.startReading()
-        for id in 0..<count { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        for id in 0..<count { #expect(try await peer.response()["id"] == .number(Double(id))) }
         await service.stop()
     }
 
@@ -289,7 +289,7 @@ struct LimitTests {
         await service.gates.arrivals(4)
         service.gates.open("a")
         for peer in peers {
-            for id in 0..<20 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+            for id in 0..<20 { #expect(try await peer.response()["id"] == .number(Double(id))) }
         }
         await service.stop()
     }
@@ -325,7 +325,7 @@ struct LimitTests {
                 #expect(try await peer.call("check.echo", "{\"auth\":\"user-\(user)\"}")["result"] != nil)
             }
             let three = try await service.peer()
-            let told = try await three.answer()
+            let told = try await three.response()
             #expect(told["id"] == .null)
             #expect(told["error"]?["code"] == -32006)
             #expect(told["error"]?["data"]?["reason"] == .string(reason))

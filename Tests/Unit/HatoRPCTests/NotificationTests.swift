@@ -16,21 +16,21 @@ struct NotificationTests {
     @Test func notificationCarriesItsSubscriptionAndSharedMembers() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.call("check.listen")
+        let response = try await peer.call("check.listen")
         let listener = try listener(service)
-        #expect(answer["result"]?["subscription"] == .string(listener.subscription))
+        #expect(response["result"]?["subscription"] == .string(listener.subscription))
         #expect(
             listener.connection.notify(
                 "check.event", subscription: listener.subscription, members: EncodedJSON("\"n\":1")))
         #expect(
             listener.connection.notify("check.event", subscription: listener.subscription, members: EncodedJSON("")))
-        let first = try await peer.answer()
+        let first = try await peer.response()
         #expect(
             first == [
                 "jsonrpc": "2.0", "method": "check.event",
                 "params": ["subscription": .string(listener.subscription), "n": 1],
             ])
-        #expect(try await peer.answer()["params"] == ["subscription": .string(listener.subscription)])
+        #expect(try await peer.response()["params"] == ["subscription": .string(listener.subscription)])
         await service.stop()
     }
 
@@ -39,8 +39,8 @@ struct NotificationTests {
         let peer = try await service.peer()
         var seen: Set<String> = []
         for _ in 0..<20 {
-            let answer = try await peer.call("check.listen")
-            seen.insert(try #require(answer["result"]?["subscription"]?.string))
+            let response = try await peer.call("check.listen")
+            seen.insert(try #require(response["result"]?["subscription"]?.string))
         }
         #expect(seen.count == 20)
         await service.stop()
@@ -58,14 +58,14 @@ struct NotificationTests {
         service.gates.open("b")
         service.gates.open("a")
         service.gates.open("c")
-        #expect(try await peer.answer()["id"] == 1)
-        let answer = try await peer.answer()
-        #expect(answer["id"] == 2)
-        let event = try await peer.answer()
-        #expect(event["params"]?["subscription"] == answer["result"]?["subscription"])
-        let batch = try await peer.answer()
+        #expect(try await peer.response()["id"] == 1)
+        let response = try await peer.response()
+        #expect(response["id"] == 2)
+        let event = try await peer.response()
+        #expect(event["params"]?["subscription"] == response["result"]?["subscription"])
+        let batch = try await peer.response()
         #expect(batch.array?.first?["id"] == 3)
-        #expect(try await peer.answer()["params"]?["subscription"] == batch.array?.first?["result"]?["subscription"])
+        #expect(try await peer.response()["params"]?["subscription"] == batch.array?.first?["result"]?["subscription"])
         await service.stop()
     }
 
@@ -80,7 +80,7 @@ struct NotificationTests {
                     "check.event", subscription: listener.subscription, members: EncodedJSON("\"n\":\(number)")))
         }
         for number in 0..<2_000 {
-            #expect(try await peer.answer()["params"]?["n"] == .number(Double(number)))
+            #expect(try await peer.response()["params"]?["n"] == .number(Double(number)))
         }
         await service.stop()
     }
@@ -114,7 +114,7 @@ struct NotificationTests {
             listener.connection.notify(
                 "check.event", subscription: listener.subscription, members: EncodedJSON("\"last\":true")))
         for _ in 0..<taken.current { _ = try await peer.line() }
-        #expect(try await peer.answer()["params"]?["last"] == true)
+        #expect(try await peer.response()["params"]?["last"] == true)
         await service.stop()
     }
 
@@ -151,7 +151,7 @@ struct NotificationTests {
         try await eventually("nothing else is on its way") {
             listener.connection.notify("check.event", subscription: listener.subscription, members: members)
         }
-        #expect(try await peer.answer()["params"]?["text"]?.string?.utf8.count == 500_000)
+        #expect(try await peer.response()["params"]?["text"]?.string?.utf8.count == 500_000)
         await service.stop()
     }
 
@@ -188,7 +188,7 @@ struct NotificationTests {
             }
         }
         for peer in peers {
-            for _ in 0..<20 { #expect(try await peer.answer()["params"]?["n"] == 1) }
+            for _ in 0..<20 { #expect(try await peer.response()["params"]?["n"] == 1) }
         }
         await service.stop()
     }

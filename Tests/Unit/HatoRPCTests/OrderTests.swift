@@ -19,7 +19,7 @@ struct OrderTests {
         #expect(service.gates.arrived == ["a", "b"])
         service.gates.open("b")
         service.gates.open("a")
-        for id in 1...3 { #expect(try await peer.answer()["id"] == .number(Double(id))) }
+        for id in 1...3 { #expect(try await peer.response()["id"] == .number(Double(id))) }
         await service.stop()
     }
 
@@ -32,17 +32,17 @@ struct OrderTests {
         await service.gates.arrivals(1)
         #expect(service.gates.arrived == ["a"])
         service.gates.open("a")
-        #expect(try await peer.answer()["id"] == 1)
+        #expect(try await peer.response()["id"] == 1)
         await service.gates.arrivals(2)
         #expect(service.gates.arrived == ["a", "b"])
         service.gates.open("b")
-        #expect(try await peer.answer()["id"] == 2)
+        #expect(try await peer.response()["id"] == 2)
         await service.gates.arrivals(3)
         #expect(service.gates.arrived == ["a", "b", "c"])
         service.gates.open("c")
         service.gates.open("d")
-        #expect(try await peer.answer()["id"] == 3)
-        #expect(try await peer.answer()["id"] == 4)
+        #expect(try await peer.response()["id"] == 3)
+        #expect(try await peer.response()["id"] == 4)
         await service.stop()
     }
 
@@ -53,12 +53,12 @@ struct OrderTests {
             line(1, "check.slow", "a") + line(2, "check.slow", "b") + line(3, "check.cold", "c")
                 + "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"check.echo\"}\n")
         service.gates.open("c")
-        #expect(try await peer.answer()["id"] == 3)
-        #expect(try await peer.answer()["id"] == 4)
+        #expect(try await peer.response()["id"] == 3)
+        #expect(try await peer.response()["id"] == 4)
         service.gates.open("b")
-        #expect(try await peer.answer()["id"] == 2)
+        #expect(try await peer.response()["id"] == 2)
         service.gates.open("a")
-        #expect(try await peer.answer()["id"] == 1)
+        #expect(try await peer.response()["id"] == 1)
         await service.stop()
     }
 
@@ -70,8 +70,8 @@ struct OrderTests {
         service.gates.open("b")
         #expect(service.gates.arrived == ["a"])
         service.gates.open("a")
-        #expect(try await peer.answer()["id"] == 1)
-        #expect(try await peer.answer()["id"] == 2)
+        #expect(try await peer.response()["id"] == 1)
+        #expect(try await peer.response()["id"] == 2)
         await service.stop()
     }
 
@@ -83,7 +83,7 @@ struct OrderTests {
         await service.gates.arrivals(1)
         #expect(try await other.call("check.echo")["result"] != nil)
         service.gates.open("a")
-        #expect(try await one.answer()["id"] == 1)
+        #expect(try await one.response()["id"] == 1)
         await service.stop()
     }
 
@@ -96,9 +96,9 @@ struct OrderTests {
         await service.gates.arrivals(1)
         #expect(service.gates.arrived == ["late-anna"])
         service.gates.open("late-anna")
-        #expect(try await peer.answer()["result"]?["uid"] == "anna")
+        #expect(try await peer.response()["result"]?["uid"] == "anna")
         service.gates.open("b")
-        #expect(try await peer.answer()["id"] == 2)
+        #expect(try await peer.response()["id"] == 2)
         await service.stop()
     }
 
@@ -115,7 +115,7 @@ struct OrderTests {
             """)
         service.gates.open("x")
         service.gates.open("y")
-        let answers = try #require(try await peer.answer().array)
+        let answers = try #require(try await peer.response().array)
         #expect(answers.map { $0["id"] } == ["a", "b", .null, "c", "d"])
         #expect(answers[3]["result"]?["gate"] == "y")
         #expect(answers[4]["error"]?["code"] == -32601)
@@ -129,9 +129,9 @@ struct OrderTests {
             line(1, "check.later", "a") + "[{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"check.echo\"}]\n"
                 + "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"check.echo\"}\n")
         service.gates.open("a")
-        #expect(try await peer.answer()["id"] == 1)
-        #expect(try await peer.answer().array?.first?["id"] == 2)
-        #expect(try await peer.answer()["id"] == 3)
+        #expect(try await peer.response()["id"] == 1)
+        #expect(try await peer.response().array?.first?["id"] == 2)
+        #expect(try await peer.response()["id"] == 3)
         await service.stop()
     }
 
@@ -141,9 +141,9 @@ struct OrderTests {
         try await peer.send(
             "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"check.slow\",\"params\":{\"gate\":\"a\"}}]\n"
                 + "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"check.echo\"}\n")
-        #expect(try await peer.answer()["id"] == 2)
+        #expect(try await peer.response()["id"] == 2)
         service.gates.open("a")
-        #expect(try await peer.answer().array?.first?["id"] == 1)
+        #expect(try await peer.response().array?.first?["id"] == 1)
         await service.stop()
     }
 
@@ -161,10 +161,10 @@ struct OrderTests {
     @Test func brokenBatchIsOneParseErrorAndNothingOfItIsDone() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.ask(
+        let response = try await peer.ask(
             #"[{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}},{"jsonrpc":"2.0","method"]"#
         )
-        #expect(answer["error"]?["code"] == -32700)
+        #expect(response["error"]?["code"] == -32700)
         #expect(try await peer.call("check.who")["result"]?["admin"] == false)
         await service.stop()
     }
@@ -210,14 +210,14 @@ struct OrderTests {
     func examplesOfTheSpecificationAreAnsweredAsItSays(line: String, expected: String) async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.ask(line)
-        #expect(withoutErrorData(answer) == (try JSONParser.parse(expected)))
+        let response = try await peer.ask(line)
+        #expect(withoutErrorData(response) == (try JSONParser.parse(expected)))
         await service.stop()
     }
 
-    private func withoutErrorData(_ answer: JSONValue) -> JSONValue {
-        if let array = answer.array { return .array(array.map(withoutErrorData)) }
-        guard var object = answer.object, var error = object["error"]?.object else { return answer }
+    private func withoutErrorData(_ response: JSONValue) -> JSONValue {
+        if let array = response.array { return .array(array.map(withoutErrorData)) }
+        guard var object = response.object, var error = object["error"]?.object else { return response }
         error["data"] = nil
         object["error"] = .object(error)
         return .object(object)

@@ -64,7 +64,7 @@ final class RawPeer: Sendable {
         return nil
     }
 
-    func answer() async throws -> JSONValue {
+    func response() async throws -> JSONValue {
         let line = try #require(try await line(), "the connection closed")
         return try JSONParser.parse(line)
     }
@@ -72,7 +72,7 @@ final class RawPeer: Sendable {
     /// Sends a line and returns the next response.
     func ask(_ text: String) async throws -> JSONValue {
         try await sendLine(text)
-        return try await answer()
+        return try await response()
     }
 
     func call(_ method: String, _ params: String = "{}", id: Int = 1) async throws -> JSONValue {

@@ -20,8 +20,8 @@ struct ServerTests {
         let stopping = Task { await service.server.shutdown(grace: .seconds(240)) }
         try await eventually("no connection is accepted") { (try? await RawPeer(port: service.port)) == nil }
         service.gates.open("work")
-        #expect(try await peer.answer()["id"] == 1)
-        #expect(try await peer.answer()["result"]?["status"] == "stopping")
+        #expect(try await peer.response()["id"] == 1)
+        #expect(try await peer.response()["result"]?["status"] == "stopping")
         await stopping.value
     }
 
@@ -66,8 +66,8 @@ struct ServerTests {
         _ = try await peer.call("no.such")
         #expect(try await peer.call("service.metrics")["error"]?["code"] == -32001)
         #expect(try await peer.call("service.metrics", #"{"auth":"user-a"}"#)["error"]?["code"] == -32002)
-        let answer = try await peer.call("service.metrics", #"{"auth":"admin"}"#)
-        let text = try #require(answer["result"]?["text"]?.string)
+        let response = try await peer.call("service.metrics", #"{"auth":"admin"}"#)
+        let text = try #require(response["result"]?["text"]?.string)
         #expect(text.contains("hato_rpc_requests_total{service=\"check\"} 7\n"))
         #expect(text.contains("hato_rpc_errors_total{service=\"check\"} 3\n"))
         #expect(text.contains("hato_rpc_connections{service=\"check\"} 1\n"))
@@ -110,7 +110,7 @@ struct ServerTests {
             try #require(try await late.line() != nil)
         }
         service.gates.open("a")
-        #expect(try await busy.answer()["id"] == 1)
+        #expect(try await busy.response()["id"] == 1)
         try await eventually("the busy connection closed") { !busy.channel.isActive }
         await stopped
     }

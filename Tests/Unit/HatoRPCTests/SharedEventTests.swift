@@ -151,7 +151,7 @@ struct SharedEventTests {
             OutgoingNotification(method: "m", subscription: subscription, members: EncodedJSON(text))
         }
         func hold(_ subscription: String, _ text: String) -> Bool { opened.hold(notification(subscription, text)) }
-        func answered(_ sequence: UInt64) -> [String] { opened.answered(sequence).map(\.members.text) }
+        func responded(_ sequence: UInt64) -> [String] { opened.responded(sequence).map(\.members.text) }
         #expect(!hold("a", "1"))
         opened.open("a", by: 7)
         opened.open("b", by: 8)
@@ -160,10 +160,10 @@ struct SharedEventTests {
         #expect(hold("b", "3"))
         #expect(hold("c", "4"))
         #expect(!hold("d", "5"))
-        #expect(answered(7) == ["2", "4"])
+        #expect(responded(7) == ["2", "4"])
         #expect(!hold("a", "6"))
-        #expect(answered(7).isEmpty)
-        #expect(answered(8) == ["3"])
+        #expect(responded(7).isEmpty)
+        #expect(responded(8) == ["3"])
         #expect(opened.isEmpty)
     }
 
@@ -218,7 +218,7 @@ struct SharedEventTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func noConnectionWaitsForMemoryThatIsFree(seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var room = EventRoom(bytesMax: 100)
+        var room = EventCapacity(bytesMax: 100)
         var charged: [Int] = []
         var turns: [UInt64] = []
         let resumed = Shared<[UInt64]>([])
@@ -257,7 +257,7 @@ struct SharedEventTests {
     }
 
     @Test func connectionsThatWereRefusedTheSameGoOnTogether() {
-        var room = EventRoom(bytesMax: 100)
+        var room = EventCapacity(bytesMax: 100)
         let isCharged = room.charge(90, free: 1_000)
         #expect(isCharged)
         let resumed = Shared<[UInt64]>([])

@@ -9,8 +9,8 @@ struct WireTests {
     @Test func requestIsAnsweredWithItsId() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.ask(#"{"jsonrpc":"2.0","id":7,"method":"check.echo","params":{"value":[1,"a"]}}"#)
-        #expect(answer == ["jsonrpc": "2.0", "id": 7, "result": ["value": [1, "a"]]])
+        let response = try await peer.ask(#"{"jsonrpc":"2.0","id":7,"method":"check.echo","params":{"value":[1,"a"]}}"#)
+        #expect(response == ["jsonrpc": "2.0", "id": 7, "result": ["value": [1, "a"]]])
         await service.stop()
     }
 
@@ -37,8 +37,8 @@ struct WireTests {
         {
             try await peer.send(bytes: [byte])
         }
-        let answer = try await peer.answer()
-        #expect(answer["result"]?["value"] == "é")
+        let response = try await peer.response()
+        #expect(response["result"]?["value"] == "é")
         await service.stop()
     }
 
@@ -48,8 +48,8 @@ struct WireTests {
         let lines = (0..<3_000).map { "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"check.echo\"}\n" }
         try await peer.send(lines.joined())
         for id in 0..<3_000 {
-            let answer = try await peer.answer()
-            #expect(answer["id"] == .number(Double(id)))
+            let response = try await peer.response()
+            #expect(response["id"] == .number(Double(id)))
         }
         await service.stop()
     }
@@ -67,12 +67,12 @@ struct WireTests {
         ]
         for line in garbage {
             try await peer.send(bytes: line + [UInt8(ascii: "\n")])
-            let answer = try await peer.answer()
-            #expect(answer["error"]?["code"] == -32700, "\(line.prefix(40))")
-            #expect(answer["id"] == .null)
+            let response = try await peer.response()
+            #expect(response["error"]?["code"] == -32700, "\(line.prefix(40))")
+            #expect(response["id"] == .null)
         }
-        let answer = try await peer.call("check.echo")
-        #expect(answer["result"] != nil)
+        let response = try await peer.call("check.echo")
+        #expect(response["result"] != nil)
         await service.stop()
     }
 
@@ -80,8 +80,8 @@ struct WireTests {
         let service = try await TestService()
         let peer = try await service.peer()
         _ = try await peer.call("session.authenticate", #"{"auth":"admin"}"#)
-        let answer = try await peer.ask(String(repeating: "[", count: 100_000))
-        #expect(answer["error"]?["code"] == -32700)
+        let response = try await peer.ask(String(repeating: "[", count: 100_000))
+        #expect(response["error"]?["code"] == -32700)
         let alive = try await peer.call("check.echo")
         #expect(alive["result"] != nil)
         await service.stop()
@@ -100,9 +100,9 @@ struct WireTests {
     func whatIsNoRequestIsInvalid(line: String, id: String) async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        let answer = try await peer.ask(line)
-        #expect(answer["error"]?["code"] == -32600)
-        #expect(try answer["id"] == JSONParser.parse(id))
+        let response = try await peer.ask(line)
+        #expect(response["error"]?["code"] == -32600)
+        #expect(try response["id"] == JSONParser.parse(id))
         await service.stop()
     }
 
@@ -110,8 +110,8 @@ struct WireTests {
         let service = try await TestService()
         let peer = try await service.peer()
         for params in ["[null]", "[1]"] {
-            let answer = try await peer.call("check.echo", params)
-            #expect(answer["error"]?["code"] == -32602)
+            let response = try await peer.call("check.echo", params)
+            #expect(response["error"]?["code"] == -32602)
         }
         await service.stop()
     }
@@ -141,8 +141,8 @@ struct WireTests {
         ] {
             try await peer.sendLine(line)
         }
-        let answer = try await peer.call("check.echo", id: 5)
-        #expect(answer["id"] == 5)
+        let response = try await peer.call("check.echo", id: 5)
+        #expect(response["id"] == 5)
         await service.stop()
     }
 
@@ -150,8 +150,8 @@ struct WireTests {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.sendLine(#"{"jsonrpc":"2.0","method":"session.authenticate","params":{"auth":"user-anna"}}"#)
-        let answer = try await peer.call("check.who")
-        #expect(answer["result"]?["uid"] == "anna")
+        let response = try await peer.call("check.who")
+        #expect(response["result"]?["uid"] == "anna")
         await service.stop()
     }
 
@@ -191,8 +191,8 @@ struct WireTests {
         await service.gates.arrivals(1)
         try await peer.channel.close(mode: .output)
         service.gates.open("a")
-        #expect(try await peer.answer()["id"] == 1)
-        #expect(try await peer.answer()["id"] == 2)
+        #expect(try await peer.response()["id"] == 1)
+        #expect(try await peer.response()["id"] == 2)
         try await peer.expectClosed()
         await service.stop()
     }

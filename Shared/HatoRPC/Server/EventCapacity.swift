@@ -1,9 +1,9 @@
 /// Decides which events that connections share may be in memory, and which connections go on when memory is free. Pure.
 ///
-/// Events take `processEventBytesMax` at most, so that peers that do not read leave room for requests; one event may
+/// Events take `processEventBytesMax` at most, so that peers that do not read leave memory for requests; one event may
 /// always be there, however large, so that it goes on. Connections that were refused wait in the order in which
 /// they came; all that were refused the same event go on together, for they will share the next one as well.
-struct EventRoom: Sendable {
+struct EventCapacity: Sendable {
     private struct Waiter {
         var count: Int
         /// Stands for the event that was refused.
@@ -27,13 +27,13 @@ struct EventRoom: Sendable {
     func isAwaited(butBy connection: UInt64) -> Bool { waiters.count > (waiters[connection] == nil ? 0 : 1) }
 
     /// - Parameter free: bytes of the process's budget that nothing takes.
-    func hasRoom(for count: Int, free: Int) -> Bool {
+    func fits(_ count: Int, free: Int) -> Bool {
         bytes == 0 || count <= min(bytesMax - bytes, free)
     }
 
     /// False when it does not fit; nothing is counted then.
     mutating func charge(_ count: Int, free: Int) -> Bool {
-        guard hasRoom(for: count, free: free) else { return false }
+        guard fits(count, free: free) else { return false }
         bytes += count
         return true
     }

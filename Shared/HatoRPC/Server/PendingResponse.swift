@@ -20,13 +20,13 @@ struct RequestTicket: Hashable, Sendable {
 /// A request that waits for its response; made when it is read, completed once, from any thread.
 ///
 /// The response is written where it is given: only bytes travel to the event loop.
-final class PendingReply: Sendable {
+final class PendingResponse: Sendable {
     let connection: RPCConnection
     let ticket: RequestTicket
     /// Nil for a notification, which has no response, whatever happens.
     let id: String?
     let method: String
-    private let isAnswered = Atomic(false)
+    private let isCompleted = Atomic(false)
 
     init(connection: RPCConnection, ticket: RequestTicket, id: String?, method: String) {
         self.connection = connection
@@ -37,10 +37,10 @@ final class PendingReply: Sendable {
 
     deinit {
         // The response of a connection that has closed reaches no peer.
-        guard !isAnswered.load(ordering: .relaxed), !connection.isClosed else { return }
+        guard !isCompleted.load(ordering: .relaxed), !connection.isClosed else { return }
         connection.hub.server.notices.notice(
             .unansweredRequest, "a request was let go without a response", ["method": "\(method)"], level: .error)
-        connection.answer(ticket, id.map { Response.bytes(id: $0, error: .internalError) }, isError: true)
+        connection.respond(ticket, id.map { Response.bytes(id: $0, error: .internalError) }, isError: true)
     }
 
     func succeed(_ write: (inout JSONWriter) throws -> Void) {
@@ -86,8 +86,8 @@ final class PendingReply: Sendable {
     }
 
     private func finish(_ response: [UInt8]?, isError: Bool = false) {
-        let isFirst = isAnswered.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
-        if isFirst { connection.answer(ticket, response, isError: isError) }
+        let isFirst = isCompleted.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+        if isFirst { connection.respond(ticket, response, isError: isError) }
     }
 }
 
