@@ -46,7 +46,7 @@ final class ClientLink: @unchecked Sendable {
     /// How to end what sent calls open whose callers have gone: by call, until its response comes. The server bounds
     /// their number: it holds each as a request in flight.
     private var orphans: [UInt64: SubscriptionEnding] = [:]
-    /// What the server said about no call in particular before it closed the connection.
+    /// The error of no call in particular that the server sent before it closed the connection.
     private var lastWord: RPCError?
     private var output = ByteBuffer()
     private var timer: (at: NIODeadline, task: Scheduled<Void>)?

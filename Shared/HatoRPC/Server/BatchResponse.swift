@@ -34,7 +34,7 @@ struct BatchResponse: Hashable, Sendable {
         return kept.count + 1
     }
 
-    /// Nil when nothing is to be answered: all entries were notifications.
+    /// Nil when there is no response: all entries were notifications.
     var bytes: [UInt8]? {
         guard responses.contains(where: { $0 != nil }) else { return nil }
         var all: [UInt8] = []

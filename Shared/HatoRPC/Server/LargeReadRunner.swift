@@ -22,7 +22,7 @@ final class LargeReadRunner {
         state.machine.readOutgrew()
     }
 
-    /// Returns whether the read that was answered had outgrown its small reservation.
+    /// Returns whether the read that has ended had outgrown its small reservation.
     func responded(_ ticket: RequestTicket) -> Bool { ticket.isRead && reads.responded(ticket) }
 
     /// The response of a request has left; the output ends at `end` then.

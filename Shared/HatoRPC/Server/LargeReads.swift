@@ -120,7 +120,7 @@ struct LargeReads {
     /// The batches whose reads wait.
     var parkedSequences: Set<UInt64> { Set(parked.map(\.key.sequence)) }
 
-    /// A read is answered. Returns whether it had outgrown its small reservation.
+    /// A read has ended. Returns whether it had outgrown its small reservation.
     mutating func responded(_ ticket: RequestTicket) -> Bool {
         guard holder?.running == Key(ticket) else { return false }
         holder?.running = nil

@@ -9,7 +9,7 @@ struct RequestTicket: Hashable, Sendable {
     /// Its place in its batch; nil outside one.
     var entry: Int?
     var isSlow: Bool
-    /// Whether later requests wait until it is answered.
+    /// Whether later requests wait for its response.
     var isBarrier: Bool
     /// Whether it counts against the reads in flight.
     var isRead: Bool

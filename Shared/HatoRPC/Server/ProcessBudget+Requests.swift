@@ -15,7 +15,7 @@ extension ProcessBudget {
 
     func mayStartRequest(_ account: ClientAccount) -> Bool { usedBytes <= limit && account.usedBytes <= clientMax }
 
-    /// Nil when another request has it. To be returned when the request is answered.
+    /// Nil when another request has it. To be returned when the request ends.
     func takeRequestExemption(_ account: ClientAccount) -> RequestExemption? {
         // A client waits for what it holds itself before it takes what is left for all.
         if account.usedBytes > clientMax { return Self.take(account.isRequestExempt) ? .client(account) : nil }

@@ -6,7 +6,7 @@ public struct RPCRouter: Sendable {
 
     public init() {}
 
-    /// A cold method: starts when every earlier request of its connection is answered (slow ones excepted); later
+    /// A cold method: starts when every earlier request of its connection has ended (slow ones excepted); later
     /// requests of its connection start after it, unless it is slow itself.
     ///
     /// - Parameter isSmall: whether its result is always small, so that it starts without free memory.
@@ -25,7 +25,7 @@ public struct RPCRouter: Sendable {
         add(Request.self, isRead: Request.effect == .read && !isSmall, .cold(start))
     }
 
-    /// A hot method: called on the event loop in order of arrival, also while earlier ones are not answered yet. Never
+    /// A hot method: called on the event loop in order of arrival, also while earlier ones have not ended. Never
     /// blocks.
     public mutating func handleInOrder<Request: RPCRequest>(
         _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext, RPCReply<Request>) -> Void

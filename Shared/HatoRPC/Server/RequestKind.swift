@@ -1,11 +1,11 @@
 /// What the order of a connection depends on in a method.
 struct RequestKind: Hashable, Sendable {
     enum Start: Hashable, Sendable {
-        /// Starts while earlier requests are not answered.
+        /// Starts while earlier requests have not ended.
         case hot
-        /// Starts when all earlier requests are answered, slow ones excepted.
+        /// Starts when all earlier requests have ended, slow ones excepted.
         case cold
-        /// Concerns the connection itself and is answered at once.
+        /// Concerns the connection itself and ends at once.
         case session
     }
 

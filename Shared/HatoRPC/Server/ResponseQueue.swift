@@ -14,7 +14,7 @@ struct ResponseQueue: Hashable, Sendable {
     /// The number of the first slot.
     private(set) var first: UInt64 = 0
     private var slots = CircularBuffer<Slot>(initialCapacity: 1)
-    /// Requests of slow methods that are not answered yet.
+    /// Requests of slow methods that have no response yet.
     private var slow: Set<UInt64> = []
     /// Bytes of responses that wait for an earlier one.
     private(set) var waitingBytes = 0

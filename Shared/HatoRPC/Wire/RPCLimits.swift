@@ -21,7 +21,7 @@ public struct RPCLimits: Limits, Hashable {
     public var unreservedReadBytesMax = 64 << 10
     /// Reads with such a reservation that run at a time; fewer than a service has threads that read.
     public var largeReadsRunningMax = 1
-    /// Bytes of requests of one connection that are not answered yet; above, the server stops reading from it.
+    /// Bytes of requests of one connection that have not ended; above, the server stops reading from it.
     public var connectionBytesInFlightMax = 32 << 20
     /// The same over all connections, with the responses that peers have not taken yet.
     public var processBytesInFlightMax = 512 << 20

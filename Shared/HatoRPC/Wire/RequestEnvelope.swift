@@ -50,7 +50,7 @@ enum ReadLine {
     }
 }
 
-/// Reads lines of JSON-RPC 2.0: all of a line is validated before any of it is answered.
+/// Reads lines of JSON-RPC 2.0: all of a line is validated before any of it gets a response.
 enum EnvelopeReader {
     static func read(_ line: Span<UInt8>, _ limits: RPCLimits) throws(JSONError) -> ReadLine {
         let batchEntriesMax = limits.batchEntriesMax

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HatoRPC
 
-/// What batches whose responses nobody takes make the server hold and do.
+/// What batches whose responses no peer takes make the server hold and do.
 struct BatchMemoryTests {
     private typealias World = LargeReadTests.World
     private typealias Peer = LargeReadTests.Peer

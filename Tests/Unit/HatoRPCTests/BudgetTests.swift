@@ -83,12 +83,12 @@ struct BudgetTests {
         try world.say(world.request("one"), on: one)
         try world.say(world.request("other"), on: other)
         #expect(world.gates.arrived == ["one"])
-        // Answered, it makes way for the next.
+        // When it ends, it makes way for the next.
         world.gates.open("one")
         one.embeddedEventLoop.run()
         other.embeddedEventLoop.run()
         #expect(world.gates.arrived == ["one", "other"])
-        // With room again nobody waits.
+        // With free memory again none waits.
         try world.say(world.request("third"), on: one)
         #expect(world.gates.arrived == ["one", "other"])
         world.state.budget.add(-20_000, to: elsewhere)

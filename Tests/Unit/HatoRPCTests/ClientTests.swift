@@ -335,7 +335,7 @@ struct ClientTests {
             }
             return false
         }
-        // A call is answered all the same, and nothing of the subscription is lost.
+        // A call gets its response all the same, and nothing of the subscription is lost.
         var events = subscription.makeAsyncIterator()
         for _ in 0..<sent.current { #expect(try await events.next()?.params["text"] != nil) }
         #expect(try await client.call(Check.Echo(value: 1)).value == 1)

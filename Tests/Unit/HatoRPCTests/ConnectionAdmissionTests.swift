@@ -78,7 +78,7 @@ struct ConnectionAdmissionTests {
             admission.closed(victim)
             _ = admission.showedCredential(id, of: "user \(id)")
         }
-        // Each of the three has two: nobody has fewer than another after it.
+        // Each of the three has two: none has fewer than another after it.
         for _ in 0..<3 {
             id += 1
             guard case .admitClosing(let victim) = admission.accepted(id, from: Self.address(id)) else {

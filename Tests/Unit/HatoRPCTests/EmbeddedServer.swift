@@ -74,7 +74,7 @@ final class EmbeddedPeer {
         }
     }
 
-    /// Everything that was answered since the last look.
+    /// All responses since the last look.
     func received() throws -> String {
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }

@@ -352,7 +352,7 @@ struct LimitTests {
         await service.stop()
     }
 
-    /// A peer whose first call was answered. A loaded machine may be so slow that the peer was idle for too long
+    /// A peer whose first call got its response. A loaded machine may be so slow that the peer was idle for too long
     /// before: then it is another one.
     private func answeredPeer(of service: TestService, _ method: String) async throws -> RawPeer {
         let deadline = ContinuousClock.now + .seconds(240)

@@ -44,7 +44,7 @@ struct SharedEventTests {
         reading.connection.onDrain { drained.change { $0 += 1 } }
         server.loop.run()
         #expect(drained.current == 0)
-        // What is small is copied, and needs no room.
+        // What is small is copied, and always fits.
         #expect(reading.notify(EncodedJSON("\"n\":1")))
         server.loop.run()
         reading.drain()
@@ -213,7 +213,7 @@ struct SharedEventTests {
         #expect(releasedShared == shared)
     }
 
-    // MARK: Room
+    // MARK: Memory
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func noConnectionWaitsForMemoryThatIsFree(seed: UInt64) {

@@ -3,7 +3,7 @@ import HatoRPC
 import HatoTesting
 import Testing
 
-/// However a subscription ends at the client, the server is told: it must not keep a listener nobody reads.
+/// However a subscription ends at the client, the server learns it: it must not keep a listener without a reader.
 @Suite(.timeLimit(.minutes(10)))
 struct SubscriptionEndTests {
     private func client(_ service: TestService, timeout: Duration = .seconds(30), bufferMax: Int = 256) -> RPCClient {

@@ -70,10 +70,10 @@ struct TLSTests {
         #expect(try await known.call(Check.Echo(value: "x")).value == "x")
         let bare = RPCClient(configuration(service.port, certificates))
         await #expect(throws: RPCError.self) { try await bare.call(Check.Echo(value: 1)) }
-        var stranger = configuration(service.port, certificates)
-        unknown.tls?.certificateFile = others.path("client.pem")
-        unknown.tls?.keyFile = others.path("client.key")
-        let unknown = RPCClient(stranger)
+        var foreign = configuration(service.port, certificates)
+        foreign.tls?.certificateFile = others.path("client.pem")
+        foreign.tls?.keyFile = others.path("client.key")
+        let unknown = RPCClient(foreign)
         await #expect(throws: RPCError.self) { try await unknown.call(Check.Echo(value: 1)) }
         await service.stop()
     }

@@ -20,7 +20,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
     }
 
-    /// Hot, and writes; answered when the test says so.
+    /// Hot, and writes; ends when the test lets it.
     struct Store: RPCRequest {
         static let method = "check.store"
         static let summary = "Answers when the test says so"
@@ -35,7 +35,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
     }
 
-    /// Hot; answered from another thread, when the test opens its gate.
+    /// Hot; ends on another thread, when the test opens its gate.
     struct Later: RPCRequest {
         static let method = "check.later"
         static let summary = "Answers when its gate opens"
@@ -50,7 +50,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Hot, and reads; answered from another thread, when the test opens its gate.
+    /// Hot, and reads; ends on another thread, when the test opens its gate.
     struct Read: RPCRequest {
         static let method = "check.read"
         static let summary = "Answers when its gate opens"
@@ -80,7 +80,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Cold; answered when the test opens its gate.
+    /// Cold; ends when the test opens its gate.
     struct Cold: RPCRequest {
         static let method = "check.cold"
         static let summary = "Answers when its gate opens"
@@ -95,7 +95,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Slow and cold; answered when the test opens its gate.
+    /// Slow and cold; ends when the test opens its gate.
     struct Slow: RPCRequest {
         static let method = "check.slow"
         static let summary = "Answers when its gate opens, perhaps after its neighbours"

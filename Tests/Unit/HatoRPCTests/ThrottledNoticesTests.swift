@@ -5,7 +5,7 @@ import Testing
 @testable import HatoRPC
 
 struct ThrottledNoticesTests {
-    /// Whoever makes up names cannot have more logged than one notice for each kind that is told apart.
+    /// A peer that makes up names cannot have more logged than one notice of each kind.
     @Test func furtherKindsShareOneNotice() {
         let lines = Shared(0)
         let notices = ThrottledNotices(Logger(label: "test") { _ in CountingLog(lines: lines) })

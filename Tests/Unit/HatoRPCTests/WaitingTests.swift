@@ -7,7 +7,7 @@ import Testing
 struct WaitingTests {
     // MARK: Lines
 
-    /// Claims with what is held of them, and a list that tells which of them the rules allow.
+    /// Claims with what is held of them, and a list of those that the rules allow.
     private struct Lines {
         let linesMax: Int
         let clientMax: Int
