@@ -1,4 +1,5 @@
 import HatoModel
+import NIOCore
 
 /// What one connection holds, counted in the budget of the process for its client (`ProcessBudget`), and whether it may
 /// hold more. On the event loop only.
@@ -48,18 +49,29 @@ final class ConnectionMemory {
 
     // MARK: Requests
 
-    /// A line of so many bytes is read also when client or process hold too much.
+    /// A line of so many bytes, whose values take no more than `smallLineMemoryMax`, is read also when client or
+    /// process hold too much.
     private static let smallLineBytesMax = 2 << 10
+    private static let smallLineMemoryMax = 8 << 10
 
     /// Whether a request of this method may start now.
     func mayStart(_ method: RPCMethod) -> Bool {
         mayStart(state.machine.requestArrived(method.kind, budget.mayStartRequest(account)), .read)
     }
 
-    /// Whether a line of so many bytes may be read now: what is in it takes many times its own bytes.
-    func mayTakeLine(of count: Int) -> Bool {
-        if count <= Self.smallLineBytesMax { return true }
-        return mayStart(state.machine.largeLineArrived(budget.mayStartRequest(account)), .line)
+    /// Whether a line may be read now: what is in it takes many times its own bytes.
+    ///
+    /// - Parameter isSmall: whether it is read also when too much is held, unless requests of the connection are in
+    ///   flight.
+    func mayTakeLine(isSmall: Bool) -> Bool {
+        mayStart(state.machine.lineTurnCame(isSmall: isSmall, budget.mayStartRequest(account)), .line)
+    }
+
+    func isSmall(_ line: ByteBuffer) -> Bool { line.readableBytes <= Self.smallLineBytesMax }
+
+    /// Whether the values of a small line take little, too.
+    func isSmall(_ line: Result<ReadLine, JSONError>) -> Bool {
+        ((try? line.get())?.memory ?? 0) <= Self.smallLineMemoryMax
     }
 
     private func mayStart(_ start: ConnectionStateMachine.Start, _ use: ConnectionStateMachine.ExemptionUse) -> Bool {
@@ -100,7 +112,7 @@ final class ConnectionMemory {
         budget.requestLooked(of: account)
     }
 
-    /// Called when something was answered, or waits for a large reservation.
+    /// Called when something has ended, or waits for a large reservation.
     func returnExemptionIfDone() {
         guard state.machine.returnsExemption(), let exemption else { return }
         self.exemption = nil

@@ -3,7 +3,7 @@
 /// `ConnectionHandler` calls the event that happened and does what it returns.
 ///
 /// Order. Lines stay bytes until their turn comes. A hot request starts while earlier ones are in flight; a cold one
-/// waits until all earlier ones are answered, and everything behind it waits for it; a slow one waits like a cold one,
+/// waits until all earlier ones have ended, and everything behind it waits for it; a slow one waits like a cold one,
 /// but nothing waits for it. A request whose credential must be verified first holds up what is behind it, so does a
 /// change of the identity until it is taken over. Responses leave in the order of the requests (`ResponseQueue`), slow
 /// ones when they come.
@@ -25,11 +25,13 @@ struct ConnectionStateMachine: Hashable, Sendable {
         var responseBytesMax: Int
         /// What is read ahead while a request waits for its turn.
         var waitingBytesMax = 64 << 10
+        /// What of a line is read without a claim while client or process hold too much: less than this.
+        var smallLineBytesMax = 2 << 10
     }
 
     enum Phase: Hashable, Sendable {
         case open
-        /// Reads no more; closes when everything accepted is answered and sent.
+        /// Reads no more; closes when every response to what was accepted is sent.
         case finishing
         /// Has closed its own direction; throws away what still comes, so that a reset does not lose the last response.
         case lingering
@@ -99,7 +101,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The batch whose entries are handed on.
     private var currentBatch: UInt64?
     private var requestsInFlight = 0
-    /// Requests started and not answered, without slow ones.
+    /// Requests started and not ended, without slow ones.
     private var running = 0
     private var readsInFlight = 0
     /// Those among the reads in flight that wait for a large reservation, or have one.
@@ -217,19 +219,23 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case .cold, .hot:
             guard readsInFlight < limits.readsInFlightMax else { return .wait }
             if mayStartRequest() { return .start }
-            // With a read in flight, or a response not taken, that is looked at again when it is answered, or taken.
+            // With a read in flight, or a response not taken, that is looked at again when it ends, or is taken.
             guard readsInFlight == 0, outputBytes == 0 else { return .wait }
             return exemption == nil ? .askForExemption : .start
         }
     }
 
-    /// The turn of a line has come that is not small.
+    /// The turn of a line has come.
     ///
-    /// - Parameter mayStart: whether client and process may hold what is in another line.
-    func largeLineArrived(_ mayStart: @autoclosure () -> Bool) -> Start {
+    /// - Parameters:
+    ///   - isSmall: whether what is in it takes little: it is read whatever is held, but one at a time, beside few slow
+    ///     requests.
+    ///   - mayStart: whether client and process may hold what is in another line.
+    func lineTurnCame(isSmall: Bool, _ mayStart: @autoclosure () -> Bool) -> Start {
+        if isSmall, running == 0, requestsInFlight < limits.readsInFlightMax { return .start }
         // No other line is taken while the connection has the exemption of one: it is for this one.
         if exemption == .line || mayStart() { return .start }
-        // With a request in flight, or a response not taken, that is looked at again when it is answered, or taken.
+        // With a request in flight, or a response not taken, that is looked at again when it ends, or is taken.
         guard requestsInFlight == 0, outputBytes == 0, exemption == nil else { return .wait }
         return .askForExemption
     }
@@ -312,7 +318,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The budget calls when a request may start, or has called.
     mutating func startWaitChanged(isWaiting: Bool) { isWaitingToStart = isWaiting }
 
-    /// Whether the exemption goes back, now that what it is for was answered or waits for a large reservation.
+    /// Whether the exemption goes back, now that what it is for has ended or waits for a large reservation.
     mutating func returnsExemption() -> Bool {
         switch exemption {
         case nil: return false
@@ -338,7 +344,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
         return held - countedBytes
     }
 
-    /// Requests that are not answered, and responses that are not taken: it becomes less by itself.
+    /// Requests that have not ended, and responses that are not taken: it becomes less by itself.
     private func unansweredBytes(_ unsentBytes: Int) -> Int {
         lineElsewhereBytes + (waitingBytes ?? 0) + bytesInFlight + gatheredBytes + responses.waitingBytes + unsentBytes
     }
@@ -351,7 +357,11 @@ struct ConnectionStateMachine: Hashable, Sendable {
         guard phase == .open else { return .pause }
         if bufferedBytes >= limits.waitingBytesMax, !mayGrowLine(mayHoldMore()) { return .pause }
         if bufferedBytes > limits.waitingBytesMax { return .claimLine }
-        return unansweredBytes(unsentBytes) <= limits.waitingBytesMax || mayHoldMore() ? .read : .pause
+        let unanswered = unansweredBytes(unsentBytes)
+        guard bufferedBytes >= limits.smallLineBytesMax || unanswered > limits.waitingBytesMax, !mayHoldMore() else {
+            return .read
+        }
+        return unanswered > limits.waitingBytesMax || !mayGrowLine(false) ? .pause : .claimLine
     }
 
     /// Whether more of a line is read as soon as it may claim its memory: nothing before it waits.
@@ -369,7 +379,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     /// The server responds to what was accepted, then closes.
     mutating func stopping() { if phase == .open { phase = .finishing } }
 
-    /// The rest of what the peer sends is not read: it is closed when everything accepted is answered.
+    /// The rest of what the peer sends is not read: it is closed when every response to what was accepted has left.
     mutating func inputRefused() {
         mustLinger = true
         phase = .finishing

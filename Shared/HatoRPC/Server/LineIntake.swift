@@ -10,11 +10,14 @@ final class LineIntake {
     /// One read brings at most so much: what the channel's buffers grow to, and `RPCServer` asks for one at a time.
     static let readBytesMax = 64 << 10
 
+    /// An unfinished line of so many bytes is watched.
+    private static let watchedBytesMin = 2 << 10
+
     private let state: ConnectionState
     private let memory: ConnectionMemory
     private var buffer = LineBuffer()
     private var claimedBytes = 0
-    /// There while the line has a claim, granted or not.
+    /// There while an unfinished line holds memory that others may wait for, or has a claim, granted or not.
     private var watch: Scheduled<Void>?
     private var stall = LineStall(count: 0)
     /// Whether the line had to wait for memory since the last look.
@@ -38,7 +41,11 @@ final class LineIntake {
 
     /// The next complete line, if there is one.
     func next() -> ByteBuffer? {
-        guard let line = buffer.nextLine() else { return nil }
+        guard let line = buffer.nextLine() else {
+            // Others may wait for what it holds before it claims anything.
+            if buffer.count >= Self.watchedBytesMin { beginWatch() }
+            return nil
+        }
         endClaim()
         return line
     }
@@ -80,6 +87,11 @@ final class LineIntake {
 
     /// Buffers double, but the part that no line can reach is never touched: the machine does not give it.
     private func touched(_ capacity: Int) -> Int { min(capacity, state.server.limits.lineBytesMax + Self.readBytesMax) }
+
+    /// A line that waits: copied where it keeps a buffer in memory of which it is a small part.
+    func kept(_ line: ByteBuffer) -> ByteBuffer {
+        line.readableBytes < line.storageCapacity / 4 ? ByteBuffer(bytes: line.readableBytesView) : line
+    }
 
     /// The memory that a line keeps as long as it exists: that of the buffer it came in.
     func heldBytes(of line: ByteBuffer) -> Int { max(line.readableBytes, touched(line.storageCapacity)) }

@@ -55,7 +55,7 @@ final class RequestRunner {
 
     /// Whether what waits may go on: its turn has come, or it has not been looked at yet.
     var waitingMayMove: Bool {
-        if let line = waiting?.line { return memory.mayTakeLine(of: line.readableBytes) }
+        if let rest = waiting, rest.line != nil { return memory.mayTakeLine(isSmall: rest.isLineSmall) }
         guard let current = waiting?.current, current.caller != nil else { return true }
         return memory.mayStart(current.method)
     }
@@ -92,13 +92,28 @@ final class RequestRunner {
 
     private func take(_ line: ByteBuffer) {
         guard line.readableBytes <= session.lineBytesMax else { return refuseLongLine() }
-        let span = line.readableBytesUInt8Span
-        guard !HTTPGuard.isHTTP(span) else { return refuseHTTP() }
-        guard memory.mayTakeLine(of: line.readableBytes) else {
-            return waiting = WaitingRequests(line: line, lineMemory: lines.heldBytes(of: line))
-        }
+        guard !HTTPGuard.isHTTP(line.readableBytesUInt8Span) else { return refuseHTTP() }
+        let isSmall = memory.isSmall(line)
+        guard memory.mayTakeLine(isSmall: isSmall) else { return wait(line, isSmall: isSmall) }
+        read(line, isSmall: isSmall)
+    }
+
+    private func wait(_ line: ByteBuffer, isSmall: Bool) {
+        let line = lines.kept(line)
+        waiting = WaitingRequests(line: line, isLineSmall: isSmall, lineMemory: lines.heldBytes(of: line))
+    }
+
+    /// - Parameter isSmall: whether it was taken because it is short.
+    private func read(_ line: ByteBuffer, isSmall: Bool) {
         guard line.readableBytes <= Self.lineReadOnLoopBytesMax else { return readElsewhere(line) }
-        take(Result { () throws(JSONError) in try EnvelopeReader.read(span, server.limits) })
+        let read = Result { () throws(JSONError) in
+            try EnvelopeReader.read(line.readableBytesUInt8Span, server.limits)
+        }
+        // Its values go, and are read again when there is memory for them.
+        guard !isSmall || memory.isSmall(read) || memory.mayTakeLine(isSmall: false) else {
+            return wait(line, isSmall: false)
+        }
+        take(read)
     }
 
     /// A line of so many bytes takes its loop a few milliseconds.
@@ -186,9 +201,9 @@ final class RequestRunner {
     private func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
         if let line = rest.line {
-            guard memory.mayTakeLine(of: line.readableBytes) else { return false }
+            guard memory.mayTakeLine(isSmall: rest.isLineSmall) else { return false }
             waiting = nil
-            take(line)
+            read(line, isSmall: rest.isLineSmall)
             return true
         }
         var current = rest.current

@@ -10,7 +10,7 @@ struct CurrentRequest {
     var memory: Int
     var sequence: UInt64
     var entry: Int?
-    /// The batch it is in may be answered late, so it may.
+    /// The response of the batch it is in may be late, so its own may.
     var isSlow: Bool { method.kind.isSlow }
     var caller: Caller?
     var isCallCredential = false
@@ -35,6 +35,8 @@ struct CurrentRequest {
 struct WaitingRequests {
     /// The line itself, when there is no memory for what is in it; then there is nothing else.
     var line: ByteBuffer?
+    /// Whether the line, and what is in it, takes little.
+    var isLineSmall = false
     /// What the line keeps in memory.
     var lineMemory = 0
     /// The request whose turn is next, when it has been looked at already.

@@ -185,19 +185,32 @@ struct ConnectionStateMachineTests {
 
     @Test func oneLargeLineIsTakenAlthoughTooMuchIsHeld() {
         var machine = machine()
-        #expect(machine.largeLineArrived(true) == .start)
+        #expect(machine.lineTurnCame(isSmall: false, true) == .start)
         let earlier = start(Self.hot, &machine)
-        #expect(machine.largeLineArrived(false) == .wait)
+        #expect(machine.lineTurnCame(isSmall: false, false) == .wait)
         _ = machine.requestEnded(earlier, nil)
-        #expect(machine.largeLineArrived(false) == .askForExemption)
+        #expect(machine.lineTurnCame(isSmall: false, false) == .askForExemption)
         machine.exemptionTaken(for: .line)
-        #expect(machine.largeLineArrived(false) == .start)
+        #expect(machine.lineTurnCame(isSmall: false, false) == .start)
         let own = start(Self.read, &machine)
         #expect(machine.next(true) == .wait, "no other line meanwhile")
         #expect(machine.returnsExemption() == false)
         _ = machine.requestEnded(own, nil)
         #expect(machine.returnsExemption() == true)
         #expect(machine.next(true) == .takeLine)
+    }
+
+    @Test func smallLineIsTakenWhateverIsHeldButOneAtATime() {
+        var machine = machine()
+        #expect(machine.lineTurnCame(isSmall: true, false) == .start)
+        let earlier = start(Self.hot, &machine)
+        #expect(machine.lineTurnCame(isSmall: true, false) == .wait)
+        #expect(machine.lineTurnCame(isSmall: true, true) == .start)
+        _ = machine.requestEnded(earlier, nil)
+        _ = start(Self.slow, &machine)
+        #expect(machine.lineTurnCame(isSmall: true, false) == .start)
+        _ = start(Self.slow, &machine)
+        #expect(machine.lineTurnCame(isSmall: true, false) == .wait, "beside few slow ones")
     }
 
     @Test func peerThatTakesNothingGetsNoFurtherResponses() {
@@ -224,6 +237,15 @@ struct ConnectionStateMachineTests {
         #expect(machine.readAsked(bufferedBytes: 4, unsentBytes: 0, false) == .claimLine)
         #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 4, true) == .read)
         #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 4, false) == .pause)
+    }
+
+    @Test func shortLineClaimsItsMemoryWhileTooMuchIsHeld() {
+        var machine = machine { $0.smallLineBytesMax = 2 }
+        #expect(machine.readAsked(bufferedBytes: 1, unsentBytes: 0, false) == .read)
+        #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, true) == .read)
+        #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, false) == .claimLine)
+        _ = start(Self.cold, &machine)
+        #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, false) == .pause, "its turn is not near")
     }
 
     @Test func lineBehindARequestThatWaitsIsNotRead() {

@@ -180,7 +180,7 @@ extension ConnectionWorld {
             case .takeLine:
                 guard !lines.isEmpty else { return machine.linesRanOut() }
                 let line = lines.removeFirst()
-                if case .large = line.line, !mayTakeLarge() {
+                if !mayTake(line.line) {
                     waiting = Waiting(line: line, sequence: 0, requests: [], isBatch: false, isVerified: true)
                 } else if case .long = line.line {
                     lineElsewhere = line
@@ -209,7 +209,7 @@ extension ConnectionWorld {
     private mutating func continueWaiting() -> Bool {
         guard var rest = waiting else { return true }
         if let line = rest.line {
-            guard mayTakeLarge() else { return false }
+            guard mayTake(line.line) else { return false }
             waiting = nil
             take(line)
             return true
@@ -244,9 +244,13 @@ extension ConnectionWorld {
         return true
     }
 
-    private mutating func mayTakeLarge() -> Bool {
-        guard mayStart(machine.largeLineArrived(!isBudgetFull), .line) else { return false }
-        if isBudgetFull, !inFlight.isEmpty { problem = "a large line is taken although too much is held" }
+    private mutating func mayTake(_ line: Line) -> Bool {
+        let isLarge = if case .large = line { true } else { false }
+        if case .long = line { return true }
+        guard mayStart(machine.lineTurnCame(isSmall: !isLarge, !isBudgetFull), .line) else { return false }
+        if isBudgetFull, inFlight.contains(where: { isLarge || !$0.ticket.isSlow }) {
+            problem = "a line is taken although too much is held"
+        }
         return true
     }
 
@@ -301,7 +305,7 @@ extension ConnectionWorld {
     }
 
     private mutating func canMove() -> Bool {
-        if waiting?.line != nil { return mayTakeLarge() }
+        if let line = waiting?.line { return mayTake(line.line) }
         guard let rest = waiting, rest.next < rest.requests.count, rest.isVerified else { return true }
         return mayStart(requests[rest.requests[rest.next]].kind)
     }
@@ -385,7 +389,7 @@ extension ConnectionWorld {
             || inFlight.count >= Self.limits.requestsInFlightMax || inFlight.contains { !$0.ticket.isSlow }
     }
 
-    /// What is held as the client's requests tell it.
+    /// What is held, by the client's requests.
     private var heldBytes: Int {
         guard machine.phase != .closed else { return 0 }
         let waitingCount = waiting?.bytes ?? 0
@@ -400,6 +404,7 @@ extension ConnectionWorld {
         for number in slowLines.indices {
             let own = requests.filter { $0.line == number }
             guard lines.allSatisfy({ $0.number != number }), lineElsewhere?.number != number,
+                waiting?.line?.number != number,
                 !own.allSatisfy({ $0.state == .left })
             else { continue }
             let answered = own.count { $0.state == .answered }
@@ -414,7 +419,8 @@ extension ConnectionWorld {
         return bytes
     }
 
-    /// Lets everything come to its end: every request that was read is answered, and a connection that ends closes.
+    /// Lets everything come to its end: every request that was read gets its response, and a connection that ends
+    /// closes.
     func atTheEnd() -> String? {
         var world = self
         for _ in 0..<200 {

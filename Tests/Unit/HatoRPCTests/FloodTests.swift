@@ -102,7 +102,7 @@ struct FloodTests {
         server.loop.advanceTime(by: .seconds(10))
         #expect(try hostile.contains { try $0.received().contains("line_stalled") })
         #expect(hostile.contains { !$0.isOpen })
-        // Each one cut off makes room for a few steps of those that wait, until one of them is whole.
+        // Each one cut off frees memory for a few steps of those that wait, until one of them is whole.
         for _ in 0..<4 where !waiting.contains(where: { $0.unreadCount == 0 }) {
             for peer in waiting { try peer.send() }
             server.loop.advanceTime(by: .seconds(5))
@@ -166,6 +166,34 @@ struct FloodTests {
         #expect(try slow.received().contains("line_stalled"))
         try other.send()
         #expect(try other.received().utf8.count > 3 << 20)
+    }
+
+    @Test func unfinishedShortLinesStayWithinTheShare() throws {
+        let server = EmbeddedServer {
+            Self.set(&$0)
+            $0.clientBytesInFlightMax = 4 << 20
+        }
+        let hostile = try (0..<300).map { _ in try server.peer() }
+        for _ in 0..<30 { for peer in hostile { try peer.send([UInt8](repeating: UInt8(ascii: "["), count: 2_000)) } }
+        #expect(server.state.budget.usedBytes < 4 << 20 + 300 * 6_000)
+        let other = try server.peer("anna")
+        #expect(try other.ask(Self.echo(40_000)).utf8.count > 40_000)
+        // Those that wait for the others of their client have these cut off.
+        server.loop.advanceTime(by: .seconds(10))
+        #expect(hostile.contains { !$0.isOpen })
+        for peer in hostile + [other] { peer.close() }
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
+    @Test func unfinishedShortLineIsCutOffWhileOthersWait() throws {
+        let server = EmbeddedServer(Self.set)
+        let slow = try server.peer()
+        try slow.send([UInt8](repeating: UInt8(ascii: "["), count: 30_000))
+        server.loop.advanceTime(by: .seconds(60))
+        #expect(slow.isOpen)
+        server.state.budget.add(Self.limit, to: server.state.budget.enter("filler"))
+        server.loop.advanceTime(by: .seconds(6))
+        #expect(try slow.received().contains("line_stalled"))
     }
 
     @Test func memoryFullOfLinesOfManyUsersIsGivenBack() throws {
@@ -283,7 +311,7 @@ struct FloodTests {
     @Test func floodOverSocketsLeavesTheServiceToOthers() async throws {
         let service = try await TestService {
             Self.set(&$0.limits)
-            // Nobody is cut off here: others do not wait even so.
+            // No peer is cut off here: others do not wait even so.
             $0.limits.stalledLineSecondsMax = 3_600
         }
         let other = try await service.peer()

@@ -65,6 +65,38 @@ struct ValueMemoryTests {
         #expect(world.stored.current.count == started + 1)
     }
 
+    /// Lines of less than 2 KiB whose values take some 45,000 bytes, as many as one read brings.
+    @Test func shortLinesWithManyValuesWaitForMemory() throws {
+        let world = LargeReadTests.World {
+            $0.processBytesInFlightMax = 40_000_000
+            $0.clientBytesInFlightMax = 10_000_000
+        }
+        let value = "[" + String(repeating: "[1],", count: 480) + "1]"
+        let hostile = try (0..<200).map { _ in try world.connect("192.0.2.1") }
+        for peer in hostile {
+            var lines = ByteBuffer()
+            for _ in 0..<30 { lines.writeImmutableBuffer(line(value)) }
+            try peer.channel.writeInbound(lines)
+        }
+        world.loop.run()
+        // What was read of each connection, and the share.
+        #expect(world.state.budget.usedBytes < 10_000_000 + 200 * 72_000)
+        let other = try world.connect("192.0.2.2")
+        try other.channel.writeInbound(line("1"))
+        world.loop.run()
+        var answered = 0
+        while let reply = world.stored.current.last {
+            world.stored.change { $0.removeLast() }
+            reply.succeed(.init(value: nil))
+            answered += 1
+            world.loop.run()
+            for peer in hostile { peer.take() }
+        }
+        #expect(answered == 6_001)
+        for peer in hostile + [other] { peer.close() }
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
     @Test func valuesBeyondWhatALineMayTakeAreRefused() throws {
         let world = LargeReadTests.World { $0.processBytesInFlightMax = 500_000 }
         let peer = try world.connect("192.0.2.1")
