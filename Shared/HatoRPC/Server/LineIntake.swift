@@ -116,7 +116,7 @@ final class LineIntake {
         let (budget, connection) = (state.server.budget, state.connection)
         let look = LineStall.Look(
             count: buffer.count, reserved: claimedBytes, isExempt: budget.isExempt(connection.id),
-            mightGrow: !hasWaited && state.machine.mayGrowLine(memory.mayHoldMore))
+            mightGrow: !hasWaited && !state.machine.isReadHeld && state.machine.mayGrowLine(memory.mayHoldMore))
         let isStalled = stall.looked(look, state.server.limits)
         if state.machine.phase == .open, isStalled, budget.isAwaited(connection.id, of: memory.account) { return true }
         lookInASecond()
