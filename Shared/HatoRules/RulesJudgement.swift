@@ -27,13 +27,18 @@ struct RulesJudgement {
 
     mutating func read(_ path: TreePath) throws -> RulesVerdict {
         evaluation.keys = path.keys
-        return try grants(.read, RulesTarget(path: path, node: .empty)) ? .allowed : .denied(RulesDenial(path: path))
+        let target = RulesTarget(path: path, node: .empty)
+        return try grantingLevel(.read, target) == nil ? .denied(RulesDenial(path: path)) : .allowed
     }
 
     mutating func write(_ targets: [RulesTarget]) throws -> RulesVerdict {
+        var granted: Grant?
         for target in targets {
             evaluation.keys = target.path.keys
-            guard try grants(.write, target) else { return .denied(RulesDenial(path: target.path)) }
+            guard let grant = try grant(target, after: granted) else {
+                return .denied(RulesDenial(path: target.path))
+            }
+            granted = grant
         }
         guard root.hasValidation else { return .allowed }
         var last: TreePath?
@@ -52,18 +57,42 @@ struct RulesJudgement {
 
     // MARK: Grants
 
-    /// Whether some rule from the root down to the target is true.
-    private mutating func grants(_ kind: RulesRule.Kind, _ target: RulesTarget) throws -> Bool {
+    /// A target that may be written, and the level of the rule that is true.
+    private struct Grant {
+        var path: TreePath
+        var level: Int
+    }
+
+    /// The same for another target. A rule whose node is above both has the same result for both, so that the rules of
+    /// a node are not evaluated again for each path of an update below it.
+    ///
+    /// - Returns: nil when the target may not be written.
+    private mutating func grant(_ target: RulesTarget, after earlier: Grant?) throws -> Grant? {
+        var asked = -1
+        if recording.trace == nil, let earlier {
+            let above = min(earlier.path.depth, target.path.depth) - 1
+            asked = min(above, earlier.path.sharedDepth(with: target.path))
+            if earlier.level <= asked { return Grant(path: target.path, level: earlier.level) }
+        }
+        return try grantingLevel(.write, target, asked: asked).map { Grant(path: target.path, level: $0) }
+    }
+
+    /// The level of the first true rule from the root down to the target; nil: there is none.
+    ///
+    /// - Parameter asked: the rules down to this level are known to be false.
+    private mutating func grantingLevel(
+        _ kind: RulesRule.Kind, _ target: RulesTarget, asked: Int = -1
+    ) throws -> Int? {
         var node = root
         let depth = target.path.depth
         var level = 0
         while true {
             let rule = kind == .read ? node.rules.read : node.rules.write
-            if let rule {
+            if let rule, level > asked {
                 evaluation.written = level == depth && !target.path.isPriority ? target.node : nil
-                if try holds(rule, at: level) { return true }
+                if try holds(rule, at: level) { return level }
             }
-            guard level < depth, let next = node.child(evaluation.keys[level]) else { return false }
+            guard level < depth, let next = node.child(evaluation.keys[level]) else { return nil }
             node = next
             level += 1
         }

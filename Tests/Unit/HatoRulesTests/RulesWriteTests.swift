@@ -192,6 +192,20 @@ import Testing
         #expect(recording.reads?.reads.isEmpty == true)
     }
 
+    /// Steps for one look, and few more for each path.
+    @Test(arguments: [
+        #"{"$a": {".write": "newData.hasChildren()"}}"#,
+        #"{"$a": {".write": "newData.child('none').exists()", "$b": {".write": true}}}"#,
+    ])
+    func aRuleAboveManyPathsOfAnUpdateIsEvaluatedOnce(text: String) throws {
+        let rules = try Self.rules(text)
+        let targets = try (0..<100).map { RulesTarget(path: try TreePath("/a/k\($0)"), node: .leaf(.number(1))) }
+        var situation = RulesSituation(
+            auth: .nobody, now: 0, before: TreeNode.empty, after: TreeNode.empty.setting(targets))
+        situation.steps = RulesStepLimits(operationStepsMax: 1_000)
+        #expect(try rules.judgeWrite(targets, situation).isAllowed)
+    }
+
     @Test func tooManyReadsCountAsEverything() throws {
         let rules = try Self.rules(#"{"$a": {".write": true, "$b": {".validate": "!root.child('x/' + $b).exists()"}}}"#)
         var value = JSONObject()

@@ -27,6 +27,8 @@ public struct WrittenData: RulesData {
     private let codec: TreeKeyCodec
     /// In the order of their keys, so that the targets below a path are adjacent.
     private let targets: [Target]
+    /// What is known about the nodes above several targets; nil when there is one target, which is the usual case.
+    private let ancestors: AncestorCache?
     /// Priorities that are set separately, by the path of their node.
     private let priorities: [TreePath: TreePriority?]
 
@@ -48,6 +50,7 @@ public struct WrittenData: RulesData {
         }
         if nodes.count > 1 { nodes.sort { $0.key.lexicographicallyPrecedes($1.key) } }
         self.targets = nodes
+        ancestors = nodes.count > 1 ? AncestorCache(of: nodes.lazy.map(\.node.isEmpty)) : nil
         self.priorities = priorities
     }
 
@@ -118,12 +121,23 @@ public struct WrittenData: RulesData {
         return low
     }
 
+    /// Whether one of the targets is written with a value.
     private func bringsSomething(_ range: Range<Int>) -> Bool {
-        targets[range].contains { !$0.node.isEmpty }
+        guard let ancestors else { return targets[range].contains { !$0.node.isEmpty } }
+        return ancestors.hasValues(in: range)
     }
 
-    /// Whether any part of a stored node is left when the targets are removed.
+    /// Whether any part of a stored node is left when the targets are removed. This may cost a seek for each of the
+    /// targets, and the rules of the node are evaluated for each of them: so it is found out once.
     private func keepsSomething(at path: TreePath, without range: Range<Int>) throws -> Bool {
+        guard let ancestors else { return try findsKept(at: path, without: range) }
+        if let known = ancestors.keepsSomething[path] { return known }
+        let found = try findsKept(at: path, without: range)
+        ancestors.keepsSomething[path] = found
+        return found
+    }
+
+    private func findsKept(at path: TreePath, without range: Range<Int>) throws -> Bool {
         let base = codec.key(of: path)
         var isFound = false
         var next = range.lowerBound
@@ -144,6 +158,27 @@ public struct WrittenData: RulesData {
         }
         return isFound
     }
+}
+
+/// What `WrittenData` has found out about the nodes above its targets. One judgement uses it, on one thread; it has at
+/// most an entry for each node between the root and a target.
+private final class AncestorCache {
+    /// The number of targets before each one, and before the end, that are written with a value.
+    private let valuesBefore: [Int]
+    var keepsSomething: [TreePath: Bool] = [:]
+
+    /// - Parameter removals: for each target, in order, whether it is removed.
+    init(of removals: some Sequence<Bool>) {
+        var count = 0
+        valuesBefore =
+            [0]
+            + removals.map { isRemoved in
+                if !isRemoved { count += 1 }
+                return count
+            }
+    }
+
+    func hasValues(in range: Range<Int>) -> Bool { valuesBefore[range.upperBound] > valuesBefore[range.lowerBound] }
 }
 
 extension TreeKeyCodec {

@@ -81,6 +81,23 @@ struct WrittenDataTests {
         #expect(!RulesRead(path: try TreePath("/chats/c2"), aspect: .value).isTouched(by: change))
     }
 
+    /// The rules of a node above the targets ask about it once for each of them.
+    @Test func whatIsLeftAboveManyTargetsIsFoundOutOnce() throws {
+        let tree = MemoryTree()
+        let removed = (1_000..<1_500).map { "a\($0)" }
+        var values = JSONObject()
+        for key in removed + ["z"] { values[key] = 1 }
+        try tree.set("/u", .object(values))
+        let rows = CountedRows(tree.rows)
+        let targets = try removed.map { RulesTarget(path: try TreePath("/u/\($0)"), node: .empty) }
+        let written = WrittenData(targets, over: StoredData(rows, codec: tree.codec))
+        for _ in targets {
+            #expect(try written.exists(at: TreePath("/u")))
+            #expect(try written.hasChildren(at: TreePath("/u")))
+        }
+        #expect(rows.visited <= removed.count + 1)
+    }
+
     private static func answer(_ node: TreeNode, _ path: TreePath, _ aspect: RulesRead.Aspect) -> String {
         switch aspect {
         // The result of `val()`: it changes when children come or go.
@@ -129,5 +146,25 @@ struct WrittenDataTests {
             object[key] = value(depth: depth - 1, &random)
         }
         return .object(object)
+    }
+}
+
+/// Counts the rows that scans visit.
+private final class CountedRows: TreeReader {
+    private let rows: MemoryRows
+    private(set) var visited = 0
+
+    init(_ rows: MemoryRows) { self.rows = rows }
+
+    func get(_ key: Span<UInt8>) throws -> [UInt8]? { try rows.get(key) }
+
+    func scan(
+        lower: [UInt8], upper: [UInt8]?, reverse: Bool,
+        _ visit: (Span<UInt8>, Span<UInt8>) throws -> TreeScanStep
+    ) throws {
+        try rows.scan(lower: lower, upper: upper, reverse: reverse) { key, value in
+            visited += 1
+            return try visit(key, value)
+        }
     }
 }
