@@ -247,9 +247,10 @@ public final class RocksDBStore: Store {
     }
 
     public func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) {
-        writer.submitSnapshot(endsGroup: endsGroup, completion)
+        writer.submitSnapshot(of: client, endsGroup: endsGroup, completion)
     }
 
     public func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {

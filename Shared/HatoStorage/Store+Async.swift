@@ -10,6 +10,13 @@ extension Store {
         }
     }
 
+    /// The state at this place among the writes of the service itself.
+    public func submitSnapshot(
+        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) {
+        submitSnapshot(of: nil, endsGroup: endsGroup, completion)
+    }
+
     /// Runs `body` on a reader thread, as work of the service itself.
     public func submitRead(_ body: @escaping @Sendable () -> Void) { submitRead(of: nil, body) }
 

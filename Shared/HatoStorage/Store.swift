@@ -6,8 +6,9 @@
 ///
 /// - **Reading.** A snapshot shows one durable version and never changes. It may be kept while the store is open;
 ///   keeping it long pins space.
-/// - **Writing.** `submit` runs writes one after the other, in the order they were submitted, each against a
-///   transaction that sees everything its predecessors wrote. A write reads first and puts after (a read after its
+/// - **Writing.** `submit` runs writes one after the other, each against a transaction that sees everything its
+///   predecessors wrote. Those of one client (`StoreWrite.client`) run in the order they were submitted; when many wait,
+///   clients take turns, so that a client waits for at most one write of each other client. A write reads first and puts after (a read after its
 ///   first put traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
 /// - **Durable, then visible, then acknowledged.** A write has ended when its commit is on disk. Only then do
 ///   snapshots, observers and followers see it. After a crash the store holds a prefix of whole commits that includes
@@ -44,13 +45,15 @@ public protocol Store: AnyObject, Sendable {
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows
 
     /// Requests the state that the writes submitted before this call leave, without any submitted after it.
-    /// `completion` runs once, in the order of submission, as `StoreWrite.ended` does, when that state is durable.
-    /// Costs no sync.
+    /// `completion` runs once, in the order of the writes, as `StoreWrite.ended` does, when that state is durable.
+    /// Costs no sync. It takes its turn as a write of the client does (`StoreWrite.client`): then "before" and "after"
+    /// mean the writes of this client, and of others those that ran before or after.
     ///
     /// With `endsGroup` the observers of commits are at exactly this position too: commits submitted before have been
     /// handed to them, later ones have not. A group of one sync is then handed out in two parts.
     func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void)
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void)
 
     /// Runs `body` on a reader thread, for work that must not block an event loop or the cooperative pool. (On a store
     /// that is closed already it runs before `submitRead` returns.)
@@ -109,15 +112,22 @@ public protocol Store: AnyObject, Sendable {
 /// A write together with its completion: a store makes one of two closures. A caller that submits very many writes has
 /// a class of its own for them.
 public protocol StoreWrite: AnyObject, Sendable {
+    /// The name of the client among whose writes this one keeps its order; nil for the service itself.
+    var client: String? { get }
+
     /// Runs once, in its turn, on the writer's thread: see `Store`. Does not run when the store ends before.
     func write(in transaction: any StoreTransaction) throws
 
-    /// Runs once, on a thread of the writer, in the order of submission, after the commit's observers: pass work on
+    /// Runs once, on a thread of the writer, in the order of the writes, after the commit's observers: pass work on
     /// from it, never block in it. (On a store that is closed already it runs before `submit` returns.)
     ///
     /// - Parameter result: the version at which the write is durable, or the error it threw, or why the store refused
     ///   it.
     func ended(_ result: Result<UInt64, any Error>)
+}
+
+extension StoreWrite {
+    public var client: String? { nil }
 }
 
 extension Store {
@@ -126,10 +136,11 @@ extension Store {
 
     /// The same with closures: `body` writes, `completion` receives its result.
     public func submit<Outcome: Sendable>(
+        of client: String? = nil,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
-        submit(SubmittedWrite(body, completion: completion))
+        submit(SubmittedWrite(of: client, body, completion: completion))
     }
 }
 

@@ -3,8 +3,9 @@ import Synchronization
 /// The one writer of a store: runs submitted writes in order, makes those that wait together durable with one sync,
 /// then publishes the snapshot, then notifies observers, then calls completions.
 ///
-/// **Order.** There is one queue and one planning thread, so writes run in the order they were submitted, each on what
-/// its predecessors applied. Observers and completions run group after group, in the same order, one at a time.
+/// **Order.** There is one queue and one planning thread, so writes run one after the other, each on what its
+/// predecessors applied: those of a client in the order they were submitted, and clients in turn when many wait
+/// (`PlanningOrder`). Observers and completions run group after group, in the same order, one at a time.
 ///
 /// **Two threads.** A group that is large enough becomes durable on a second thread (`SyncThread`) while the planning
 /// thread plans the next one; at most one group is there at a time. The planning thread settles a group itself when the
@@ -98,9 +99,10 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     package func submit(_ write: any StoreWrite) { enqueue(.write(write)) }
 
     package func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) {
-        enqueue(.snapshot(PendingSnapshot(endsGroup: endsGroup, completion: completion)))
+        enqueue(.snapshot(PendingSnapshot(client: client, endsGroup: endsGroup, completion: completion)))
     }
 
     private func enqueue(_ submission: Submission) {
@@ -144,9 +146,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     /// What is planned and not handed on yet; each accepted submission is in here once.
     private struct Planned {
         var group: PlannedGroup
-        var waiting: [Submission] = []
-        /// The number of submissions in `waiting` that are planned.
-        var done = 0
+        var order = PlanningOrder()
         /// Whether the next group can probably be settled while more is planned.
         var overlaps = true
     }
@@ -154,7 +154,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     private func run(from version: UInt64) {
         var planned = Planned(group: PlannedGroup(after: version, nil))
         do throws(StoreError) {
-            while queue.takeAll(into: &planned.waiting, untilNudged: planned.group.count > 0) {
+            while queue.takeAll(into: &planned.order.arrived, untilNudged: planned.group.count > 0) {
                 try plan(&planned)
             }
             try send(&planned)
@@ -169,21 +169,24 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
     /// as it is idle. The rest is handed to it too, or is made durable here; while another group is in progress, the
     /// rest may still grow.
     private func plan(_ planned: inout Planned) throws(StoreError) {
-        while planned.done < planned.waiting.count {
+        planned.order.arrange()
+        while let submission = planned.order.first {
             if let error = verdict.withLock({ $0 }) { throw error }
-            let submission = planned.waiting[planned.done]
             if case .snapshot = submission { try syncThread.waitUntilIdle() }
             switch submission {
             case .write(let write): apply(write, to: &planned.group)
             case .snapshot(let pending): try add(pending, to: &planned.group)
             }
-            planned.done += 1
+            planned.order.removeFirst()
+            if planned.order.isDue {
+                queue.takeWaiting(into: &planned.order.arrived)
+                planned.order.arrange()
+            }
             let isFull = planned.group.count >= limits.groupWritesMax || planned.group.bytes >= limits.groupBytesMax
             let isEnough = planned.overlaps && planned.group.count >= limits.overlapWritesMin
             if isFull || isEnough && syncThread.isIdle { try send(&planned) }
         }
-        planned.waiting.removeAll(keepingCapacity: planned.waiting.count <= 4 * limits.groupWritesMax)
-        planned.done = 0
+        planned.order.removePlanned()
         if syncThread.isIdle { try send(&planned) }
     }
 
@@ -277,7 +280,7 @@ package final class GroupCommit<Backend: CommitBackend>: Sendable {
         let logged = backend.loggedVersion
         failed?.refuse(ended, logged: logged)
         planned.group.refuse(ended, logged: logged)
-        for submission in planned.waiting[planned.done...] { submission.refuse(ended) }
+        for submission in planned.order.rest { submission.refuse(ended) }
         var waiting: [Submission] = []
         while queue.takeAll(into: &waiting) {
             for submission in waiting { submission.refuse(ended) }

@@ -37,6 +37,11 @@ package final class JobQueue<Job: Sendable>: @unchecked Sendable {
         }
     }
 
+    /// Moves the jobs that wait into `taken`, which must be empty, without sleeping.
+    package func takeWaiting(into taken: inout [Job]) {
+        condition.withLock { if !jobs.isEmpty { swap(&jobs, &taken) } }
+    }
+
     /// Ends the sleep of the one thread that accepts nudges.
     package func nudge() {
         condition.withLock {

@@ -287,6 +287,8 @@ final class KeptStore: Store {
 
     /// The records of commits that were read.
     var recordsRead: Int { records.load(ordering: .relaxed) }
+    /// The clients that its readers were asked for, in order.
+    let readClients = Mutex<[String?]>([])
 
     var epoch: StoreEpoch { store.epoch }
     var version: UInt64 { store.version }
@@ -296,12 +298,14 @@ final class KeptStore: Store {
     func snapshot() throws(StoreError) -> any StoreSnapshot { try store.snapshot() }
     func submit(_ write: any StoreWrite) { store.submit(write) }
     func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
-    ) { store.submitSnapshot(endsGroup: endsGroup, completion) }
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) { store.submitSnapshot(of: client, endsGroup: endsGroup, completion) }
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
         try store.prepareRows(rows)
     }
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
+        readClients.withLock { $0.append(client) }
         store.submitRead(of: client, body)
     }
     func observeCommits(

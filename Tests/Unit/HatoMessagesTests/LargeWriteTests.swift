@@ -173,6 +173,18 @@ import Testing
         }
     }
 
+    @Test func usersAndAddressesTakeTurnsAndAdministratorsTakeThoseOfTheService() {
+        func client(of caller: Caller, isByAdministrator: Bool = false) -> String? {
+            let write = Write(
+                database: .default, mutation: .set(1, at: "/a"), caller: caller, isByAdministrator: isByAdministrator)
+            return LargeWrites.client(of: write, from: "address 192.0.2.1")
+        }
+        #expect(client(of: .nobody) == "address 192.0.2.1")
+        #expect(client(of: .user(Caller.User(uid: "a"))) == "user a")
+        #expect(client(of: .administrator) == nil)
+        #expect(client(of: .user(Caller.User(uid: "a")), isByAdministrator: true) == nil)
+    }
+
     /// Thousands of rules take long to put into words; nobody waits for that who waits for the answer of another write.
     @Test func whyOneIsRefusedIsToldByAReader() async throws {
         let rules = #"{"rules": {".write": true, "$place": {"$key": {".validate": "newData.val() != 7"}}}}"#

@@ -33,9 +33,10 @@ final class UnreadableStore: Store {
     }
 
     func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) {
-        memory.submitSnapshot(endsGroup: endsGroup, completion)
+        memory.submitSnapshot(of: client, endsGroup: endsGroup, completion)
     }
 
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {

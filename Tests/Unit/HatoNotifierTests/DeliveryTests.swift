@@ -119,8 +119,9 @@ final class StayingOpen: Store {
     func submit(_ write: any StoreWrite) { store.submit(write) }
 
     func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
-    ) { store.submitSnapshot(endsGroup: endsGroup, completion) }
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+    ) { store.submitSnapshot(of: client, endsGroup: endsGroup, completion) }
     func prepareRows(_ rows: (any StoreWriting) throws -> Void) throws -> any PreparedRows {
         try store.prepareRows(rows)
     }

@@ -56,7 +56,7 @@ final class CommitQueue: Sendable {
         }
         session.writeBegan()
         let arrival = Arrival(session, write.watch)
-        let steps = LargeWrites.Steps { [self] holder, planned, transaction in
+        let steps = LargeWrites.Steps(client: session.client) { [self] holder, planned, transaction in
             guard let write = holder.write else { throw MessagesError.stopping }
             return try timed(write.watch) { try commit(write, planned, in: transaction) }
         } ended: { [self] result in
@@ -100,7 +100,9 @@ final class CommitQueue: Sendable {
         answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         let watch = arrival.watch
-        store.submit({ [self] transaction in try timed(watch) { try body(transaction) } }) { [self] result in
+        store.submit(of: arrival.session.client) { [self] transaction in
+            try timed(watch) { try body(transaction) }
+        } completion: { [self] result in
             if case .success(let committed) = result { published(committed) }
             ended(result, of: arrival, answer: answer)
         }
@@ -213,6 +215,8 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
     private let queue: CommitQueue
     private let answer: @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     private var outcome: WriteOutcome?
+
+    var client: String? { arrival.session.client }
 
     init(
         _ write: Write, _ resolved: CommitQueue.Resolution, _ arrival: CommitQueue.Arrival, to queue: CommitQueue,

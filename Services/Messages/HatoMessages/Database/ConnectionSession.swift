@@ -4,6 +4,9 @@ import Synchronization
 final class ConnectionSession: Sendable {
     /// Of the connection; nil of one that a run before had.
     let id: UInt64?
+    /// The client whose turns its writes take; nil: the service, for administrators. It never changes,
+    /// although the connection may later speak as another user: so its writes keep their order.
+    let client: String?
     private let pendingWrites = Atomic<Int>(0)
 
     /// A write, or a read at its place among them, that waits for its turn.
@@ -21,7 +24,10 @@ final class ConnectionSession: Sendable {
 
     private let turns = Mutex(Turns())
 
-    init(of connection: UInt64?) { id = connection }
+    init(of connection: UInt64?, client: String?) {
+        id = connection
+        self.client = client
+    }
 
     /// Whether a snapshot taken now may lack a write that was submitted.
     var hasPendingWrites: Bool { pendingWrites.load(ordering: .acquiring) > 0 }

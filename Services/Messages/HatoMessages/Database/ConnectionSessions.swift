@@ -8,9 +8,10 @@ final class ConnectionSessions: Sendable {
     var count: Int { sessions.withLock { $0.count } }
 
     /// Called on the connection's event loop, so a connection asks one question at a time and closes between two.
-    func session(of connection: RPCConnection) -> ConnectionSession {
+    func session(of context: RPCContext) -> ConnectionSession {
+        let connection = context.connection
         if let session = sessions.withLock({ $0[connection.id] }) { return session }
-        let session = ConnectionSession(of: connection.id)
+        let session = ConnectionSession(of: connection.id, client: context.limitedClient)
         sessions.withLock { $0[connection.id] = session }
         let id = connection.id
         connection.onClose { [weak self] in

@@ -23,6 +23,8 @@ struct LargeWrites: Sendable {
 
     /// What a large write leaves to the queue.
     struct Steps: Sendable {
+        /// The client whose turns the connection takes in the queue.
+        var client: String?
         /// In a write closure; nil: to be planned now.
         var commit: @Sendable (Holder, PlannedWrite?, any StoreTransaction) throws -> WriteOutcome
         /// The write is durable, or refused.
@@ -63,7 +65,7 @@ struct LargeWrites: Sendable {
         var first = write
         first.mutation.hashedBytesMax = Self.hashedInTurnBytesMax
         let holder = Holder(write)
-        parts.store.submit({ [first] in try steps.commit(Holder(first), nil, $0) }) { result in
+        parts.store.submit(of: steps.client, { [first] in try steps.commit(Holder(first), nil, $0) }) { result in
             if case .failure(TreeError.tooBig) = result { return attempt(1, holder, steps) }
             steps.ended(result.mapError(write.naming))
         }
@@ -74,8 +76,7 @@ struct LargeWrites: Sendable {
 
     /// - Parameter isBehind: whether it is planned on a state that has all writes before it.
     private func attempt(_ number: Int, isBehind: Bool = false, _ holder: Holder, _ steps: Steps) {
-        // Users take turns; all others are one.
-        threads.submit(of: holder.write?.caller.uid ?? "") {
+        threads.submit(of: holder.write.flatMap { Self.client(of: $0, from: steps.client) }) {
             do {
                 guard let write = holder.write else { return }
                 let began = parts.slow.now
@@ -89,11 +90,13 @@ struct LargeWrites: Sendable {
             } catch {
                 // Writes before it may not have been in what it was planned on: asked once more behind them.
                 guard isBehind else {
-                    return parts.store.submit({ _ in }) { _ in attempt(number, isBehind: true, holder, steps) }
+                    return parts.store.submit(of: steps.client, { _ in }) { _ in
+                        attempt(number, isBehind: true, holder, steps)
+                    }
                 }
                 return refuse(error, holder, steps)
             }
-            parts.store.submit({ try steps.commit(holder, holder.planned, $0) }) { result in
+            parts.store.submit(of: steps.client, { try steps.commit(holder, holder.planned, $0) }) { result in
                 if case .failure(let error) = result, error is PlannedWrite.Outdated {
                     return attempt(number + 1, holder, steps)
                 }
@@ -102,9 +105,18 @@ struct LargeWrites: Sendable {
         }
     }
 
+    /// The client whose turn the write takes on the threads: the user, or the address when no user is signed in; nil,
+    /// the service, for administrators.
+    ///
+    /// - Parameter client: the client whose turns the connection takes in the queue.
+    static func client(of write: Write, from client: String?) -> String? {
+        if write.caller.isAdministrator || write.isByAdministrator { return nil }
+        return write.caller.uid.map { "user \($0)" } ?? client
+    }
+
     /// In the queue of the writer, so that the answer comes after those of the writes before it.
     private func refuse(_ error: any Error, _ holder: Holder, _ steps: Steps) {
-        parts.store.submit({ _ -> WriteOutcome in throw error }) { end($0, holder, steps) }
+        parts.store.submit(of: steps.client, { _ -> WriteOutcome in throw error }) { end($0, holder, steps) }
     }
 
     private func end(_ result: Result<Committed<WriteOutcome>, any Error>, _ holder: Holder, _ steps: Steps) {

@@ -56,7 +56,7 @@ struct ReadOrder: Sendable {
                 slow.answered(watch, catalogue)
             }
         }
-        if sessions.session(of: context.connection).hasPendingWrites {
+        if sessions.session(of: context).hasPendingWrites {
             atPlace(endsGroup: false, context, reply, start)
         } else {
             do { start(ReadView(try store.snapshot(), catalogue, limits)) } catch { reply.refuse(error) }
@@ -99,8 +99,9 @@ struct ReadOrder: Sendable {
         endsGroup: Bool, _ context: RPCContext, _ reply: RPCReply<Request>,
         _ body: @escaping @Sendable (ReadView) -> Void
     ) {
-        sessions.session(of: context.connection).inTurn {
-            parts.store.submitSnapshot(endsGroup: endsGroup) { result in
+        let session = sessions.session(of: context)
+        session.inTurn {
+            parts.store.submitSnapshot(of: session.client, endsGroup: endsGroup) { result in
                 switch result {
                 case .success(let snapshot): body(ReadView(snapshot, parts.catalogue, parts.limits))
                 case .failure(let error): reply.refuse(error)

@@ -79,7 +79,7 @@ final class DisconnectRuns: Sendable {
             metadata: ["connections": "\(remains.connections.count)", "places": "\(remains.count)"])
         for entries in remains.connections {
             state.withLock { $0.underWay += 1 }
-            next(ConnectionSession(of: nil), entries) { entries.takeAll() }
+            next(ConnectionSession(of: nil, client: nil), entries) { entries.takeAll() }
         }
         await finish()
     }

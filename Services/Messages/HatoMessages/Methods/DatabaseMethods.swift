@@ -73,7 +73,7 @@ struct DatabaseMethods: Sendable {
     private func drop(
         _ request: Messages.Databases.Drop, _ context: RPCContext, _ reply: RPCReply<Messages.Databases.Drop>
     ) {
-        queue.submit(from: reads.sessions.session(of: context.connection)) { [administration] transaction in
+        queue.submit(from: reads.sessions.session(of: context)) { [administration] transaction in
             try administration.drop(request.database, in: transaction)
         } answer: { result in
             let done = result.map { Committed(outcome: (), version: $0.version) }
@@ -108,7 +108,7 @@ struct DatabaseMethods: Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Database,
         answer: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
     ) {
-        queue.submit(from: reads.sessions.session(of: context.connection), body) { [builds] _ in
+        queue.submit(from: reads.sessions.session(of: context), body) { [builds] _ in
             builds.resume(name)
         } answer: { result in
             answer(result.map { Committed(outcome: (), version: $0.version) })

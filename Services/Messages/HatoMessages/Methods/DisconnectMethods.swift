@@ -34,7 +34,7 @@ struct DisconnectMethods: Sendable {
         } catch {
             return reply.refuse(error)
         }
-        let session = sessions.session(of: context.connection)
+        let session = sessions.session(of: context)
         let entries = runs.entries(of: context.connection, session)
         let owner = entries.owner(of: context)
         let watch = parts.slow.watch(context.method, database: database, path: mutation.path)
@@ -71,7 +71,7 @@ struct DisconnectMethods: Sendable {
         do { try request.path.requireNode() } catch {
             return reply.fail(RPCError.invalidArgument("path", reason: error.reason, error.message))
         }
-        let session = sessions.session(of: context.connection)
+        let session = sessions.session(of: context)
         let entries = runs.entries(of: context.connection, session)
         queue.submit(from: session) { [parts] transaction in
             let database = try parts.catalogue.database(request.database ?? .default, in: transaction)

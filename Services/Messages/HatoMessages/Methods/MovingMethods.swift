@@ -118,7 +118,7 @@ struct MovingMethods: Sendable {
         var write = Write(database: request.database ?? .default, mutation: mutation, caller: context.caller)
         write.disablesTriggers = request.disableTriggers == true
         write.watch = parts.slow.watch(context.method, database: request.database)
-        queue.submit(write, from: reads.sessions.session(of: context.connection)) { result in
+        queue.submit(write, from: reads.sessions.session(of: context)) { result in
             let done = result.map { Committed(outcome: (), version: $0.version) }
             reply.answer(done.mapError { ImportedRows.naming($0, in: request) }, isIdempotent: request.isIdempotent) {
                 Messages.Import.Result(version: $0)

@@ -105,7 +105,7 @@ final class WritingMethods: Sendable {
             database: database ?? .default, mutation: mutation, caller: context.caller,
             isByAdministrator: context.isByAdministrator,
             watch: slow.watch(context.method, database: database, path: mutation.path))
-        let session = sessions.session(of: context.connection)
+        let session = sessions.session(of: context)
         guard write.isByAdministrator else { return queue.submit(write, from: session, answer: answer) }
         queue.submit(write, from: session) { [store] result in
             // A thousand rules take milliseconds to put into words, and answers are given where all others wait for

@@ -60,9 +60,10 @@ final class SteppedStore: Store {
     }
 
     func submitSnapshot(
-        endsGroup: Bool, _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
+        of client: String?, endsGroup: Bool,
+        _ completion: @escaping @Sendable (Result<any StoreSnapshot, StoreError>) -> Void
     ) {
-        memory.submitSnapshot(endsGroup: endsGroup, completion)
+        memory.submitSnapshot(of: client, endsGroup: endsGroup, completion)
     }
 
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) { reads.withLock { $0.append(body) } }
