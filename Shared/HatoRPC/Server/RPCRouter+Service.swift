@@ -2,12 +2,15 @@ import HatoModel
 
 extension RPCRouter {
     /// The methods of every service: `rpc.discover`, `service.*`, `session.*`.
+    ///
+    /// - Parameter health: as the caller may know it.
     mutating func addServiceMethods(
-        _ configuration: RPCServerConfiguration, counts: @escaping @Sendable () async -> LoopCounts
+        _ configuration: RPCServerConfiguration, health: @escaping @Sendable (Caller) async -> RPCHealth,
+        counts: @escaping @Sendable () async -> LoopCounts
     ) {
         let start = configuration.now()
         handle(Service.Health.self, isSmall: true) { _, context in
-            let health = await configuration.health()
+            let health = await health(context.caller)
             var result = Service.Health.Result(
                 service: configuration.service, version: configuration.version, status: health.status)
             // What is wrong inside helps an attacker, too.

@@ -35,14 +35,15 @@ public final class RPCServer: Sendable {
     /// Listens; returns the address it got. Throws `RPCServerError`, or `TLSFileError` for files of TLS. Called once.
     public func start() async throws -> (host: String, port: Int) {
         var router = router
-        var configuration = configuration
-        // Whatever a service says of itself: one that is stopping must get no more work.
-        configuration.health = { [weak self, health = configuration.health] in
-            var health = await health()
+        let recent = RecentHealth(configuration.health)
+        router.addServiceMethods(configuration) { [weak self, ask = configuration.health] caller in
+            var health = caller.isAdministrator ? await ask() : await recent.health()
+            // One that is stopping must get no more work, also when it is healthy.
             if self?.isStopping.load(ordering: .acquiring) ?? true { health.status = .stopping }
             return health
+        } counts: { [weak self] in
+            await self?.counts() ?? LoopCounts()
         }
-        router.addServiceMethods(configuration) { [weak self] in await self?.counts() ?? LoopCounts() }
         try router.verify(declared: configuration.methods)
         let tls = try configuration.tls.map(ServerTLS.context)
         let state = ServerState(

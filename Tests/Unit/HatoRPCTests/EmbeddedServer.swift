@@ -19,7 +19,9 @@ final class EmbeddedServer {
         var configuration = RPCServerConfiguration(service: "check", version: "1")
         change(&configuration.limits)
         var router = RPCRouter()
-        router.addServiceMethods(configuration) { LoopCounts() }
+        router.addServiceMethods(configuration, health: { [configuration] _ in await configuration.health() }) {
+            LoopCounts()
+        }
         router.handleInOrder(Check.Echo.self) { request, _, reply in reply.succeed(.init(value: request.value)) }
         state = ServerState(
             configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),

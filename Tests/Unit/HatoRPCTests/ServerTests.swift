@@ -1,9 +1,11 @@
 import HatoModel
-import HatoRPC
 import HatoTesting
 import Logging
 import NIOCore
+import Synchronization
 import Testing
+
+@testable import HatoRPC
 
 /// Starting, stopping, and what every service answers about itself.
 @Suite(.timeLimit(.minutes(10)))
@@ -56,6 +58,40 @@ struct ServerTests {
         #expect(result?["status"] == "degraded")
         #expect(result?["uptimeSeconds"]?.number != nil)
         #expect(result?["checks"] == ["keys": "missing"])
+        await service.stop()
+    }
+
+    /// It may take reading rows, and any client may ask.
+    @Test func healthIsFoundOutOnceForManyCallersInASecond() async throws {
+        let asked = Atomic(0)
+        let time = Mutex(ContinuousClock.now)
+        let recent = RecentHealth(now: { time.withLock { $0 } }) {
+            asked.wrappingAdd(1, ordering: .relaxed)
+            return RPCHealth(.ready)
+        }
+        for second in 1...3 {
+            for _ in 0..<50 { #expect(await recent.health().status == .ready) }
+            #expect(asked.load(ordering: .relaxed) == second)
+            time.withLock { $0 += .seconds(1) }
+        }
+    }
+
+    @Test func healthOfAServerIsFoundOutForAdministratorsAndElseOnceInAWhile() async throws {
+        let asked = Atomic(0)
+        let service = try await TestService {
+            $0.health = {
+                asked.wrappingAdd(1, ordering: .relaxed)
+                return RPCHealth(.ready)
+            }
+        }
+        let peer = try await service.peer()
+        for _ in 0..<5 { _ = try await peer.call("service.health", #"{"auth":"admin"}"#) }
+        #expect(asked.load(ordering: .relaxed) == 5)
+        let start = ContinuousClock.now
+        for _ in 0..<50 { _ = try await peer.call("service.health") }
+        // As many as seconds have passed, however slow the machine is.
+        let seconds = Int((ContinuousClock.now - start) / .seconds(1)) + 1
+        #expect(asked.load(ordering: .relaxed) <= 5 + seconds)
         await service.stop()
     }
 
