@@ -69,11 +69,15 @@ extension Messages.Rules {
         public struct Result: FieldObject, Hashable {
             public var allowed: Bool
             public var trace: [Step]
+            public var traceLeftOut: Int?
 
             public static let fields = Fields<Self>(
                 blank: Self(allowed: false, trace: []),
                 .required("allowed", \.allowed, "Whether the rules allow the operation"),
-                .required("trace", \.trace, "Every rule that was evaluated, in that order"))
+                .required(
+                    "trace", \.trace,
+                    "The rules that were evaluated, in that order: the last ones, at most `refusal-trace-max`"),
+                .optional("traceLeftOut", \.traceLeftOut, "How many rules were evaluated before those"))
 
             public init(allowed: Bool, trace: [Step]) {
                 self.allowed = allowed

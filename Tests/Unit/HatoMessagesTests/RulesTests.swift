@@ -189,6 +189,20 @@ import Testing
         }
     }
 
+    @Test func aCheckOfManyRulesListsTheLastOnes() async throws {
+        let rules = #"{"rules": {".write": true, "a": {"$key": {".validate": "newData.val() != 7"}}}}"#
+        try await RunningMessages.with(rules: rules, change: { $0.limits.refusalTraceMax = 20 }) { running in
+            var values = JSONObject()
+            for number in 0..<500 { values["k\(number + 1_000)"] = 1 }
+            values["z"] = 7
+            let check = Messages.Rules.Check(.set, at: "/a", value: .object(values), as: .init(uid: "masuo"))
+            let result = try await running.administrator.call(check)
+            #expect(!result.allowed)
+            #expect(result.trace.count == 20 && result.traceLeftOut == 482)
+            #expect(result.trace.last?.path == "/a/z")
+        }
+    }
+
     @Test func claimsDecide() async throws {
         try await Self.with { running in
             let speaker = Messages.Rules.Check.Speaker(uid: "admin", token: ["admin": true])

@@ -248,18 +248,17 @@ import Testing
         #expect(throws: MessagesError.self) { try allowances.take("user 69999", bytes: 1, now: 0) }
     }
 
+    /// Many other clients, none of which has all it may have again.
     @Test(arguments: [(writes: 2, bytes: 0), (writes: 0, bytes: 100)])
-    func whoHasToWaitIsNotForgottenForThoseWhoRest(limit: (writes: Int, bytes: Int)) throws {
+    func aClientThatHasToWaitIsRememberedWhileManyOthersWrite(limit: (writes: Int, bytes: Int)) throws {
         var limits = MessagesLimits()
         limits.clientWritesPerSecondMax = limit.writes
         limits.clientBytesPerMinuteMax = limit.bytes
         let allowances = WriteAllowances(limits)
-        for number in 0..<65_535 { try allowances.take("user \(number)", bytes: 1, now: 0) }
-        let now: Int64 = 60_000
-        for _ in 0..<2 { try allowances.take("debtor", bytes: 50, now: now) }
-        try allowances.take("one more", bytes: 1, now: now)
-        #expect(allowances.clientCount == 2)
-        #expect(throws: MessagesError.self) { try allowances.take("debtor", bytes: 1, now: now) }
+        for number in 0..<65_535 { try allowances.take("user \(number)", bytes: 50, now: 0) }
+        for _ in 0..<2 { try allowances.take("debtor", bytes: 50, now: 0) }
+        for number in 70_000..<100_000 { try allowances.take("user \(number)", bytes: 50, now: 0) }
+        #expect(throws: MessagesError.self) { try allowances.take("debtor", bytes: 1, now: 0) }
     }
 
     @Test func withoutASettingThereIsNoRate() async throws {

@@ -152,7 +152,7 @@ struct RulesJudge {
     func check(_ request: Messages.Rules.Check) throws -> Messages.Rules.Check.Result {
         try request.checkCombination()
         let caller = request.as?.caller ?? .nobody
-        var recording = RulesRecording(trace: true)
+        var recording = RulesRecording(trace: true, traceMax: database.meter.traceMax)
         let verdict: RulesVerdict
         if let mutation = try request.mutation(at: now) {
             let targets = try request.naming {
@@ -163,7 +163,9 @@ struct RulesJudge {
             verdict = try rules.judgeRead(
                 request.path.node, situation(caller, request.query), recording: &recording)
         }
-        return Messages.Rules.Check.Result(allowed: verdict.isAllowed, trace: steps(recording))
+        var result = Messages.Rules.Check.Result(allowed: verdict.isAllowed, trace: steps(recording))
+        if recording.traceLeftOut > 0 { result.traceLeftOut = recording.traceLeftOut }
+        return result
     }
 
     private func steps(_ recording: RulesRecording) -> [Messages.Rules.Check.Step] {

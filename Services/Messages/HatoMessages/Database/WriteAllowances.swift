@@ -18,12 +18,33 @@ final class WriteAllowances: Sendable {
         var filledAt: Int64
     }
 
-    /// More clients at one time than this are not remembered: some 150 bytes each.
-    private static let clientsMax = 65_536
+    /// The buckets of the clients that wrote last, in two generations: when the younger one is full, the older one is
+    /// dropped, at no cost for each client. So a client is forgotten only after as many others have written as one
+    /// generation holds.
+    private struct Buckets {
+        private var younger: [String: Bucket] = [:]
+        private var older: [String: Bucket] = [:]
+
+        /// Clients of one generation: some 150 bytes each.
+        private static let generationMax = 32_768
+
+        var count: Int { younger.count + older.count }
+
+        subscript(client: String) -> Bucket? { younger[client] ?? older[client] }
+
+        mutating func set(_ bucket: Bucket, of client: String) {
+            if younger.count >= Self.generationMax, younger[client] == nil {
+                older = younger
+                younger = [:]
+            }
+            older[client] = nil
+            younger[client] = bucket
+        }
+    }
 
     private let writesPerSecond: Double
     private let bytesPerMinute: Double
-    private let buckets = Mutex<[String: Bucket]>([:])
+    private let buckets = Mutex(Buckets())
 
     init(_ limits: MessagesLimits) {
         writesPerSecond = Double(limits.clientWritesPerSecondMax)
@@ -44,8 +65,7 @@ final class WriteAllowances: Sendable {
             if let refusal = self.refusal(bucket) { return refusal }
             if writesPerSecond > 0 { bucket.writes -= 1 }
             if bytesPerMinute > 0 { bucket.bytes -= Double(bytes) }
-            if buckets.count >= Self.clientsMax, buckets[client] == nil { forgetSome(&buckets, now) }
-            buckets[client] = bucket
+            buckets.set(bucket, of: client)
             return nil
         }
         if let refusal { throw refusal }
@@ -80,13 +100,4 @@ final class WriteAllowances: Sendable {
     private static let rounding = 1e-6
 
     private static func milliseconds(_ wait: Double) -> Int { max(1, Int((wait - rounding).rounded(.up))) }
-
-    /// Those that have all they may have again; all when nobody has.
-    private func forgetSome(_ buckets: inout [String: Bucket], _ now: Int64) {
-        buckets = buckets.filter { entry in
-            let bucket = filled(entry.value, now)
-            return bucket.writes < writesPerSecond || bucket.bytes < bytesPerMinute
-        }
-        if buckets.count >= Self.clientsMax { buckets = [:] }
-    }
 }
