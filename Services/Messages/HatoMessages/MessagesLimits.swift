@@ -51,6 +51,9 @@ public struct MessagesLimits: Limits, Hashable {
     /// How long the publisher's thread authorises listeners whose rights commits have made unsure before other work has
     /// its turn; the other listeners wait. At least one verdict is found in a turn, however long that takes.
     public var rightsTurnMs = 5
+    /// Milliseconds for the evaluation of the rights of one client that depend on the time, in one round; rounds are a
+    /// second apart. The others of them come first in the next round.
+    public var rightsClientMs = 50
     /// Commits that are searched for what a resuming listener missed; beyond, it gets the whole value.
     public var resumeCommitsMax = 50_000
     /// Bytes of their records.
@@ -66,8 +69,8 @@ public struct MessagesLimits: Limits, Hashable {
     public var rulesStepsMax = RulesStepLimits().ruleStepsMax
     /// Steps that all rules of one operation may take together; when they are used up, every further rule is false.
     public var rulesOperationStepsMax = RulesStepLimits().operationStepsMax
-    /// Rules that a refusal tells an administrator who speaks as somebody, the last that were asked; each takes some
-    /// hundred bytes. (`messages.rules.check` tells all.)
+    /// Rules that a refusal lists for an administrator who acts as a user, and that `messages.rules.check` lists:
+    /// the last that were evaluated; each takes some hundred bytes.
     public var refusalTraceMax = 1_000
     /// Children that one commit of the background index build reads and writes.
     public var indexBuildPageRows = 500
@@ -162,6 +165,9 @@ public struct MessagesLimits: Limits, Hashable {
         Limit(
             "rights-turn-ms", \.rightsTurnMs, 0...10_000,
             "how long rights to read are judged at a time when what they rest on has changed"),
+        Limit(
+            "rights-client-ms", \.rightsClientMs, 1...100_000,
+            "milliseconds a second in which the read rights of one client that depend on the time are evaluated"),
         Limit("resume-commits-max", \.resumeCommitsMax, counts, "commits searched for what a resuming listener missed"),
         Limit("resume-bytes-max", \.resumeBytesMax, 1...(1 << 40), "bytes of the records of these commits"),
         Limit("databases-max", \.databasesMax, counts, "databases of the service"),
@@ -171,7 +177,7 @@ public struct MessagesLimits: Limits, Hashable {
             "rules-operation-steps-max", \.rulesOperationStepsMax, counts, "steps all rules of one operation may take"),
         Limit(
             "refusal-trace-max", \.refusalTraceMax, counts,
-            "rules that a refusal tells an administrator who speaks as somebody"),
+            "rules listed by messages.rules.check, and by a refusal of an administrator's request with `as`"),
         Limit("indexes-per-database-max", \.indexesPerDatabaseMax, counts, "indexes of one database"),
         Limit("index-build-page-rows", \.indexBuildPageRows, counts, "children one commit of an index build handles"),
         Limit(

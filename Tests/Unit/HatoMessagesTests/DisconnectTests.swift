@@ -238,7 +238,7 @@ import Testing
         try await RunningMessages.with(change: {
             $0.limits.onDisconnectEntriesMax = 3
             $0.limits.onDisconnectBytesMax = 4_500
-            $0.limits.onDisconnectServiceBytesMax = 5_000
+            $0.limits.onDisconnectServiceBytesMax = 9_000
         }) { running in
             func reason(_ line: RawLines, _ method: String, _ params: String) async throws -> JSONValue? {
                 try await line.answer(method, params)["error"]?["data"]?["reason"]
@@ -269,7 +269,7 @@ import Testing
     @Test func bytesOfAUserAreLimitedOverItsConnections() async throws {
         try await RunningMessages.with(change: {
             $0.limits.onDisconnectClientBytesMax = 3_000
-            $0.limits.onDisconnectServiceBytesMax = 6_000
+            $0.limits.onDisconnectServiceBytesMax = 9_000
         }) { running in
             let long = String(repeating: "x", count: 1_700)
             let set = #""path":"/d","value":"\#(long)""#
@@ -287,6 +287,22 @@ import Testing
             other.end(.closed)
             try await running.waitFor(["d": .string(long)])
             try await line.ask("set", set)
+        }
+    }
+
+    @Test func aUserWhoTakesWhatItCanLeavesRoomForTheNext() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.onDisconnectClientBytesMax = 16_000
+            $0.limits.onDisconnectServiceBytesMax = 16_000
+        }) { running in
+            func set(_ number: Int) -> String {
+                #""path":"/d\#(number)","value":"\#(String(repeating: "x", count: 1_700))""#
+            }
+            let line = try await RawLines.connect(running, as: "a")
+            var count = 0
+            while try await line.answer("set", set(count))["error"] == nil, count < 100 { count += 1 }
+            #expect(count > 1 && count < 100)
+            try await RawLines.connect(running, as: "b").ask("set", set(100))
         }
     }
 

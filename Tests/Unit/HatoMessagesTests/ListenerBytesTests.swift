@@ -102,17 +102,94 @@ import Testing
 
     /// What listeners share counts once in all.
     @Test func bytesOfAllAreLimited() async throws {
-        try await RunningMessages.with(change: { $0.limits.listenersServiceBytesMax = Self.oneLong }) { running in
-            let (one, other, admin) = (running.user("a"), running.user("b"), running.administrator)
-            let first = try await one.subscribe(Messages.Listen(path: Self.longPath("1")))
+        // Enough for two.
+        let max = Self.oneLong * 3 / 2
+        try await RunningMessages.with(change: { $0.limits.listenersServiceBytesMax = max }) { running in
+            let (other, admin, second) = (running.user("b"), running.administrator, running.administrator)
+            let held = try await admin.subscribe(Messages.Listen(path: Self.longPath("0")))
+            let first = try await admin.subscribe(Messages.Listen(path: Self.longPath("1")))
             #expect(await Self.refused(other, try Self.longPath("2")) == "too_many_listeners")
             #expect(await Self.refused(admin, try Self.longPath("2")) == "too_many_listeners")
-            let same = try await other.subscribe(Messages.Listen(path: Self.longPath("1")))
+            let same = try await second.subscribe(Messages.Listen(path: Self.longPath("1")))
             first.cancel()
             #expect(await Self.refused(admin, try Self.longPath("2")) == "too_many_listeners")
             same.cancel()
             let again = try await Self.subscribeInTime(admin, Self.longPath("2"))
             #expect(again != nil)
+            withExtendedLifetime((held, second)) {}
+        }
+    }
+
+    @Test func aClientThatTakesWhatItCanLeavesRoomForTheNext() async throws {
+        try await RunningMessages.with(change: {
+            $0.limits.listenersClientBytesMax = 4 * Self.oneLong
+            $0.limits.listenersServiceBytesMax = 4 * Self.oneLong
+        }) { running in
+            let client = running.user("a")
+            var held: [RPCSubscription] = []
+            while held.count < 100,
+                let one = try? await client.subscribe(Messages.Listen(path: Self.longPath("\(held.count)")))
+            {
+                held.append(one)
+            }
+            #expect(held.count > 1 && held.count < 100)
+            let next = running.user("b")
+            let other = try await next.subscribe(Messages.Listen(path: Self.longPath("b")))
+            withExtendedLifetime((held, other, next)) {}
+        }
+    }
+
+    /// Not those of the topic that grows: its client may have little.
+    @Test func whenAllAreTooLargeTheClientWithTheMostLosesItsNewest() async throws {
+        let key = TopicKey(database: DatabaseID(rawValue: 1), path: try Self.longPath("1"))
+        let long = ListenerCost.bytes(of: key) + ListenerCost.listener + ListenerCost.right
+        try await RunningMessages.with(change: { $0.limits.listenersServiceBytesMax = long * 17 / 4 }) { running in
+            let (client, admin) = (running.user("a"), running.administrator)
+            let (small, smaller) = (running.user("b"), running.user("c"))
+            let first = try await client.subscribe(Messages.Listen(path: Self.longPath("1")))
+            var newest = EventReader(try await client.subscribe(Messages.Listen(path: Self.longPath("2"))))
+            _ = try await newest.next()
+            let third = try await smaller.subscribe(Messages.Listen(path: Self.longPath("3")))
+            let bound = TreeQuery.Cut(SortValue(TreeNode.leaf(.number(-1))), .beforeAll)
+            let query = TreeQuery(order: .value, start: bound)
+            var growing = EventReader(try await small.subscribe(Messages.Listen(path: "/q", query: query)))
+            _ = try await growing.next()
+            // Somewhat more than one of the others, less than two.
+            for number in 0..<(long * 17 / 10 / 800) {
+                let child = "\(number)" + String(repeating: "k", count: 700)
+                _ = try await admin.call(Messages.Set(path: TreePath("/q/\(child)"), value: .number(Double(number))))
+            }
+            _ = try await admin.call(Messages.Set(path: "/q/last", value: 1))
+            #expect(try await newest.nextNotification()?.method == Messages.Cancelled.method)
+            var seen = ""
+            while !seen.contains("last") { seen = "\(try await growing.next())" }
+            withExtendedLifetime((first, third, client, small, smaller)) {}
+        }
+    }
+
+    /// Any client can cause these lines, and keys may be names of people.
+    @Test func cancelledListenersAreLoggedByTheShapeOfTheirPathAndNotEachOfThem() async throws {
+        let log = LogLines(of: "listeners cancelled")
+        try await RunningMessages.with(
+            change: { $0.server.limits.responseBytesMax = 20_000 }, logger: log.logger
+        ) { running in
+            let (client, admin) = (running.user("a"), running.administrator)
+            var listeners: [EventReader] = []
+            for number in 1...20 {
+                let query = TreeQuery(order: .key, limit: .first(number))
+                listeners.append(
+                    EventReader(try await client.subscribe(Messages.Listen(path: "/sazae", query: query))))
+            }
+            for index in listeners.indices { _ = try await listeners[index].next() }
+            let start = ContinuousClock.now
+            _ = try await admin.call(
+                Messages.Set(path: "/sazae/wakame", value: .string(String(repeating: "x", count: 30_000))))
+            for index in listeners.indices {
+                #expect(try await listeners[index].nextNotification()?.method == Messages.Cancelled.method)
+            }
+            let seconds = Int((ContinuousClock.now - start) / .seconds(1)) + 1
+            #expect((1...seconds).contains(log.count))
+            #expect(try await log.next()["path"] == "/*")
         }
     }
 

@@ -193,10 +193,13 @@ import Testing
     }
 }
 
-/// What was logged of slow operations, in order.
+/// What was logged with messages of one beginning, in order.
 final class LogLines: Sendable {
+    private let beginning: String
     private let (lines, continuation) = AsyncStream.makeStream(of: [String: String].self)
     private let counter = Mutex(0)
+
+    init(of beginning: String = "slow operation") { self.beginning = beginning }
 
     var count: Int { counter.withLock { $0 } }
 
@@ -221,7 +224,7 @@ final class LogLines: Sendable {
             level _: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source _: String,
             file _: String, function _: String, line _: UInt
         ) {
-            guard message.description.hasPrefix("slow operation") else { return }
+            guard message.description.hasPrefix(lines.beginning) else { return }
             lines.counter.withLock { $0 += 1 }
             lines.continuation.yield((metadata ?? [:]).mapValues { $0.description })
         }

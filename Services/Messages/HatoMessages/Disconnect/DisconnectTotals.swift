@@ -2,6 +2,9 @@ import HatoTree
 import Synchronization
 
 /// What all connections together have left to be written, and those of each client. Changed in write closures only.
+///
+/// A client may take more while as much stays free as it then has, the first rule of `ProcessBudget`: so clients that
+/// take as much as they can leave something for every other client.
 final class DisconnectTotals: Sendable {
     /// The bytes that one connection has left, by the client they are counted for.
     typealias Charges = [String: Int]
@@ -40,6 +43,9 @@ final class DisconnectTotals: Sendable {
                 let held = state.clients[client, default: 0]
                 guard held + growth <= limits.onDisconnectClientBytesMax else {
                     return .failure(.onDisconnectFull(ofClient: true))
+                }
+                guard held + growth <= limits.onDisconnectServiceBytesMax - state.bytes - growth else {
+                    return .failure(.onDisconnectFull(ofClient: false))
                 }
                 state.clients[client] = held + growth
                 left[client, default: 0] += growth

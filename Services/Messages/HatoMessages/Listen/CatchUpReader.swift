@@ -110,7 +110,7 @@ final class CatchUpReader {
         case .unread:
             topic.park(.load(listener.ticket))
             topic.windowRows = listener.watch.map { _ in RowCounter() }
-            topic.windowClient = listener.connection.client(speakingAs: listener.caller)
+            topic.windowClient = listener.client
             return registry.notifier.readAnew(topic, .window, after: current.version)
         case .working: return topic.park(.load(listener.ticket))
         }

@@ -104,22 +104,40 @@ extension ListenerRegistry {
         carryOut(listener.machine.cancelled(), for: listener, end: end)
     }
 
-    /// Counts what the window of a topic takes now, and ends listeners for which that is too much.
+    /// Counts what the window of a topic takes now, and ends listeners for which that is too much: those of a client
+    /// that has too many, and those of the client with the most when all together have.
     func windowChanged(of topic: Topic) {
         let change = topic.noteWindow()
         guard change != 0 else { return }
         totals.windowChanged(of: topic, by: change)
         guard change > 0 else { return }
-        if let error = totals.excess(rightBytes: rights.byteCount) { return cancelAll(of: topic, for: error) }
+        makeRoom()
         for listener in topic.listeners {
             if let error = totals.excess(of: listener.opening.client) { cancel(listener, .lost(error)) }
         }
     }
 
-    func cancelAll(of topic: Topic, for error: any Error) {
+    /// When all listeners take more than they may: ends those of the client that has the most, the newest first.
+    private func makeRoom() {
+        while let error = totals.excess(rightBytes: rights.byteCount), let client = totals.largestClient {
+            let held = listeners.values.filter { totals.client(of: $0) == client }.sorted { $0.id > $1.id }
+            guard let newest = held.first else { return }
+            note(error, of: newest.topic)
+            for listener in held where !totals.hasRoom(rightBytes: rights.byteCount) { cancel(listener, .lost(error)) }
+        }
+    }
+
+    private func note(_ error: any Error, of topic: Topic) {
         notices.notice(
-            .cancelledListeners, "listeners cancelled", ["path": "\(topic.key.path)", "error": "\(error)"],
-            level: .warning)
+            .cancelledListeners, "listeners cancelled",
+            [
+                "path": "\(parts.slow.shown(topic.key.path, of: topic.database.name, parts.catalogue))",
+                "error": "\(error)",
+            ], level: .warning)
+    }
+
+    func cancelAll(of topic: Topic, for error: any Error) {
+        note(error, of: topic)
         for listener in topic.listeners { cancel(listener, .lost(error)) }
     }
 

@@ -19,6 +19,7 @@ final class ListenerRights {
     private var rights = ReadRights()
     /// Whether a timer runs for the rights that end by time.
     private var isTiming = false
+    private var timedRound = TimedRound()
     /// Rights without a verdict.
     private var waiting = WaitingRights()
     /// Whether a turn is on its way that finds verdicts for them.
@@ -203,20 +204,26 @@ final class ListenerRights {
         guard !isTiming else { return }
         isTiming = true
         line.postLater(Self.timedEveryMs) { registry in
-            let timed = registry.rights.rights.allTimed
-            registry.rights.judgeTimed(timed[...])
+            let rights = registry.rights
+            rights.timedRound.begin(rights.rights.allTimed)
+            rights.judgeTimed()
         }
     }
 
-    private func judgeTimed(_ ids: ArraySlice<UInt64>) {
-        var rest = ids
+    private func judgeTimed() {
+        let max = Duration.milliseconds(parts.limits.rightsClientMs)
         var turn = JudgingTurn(parts.limits)
-        while let id = rest.first, turn.takesOne() {
-            rest.removeFirst()
+        while !timedRound.isOver, turn.takesOne() {
             // One without a verdict waits for its turn already.
-            if let right = rights[id], right.isTimed, !right.isInDoubt { judge(right) }
+            guard let right = timedRound.takeFirst().flatMap({ rights[$0] }), right.isTimed, !right.isInDoubt,
+                let client = right.listeners.first?.value.client,
+                timedRound.admits(right.id, of: client, max: max)
+            else { continue }
+            let start = ContinuousClock.now
+            judge(right)
+            timedRound.judged(of: client, in: ContinuousClock.now - start)
         }
-        if !rest.isEmpty { return line.post { [rest] in $0.rights.judgeTimed(rest) } }
+        if !timedRound.isOver { return line.post { $0.rights.judgeTimed() } }
         isTiming = false
         if !rights.allTimed.isEmpty { watchTime() }
     }

@@ -4,6 +4,9 @@ import HatoTree
 /// How many listeners there are and what they take in memory (`ListenerCost`), in all and by client, and whether there
 /// may be more. Pure.
 ///
+/// A client may take more while as much stays free as it then has, the first rule of `ProcessBudget`: so clients that
+/// take as much as they can leave something for every other client.
+///
 /// What listeners share, a topic with the window of its query or a right, counts once in all, and in full for the
 /// client of each of them.
 struct ListenerTotals {
@@ -15,13 +18,21 @@ struct ListenerTotals {
     private let limits: MessagesLimits
     private(set) var count = 0
     private var topicBytes = 0
-    /// By `Listener.Opening.client`.
+    /// By `client(of:)`.
     private var clients: [String: Held] = [:]
 
     init(_ limits: MessagesLimits) { self.limits = limits }
 
     /// What all take; without the rights, whose bytes `ReadRights` counts.
     var bytes: Int { count * ListenerCost.listener + topicBytes }
+
+    /// For whom a listener is counted: its client, or all administrators together, who have no limit of their own.
+    func client(of listener: Listener) -> String { listener.opening.client ?? "administrators" }
+
+    /// Whose listeners take the most.
+    var largestClient: String? {
+        clients.max { ($0.value.bytes, $0.key) < ($1.value.bytes, $1.key) }?.key
+    }
 
     /// What the listeners of a client take.
     func bytes(of client: String) -> Int { clients[client]?.bytes ?? 0 }
@@ -51,13 +62,15 @@ struct ListenerTotals {
     ) throws(MessagesError) {
         let keyBytes = topic?.byteCount ?? ListenerCost.bytes(of: key)
         let own = ListenerCost.listener + (opening.caller.isAdministrator ? 0 : ListenerCost.right)
-        guard bytes + rightBytes + own + (topic == nil ? keyBytes : 0) <= limits.listenersServiceBytesMax else {
-            throw .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
-        }
+        let left = limits.listenersServiceBytesMax - bytes - rightBytes - own - (topic == nil ? keyBytes : 0)
+        guard left >= 0 else { throw .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service) }
         guard let client = opening.client else { return }
         let wanted = own + keyBytes + ListenerCost.bytes(of: opening.caller)
         guard bytes(of: client) + wanted <= limits.listenersClientBytesMax else {
             throw .listenersTooBig(bytesMax: limits.listenersClientBytesMax, of: .client)
+        }
+        guard bytes(of: client) + wanted <= left else {
+            throw .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
         }
     }
 
@@ -79,6 +92,11 @@ struct ListenerTotals {
         return .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
     }
 
+    /// Whether so much is free again that the next ones need not be ended at once.
+    func hasRoom(rightBytes: Int) -> Bool {
+        bytes + rightBytes <= limits.listenersServiceBytesMax - limits.listenersServiceBytesMax / 16
+    }
+
     /// What is wrong when those of a client do.
     func excess(of client: String?) -> MessagesError? {
         guard let client, bytes(of: client) > limits.listenersClientBytesMax else { return nil }
@@ -87,23 +105,22 @@ struct ListenerTotals {
 
     mutating func add(_ listener: Listener) {
         count += 1
-        guard let client = listener.opening.client else { return }
-        clients[client, default: Held()].count += 1
+        clients[client(of: listener), default: Held()].count += 1
         recount(listener)
     }
 
     /// It has another right, or its topic takes more or less.
     mutating func recount(_ listener: Listener) {
-        guard let client = listener.opening.client else { return }
         let right = listener.right.map { $0.byteCount + ListenerCost.bytes(of: $0.key.caller) } ?? 0
         let charge = ListenerCost.listener + listener.topic.byteCount + right
-        clients[client]?.bytes += charge - listener.charge
+        clients[client(of: listener)]?.bytes += charge - listener.charge
         listener.charge = charge
     }
 
     mutating func remove(_ listener: Listener) {
         count -= 1
-        guard let client = listener.opening.client, var held = clients[client] else { return }
+        let client = client(of: listener)
+        guard var held = clients[client] else { return }
         held.count -= 1
         held.bytes -= listener.charge
         clients[client] = held.count > 0 ? held : nil

@@ -59,7 +59,8 @@ final class SlowOperations: Sendable {
         logger.notice("slow operation", metadata: metadata)
     }
 
-    private func shown(_ path: TreePath, of database: DatabaseName, _ catalogue: Catalogue) -> String {
+    /// A path as the log may show it: its shape, unless whole paths are wanted.
+    func shown(_ path: TreePath, of database: DatabaseName, _ catalogue: Catalogue) -> String {
         if settings.showsPaths { return path.text }
         let rules = catalogue.newest.byName[database]?.rules
         return rules?.shape(of: path) ?? path.keys.map { _ in "/*" }.joined()

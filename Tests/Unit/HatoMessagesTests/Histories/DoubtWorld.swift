@@ -44,6 +44,7 @@ final class DoubtWorld {
         store = try SteppedStore()
         var limits = MessagesLimits()
         limits.rightsTurnMs = 0
+        limits.rightsClientMs = 100_000
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "doubts") { _ in SwiftLogNoOpLogHandler() }

@@ -79,6 +79,7 @@ final class HistoryWorld {
         limits.sharedEventBytesMin = writes.random.pick([1, 1 << 20])
         // One right in each turn, or all at once.
         limits.rightsTurnMs = writes.random.pick([0, 100_000])
+        limits.rightsClientMs = 100_000
         let metrics = MessagesMetrics()
         let meter = RulesMeter(limits, metrics)
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
