@@ -202,8 +202,7 @@ public final class RocksDBStore: Store {
             if isLossAccepted { return true }
             throw error
         }
-        if version >= answered { return false }
-        if isLossAccepted { return true }
+        if version >= answered || isLossAccepted { return version < answered }
         throw .lostCommits(answered: answered, found: version)
     }
 

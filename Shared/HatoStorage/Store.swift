@@ -7,9 +7,10 @@
 /// - **Reading.** A snapshot shows one durable version and never changes. It may be kept while the store is open;
 ///   keeping it long pins space.
 /// - **Writing.** `submit` runs writes one after the other, each against a transaction that sees everything its
-///   predecessors wrote. Those of one client (`StoreWrite.client`) run in the order they were submitted; when many wait,
-///   clients take turns, so that a client waits for at most one write of each other client. A write reads first and puts after (a read after its
-///   first put traps), is synchronous, never lets the transaction escape, and leaves nothing behind when it throws.
+///   predecessors wrote. Those of one client (`StoreWrite.client`) run in the order they were submitted; when many
+///   wait, clients take turns, so that a client waits for at most one write of each other client. A write reads first
+///   and puts after (a read after its first put traps), is synchronous, never lets the transaction escape, and leaves
+///   nothing behind when it throws.
 /// - **Durable, then visible, then acknowledged.** A write has ended when its commit is on disk. Only then do
 ///   snapshots, observers and followers see it. After a crash the store holds a prefix of whole commits that includes
 ///   every acknowledged one.

@@ -10,6 +10,11 @@ public struct Limit<Root: Sendable>: Sendable {
     private let get: @Sendable (Root) -> Int
     private let change: @Sendable (inout Root, Int) -> Void
 
+    /// - Parameters:
+    ///   - name: of the setting.
+    ///   - path: the property; a value beyond its type is clamped.
+    ///   - range: what it may be set to.
+    ///   - help: what it bounds, with the unit.
     public init<Value: FixedWidthInteger & Sendable>(
         _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ range: ClosedRange<Int>, _ help: String
     ) {

@@ -8,6 +8,7 @@ public import HatoModel
 public typealias MessagesFollower = ResumingEvents<Messages.Follow>
 
 extension Messages.Follow: ResumableRequest {
+    /// One commit.
     public typealias Event = Messages.Change
 
     public static func start(of result: Result) -> SubscriptionStart {

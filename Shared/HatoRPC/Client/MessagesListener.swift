@@ -7,6 +7,7 @@ public import HatoModel
 public typealias MessagesListener = ResumingEvents<Messages.Listen>
 
 extension Messages.Listen: ResumableRequest {
+    /// What changed in one commit or several.
     public typealias Event = Messages.Event
 
     public static func start(of result: Result) -> SubscriptionStart {

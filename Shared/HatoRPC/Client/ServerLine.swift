@@ -94,7 +94,9 @@ extension RPCError {
 
     /// The same of a call that may be made twice: retryable although it may have been carried out.
     var ofIdempotentCall: RPCError {
-        guard let reason, reason == Self.connectionLostReason || reason == Self.timedOutReason else { return self }
+        guard let reason, [Self.connectionLostReason, Self.timedOutReason, Self.stoppingReason].contains(reason) else {
+            return self
+        }
         return RPCError.unavailable(reason: reason, message)
     }
 

@@ -209,8 +209,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         channel.closeFuture.whenComplete { _ in patience.cancel() }
     }
 
-    /// Closes at once and answers nothing more. The peer is told why if its socket takes one line more: nothing waits
-    /// for it.
+    /// Closes at once and answers nothing more. The peer gets the reason if its socket takes one line more: nothing
+    /// waits for it.
     ///
     /// - Parameter endsTLS: whether the end of TLS is exchanged, which may take the peer a moment.
     func cutOff(_ error: RPCError, endsTLS: Bool = false) {

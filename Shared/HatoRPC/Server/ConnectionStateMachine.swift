@@ -154,6 +154,9 @@ struct ConnectionStateMachine: Hashable, Sendable {
         return !batch.isReserved && batch.byteCount > limits.readBytes ? currentBatch : nil
     }
 
+    /// Whether what is handed on is in a batch whose responses have their memory.
+    private var isBatchReserved: Bool { currentBatch.flatMap { batches[$0]?.isReserved } ?? false }
+
     /// While the client or the process holds too much, a peer that has not taken 64 KiB gets no further responses.
     private func mayRespond(_ mayHoldMore: @autoclosure () -> Bool) -> Bool {
         let waiting = outputBytes + responses.waitingBytes
@@ -218,7 +221,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case .cold where !kind.isRead, .hot where !kind.isRead: return .start
         case .cold, .hot:
             guard readsInFlight < limits.readsInFlightMax else { return .wait }
-            if mayStartRequest() { return .start }
+            // A connection that holds memory does not wait for those that wait for memory.
+            if isBatchReserved || mayStartRequest() { return .start }
             // With a read in flight, or a response not taken, that is looked at again when it ends, or is taken.
             guard readsInFlight == 0, outputBytes == 0 else { return .wait }
             return exemption == nil ? .askForExemption : .start
@@ -324,7 +328,8 @@ struct ConnectionStateMachine: Hashable, Sendable {
         case nil: return false
         case .read: guard readsInFlight == outgrownReads else { return false }
         case .line:
-            guard waitingBytes == nil, lineElsewhereBytes == 0, running <= outgrownReads else { return false }
+            guard waitingBytes == nil || unreservedBatch != nil, lineElsewhereBytes == 0, running <= outgrownReads
+            else { return false }
         }
         exemption = nil
         return true

@@ -59,8 +59,11 @@ extension RPCError {
         unavailable(reason: "idle", "Closed: nothing was sent for \(seconds) seconds; connect again when needed")
     }
 
-    static let stopping = unavailable(
-        reason: "stopping", "The service stops, and what it accepted was not done within the time it had")
+    static let stopping = RPCError(
+        .unavailable, reason: stoppingReason,
+        "The service stops; whether what it accepted was carried out is unknown")
+
+    static let stoppingReason = "stopping"
 
     static func tooBig(_ limit: Int) -> RPCError {
         resourceExhausted(

@@ -59,7 +59,7 @@ struct RecordTimeTests {
             }
             for row in damaged { rows.putRow(row.key, row.value) }
         }
-        await #expect(throws: RecordError.self) { try await bench.service.forgetExpiredSessions() }
+        #expect(try await bench.service.forgetExpiredSessions() == 0)
         await #expect(throws: (any Error).self) { try await bench.refresh(session.refreshToken) }
         _ = try await bench.signIn()
     }

@@ -5,7 +5,8 @@ import Testing
 /// No limit lacks its declaration, from which its setting and its help come.
 @Suite struct MessagesLimitsDeclarationTests {
     private func texts(_ limits: MessagesLimits) -> [String: String] {
-        Dictionary(uniqueKeysWithValues: Mirror(reflecting: limits).children.map { ($0.label ?? "", "\($0.value)") })
+        Dictionary(
+            uniqueKeysWithValues: Swift.Mirror(reflecting: limits).children.map { ($0.label ?? "", "\($0.value)") })
     }
 
     @Test func everyLimitIsDeclaredWithItsHelp() {

@@ -13,7 +13,7 @@ import Testing
 
     @Test func conditionsOnAVersionReadNoRecord() async throws {
         let store = KeptStore(try MemoryStore())
-        try await RunningMessages.with(store: store) { running in
+        try await RunningMessages.with(store: store, change: { $0.limits.upkeepSeconds = 3_600 }) { running in
             let client = running.user("masuo")
             let version = try await client.call(Messages.Set(path: "/y", value: text)).version
             for number in 0..<100 {
@@ -37,7 +37,8 @@ import Testing
     @Test func pushesWithATakenKeyReadOneRecordAtMost() async throws {
         let store = KeptStore(try MemoryStore())
         let rules = #"{"rules": {"in": {".write": "!data.exists()"}}}"#
-        try await RunningMessages.with(rules: rules, store: store) { running in
+        try await RunningMessages.with(rules: rules, store: store, change: { $0.limits.upkeepSeconds = 3_600 }) {
+            running in
             let (client, other) = (running.user("masuo"), running.user("sazae"))
             let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
             let first = try await client.call(Messages.Push(path: "/in", value: ["text": text], key: key))
@@ -65,14 +66,16 @@ import Testing
         let key = PushKey(milliseconds: 1_700_000_000_000, random: (1, 2))
         let push = Messages.Push(path: "/in", value: 7, key: key)
         var (first, version): (Messages.Push.Result?, UInt64) = (nil, 0)
-        try await RunningMessages.with(rules: rules, store: store) { running in
+        try await RunningMessages.with(rules: rules, store: store, change: { $0.limits.upkeepSeconds = 3_600 }) {
+            running in
             first = try await running.user("masuo").call(push)
             version = try await running.administrator.call(Messages.Set(path: "/a", value: 1)).version
             // No change of the tree.
             _ = try await store.write { $0.put([0xEE].span, [1].span) }
             _ = try await running.administrator.call(Messages.Set(path: "/b", value: 1))
         }
-        try await RunningMessages.with(rules: rules, store: store) { running in
+        try await RunningMessages.with(rules: rules, store: store, change: { $0.limits.upkeepSeconds = 3_600 }) {
+            running in
             let client = running.administrator
             #expect(try await running.user("masuo").call(push) == first)
             _ = try await client.call(Messages.Set(path: "/a", value: 2, ifVersion: version))
@@ -83,7 +86,8 @@ import Testing
             _ = try await store.write { $0.record([0xFF]) }
         }
         // What is behind a record that cannot be read is not known.
-        try await RunningMessages.with(rules: rules, store: store) { running in
+        try await RunningMessages.with(rules: rules, store: store, change: { $0.limits.upkeepSeconds = 3_600 }) {
+            running in
             let client = running.administrator
             let refused = await refusal {
                 try await client.call(Messages.Set(path: "/never", value: 2, ifVersion: version))

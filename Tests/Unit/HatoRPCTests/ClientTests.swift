@@ -166,11 +166,11 @@ struct ClientTests {
             Issue.record("nothing was thrown")
         } catch let error as RPCError {
             #expect(error.code == .unavailable)
-            #expect(error.reason == "connection_lost")
+            #expect(error.reason == "stopping")
             #expect(!error.isRetryable, "it may have been carried out")
         }
         let lost = await #expect(throws: RPCError.self) { try await read.value }
-        #expect(lost?.reason == "connection_lost" && lost?.isRetryable == true)
+        #expect(lost?.reason == "stopping" && lost?.isRetryable == true)
         let next = try await TestService { $0.port = port }
         #expect(try await client.call(Check.Who()).uid == "anna")
         #expect(shown.current == 2)

@@ -66,6 +66,23 @@ struct ConnectionStateMachineTests {
         return machine.requestStarted(kind, sequence: sequence, entry: nil, byteCount: 1)
     }
 
+    /// Otherwise batches that hold memory wait for the exemption of one that waits for their memory.
+    @Test func batchReturnsItsExemptionWhileItWaitsForMemoryAndNeedsNoneAfterwards() {
+        var machine = machine { $0.readBytes = 2 }
+        let batch = machine.batchArrived(count: 2, isSlow: false)
+        machine.waitingChanged(10)
+        machine.exemptionTaken(for: .line)
+        let first = machine.requestStarted(Self.read, sequence: batch, entry: 0, byteCount: 1)
+        let isReturnedWhileItRuns = machine.returnsExemption()
+        #expect(!isReturnedWhileItRuns)
+        _ = machine.requestEnded(first, [1, 2, 3, 4])
+        #expect(machine.unreservedBatch == batch)
+        let isReturnedWhileItWaits = machine.returnsExemption()
+        #expect(isReturnedWhileItWaits)
+        machine.batchReserved(batch)
+        #expect(machine.requestArrived(Self.read, false) == .start)
+    }
+
     @Test func coldRequestWaitsForEarlierOnesAndIsWaitedFor() {
         var machine = machine()
         let first = start(Self.hot, &machine)

@@ -346,7 +346,7 @@ struct LimitTests {
         let service = try await TestService { $0.limits.idleSecondsMax = 2 }
         let listener = try await answeredPeer(of: service, "check.listen")
         let idle = try await answeredPeer(of: service, "check.echo")
-        #expect(try await idle.answer()["error"]?["data"]?["reason"] == "idle")
+        #expect(try await idle.response()["error"]?["data"]?["reason"] == "idle")
         try await idle.expectClosed()
         #expect(try await listener.call("check.echo")["result"] != nil)
         await service.stop()

@@ -157,7 +157,7 @@ struct ServerTests {
         try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
         await service.gates.arrivals(1)
         await service.server.shutdown(grace: .milliseconds(100))
-        #expect(try await peer.answer()["error"]?["data"]?["reason"] == "stopping")
+        #expect(try await peer.response()["error"]?["data"]?["reason"] == "stopping")
         try await peer.expectClosed()
         service.gates.open("a")
     }

@@ -78,10 +78,10 @@ struct ReadOrder: Sendable {
             }
         }
         guard let turns else { return atPlace(endsGroup: true, context, reply) { open($0) {} } }
-        let session = sessions.session(of: context.connection)
+        let session = sessions.session(of: context)
         session.holdingTurn {
             turns.take(context.client) { end in
-                parts.store.submitSnapshot(endsGroup: true) { result in
+                parts.store.submitSnapshot(of: session.client, endsGroup: true) { result in
                     switch result {
                     case .success(let snapshot): open(ReadView(snapshot, parts.catalogue, parts.limits), end)
                     case .failure(let error):

@@ -35,6 +35,9 @@ final class Listener {
         set { opening.caller = newValue }
     }
 
+    /// The client whose turns its readings take.
+    var client: String { connection.client(speakingAs: caller) }
+
     init(id: UInt64, _ opening: Opening, topic: Topic, etag: String?) {
         self.id = id
         self.opening = opening

@@ -1,5 +1,6 @@
 /// The rights that rest on the time, in the order in which they are evaluated in one round, and the time that each
-/// client has had. A client gets a share of the time; those of its rights that do not fit come first in the next round. Pure.
+/// client has had. A client gets a share of the time; those of its rights that do not fit come first in the next
+/// round. Pure.
 struct TimedRound {
     private var ids: [UInt64] = []
     private var next = 0

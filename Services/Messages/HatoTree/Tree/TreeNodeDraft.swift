@@ -23,6 +23,7 @@ public struct TreeNodeDraft {
 
     /// What is known of the node at a path without building it. At a priority path, the priority is the leaf.
     public struct Summary {
+        /// Whether there is neither a value nor children.
         public var isEmpty = true
         public var leaf: TreeLeaf?
         public var priority: TreePriority?

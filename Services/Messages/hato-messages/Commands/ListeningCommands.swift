@@ -68,14 +68,6 @@ struct FollowCommand: AsyncParsableCommand {
     }
 }
 
-/// Resumes after its connection was lost, and returns each notification unchanged.
-private protocol LastingIterator: AsyncIteratorProtocol, Sendable {
-    var notification: RPCEvent? { get }
-}
-
-extension MessagesListener.Iterator: LastingIterator {}
-extension MessagesFollower.Iterator: LastingIterator {}
-
 extension CommandOutput {
     fileprivate func tellOfLoss(_ error: RPCError) {
         let reason = error.reason ?? error.message
@@ -84,9 +76,9 @@ extension CommandOutput {
 
     /// Prints notifications until they or `maxEvents` end; if the server ends them, that is a failure after the last
     /// line.
-    fileprivate func showAll<Iterator: LastingIterator>(_ notifications: Iterator, _ options: StreamOptions)
-        async throws
-    {
+    fileprivate func showAll<Request>(
+        _ notifications: ResumingEvents<Request>.Iterator, _ options: StreamOptions
+    ) async throws {
         var (notifications, count) = (notifications, 0)
         do {
             while try await notifications.next() != nil {
