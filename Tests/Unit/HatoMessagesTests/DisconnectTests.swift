@@ -364,7 +364,7 @@ import Testing
     // MARK: The service
 
     @Test func connectionThatLeftSomethingIsNotIdle() async throws {
-        try await RunningMessages.with(change: { $0.server.limits.idleSecondsMax = 3 }) { running in
+        try await RunningMessages.with(change: { $0.server.limits.idleSecondsMax = 8 }) { running in
             let line = try await leaving(#""path":"/a","value":1"#, on: running)
             let done = try await leaving(#""path":"/b","value":1"#, on: running)
             try await done.ask("cancel", #""path":"/b""#)

@@ -16,9 +16,11 @@ final class RecentCommits: Sendable {
 
     private let state: Mutex<State>
 
-    /// A service that starts reads so many records, and so many bytes of them: some milliseconds.
+    /// A service that starts reads so many records, and so many bytes of them: some milliseconds, and memory beside
+    /// the replay of the log. A record has 1 MiB at most.
     private static let startCommitsMax: UInt64 = 4_096
-    private static let startBytesMax = 8 << 20
+    private static let startBytesMax = 1 << 20
+    private static let commitsAtATime: UInt64 = 4
 
     /// Takes in the newest commits of a store that is not written yet.
     init(_ store: any Store) {
@@ -33,7 +35,7 @@ final class RecentCommits: Sendable {
         var (notes, start, bytes): ([CommitNote], UInt64, Int) = ([], store.version, 0)
         let oldest = max(store.keptCommits.oldest.map { $0 - 1 } ?? start, start - min(start, startCommitsMax))
         while start > oldest, bytes < startBytesMax {
-            let first = max(oldest, start - min(start, 16))
+            let first = max(oldest, start - min(start, commitsAtATime))
             guard let commits = try? store.commits(after: first, limit: Int(start - first)),
                 commits.last?.version == start
             else { break }
