@@ -116,6 +116,34 @@ import Testing
         }
     }
 
+    /// A small update that removes many rows keeps the order of its connection too.
+    @Test func manyRowsAreRemovedBeforeTheTurnOfAWrite() async throws {
+        try await RunningMessages.with { running in
+            let client = running.administrator
+            let text = JSONValue.string(String(repeating: "x", count: 100))
+            for node in 0..<20 {
+                _ = try await client.call(
+                    Messages.Set(path: try TreePath("/a/n\(node)"), value: .object(children(0..<1_000, text))))
+            }
+            let line = try await RawLines.connect(running)
+            try await line.send(#"{"jsonrpc":"2.0","id":1,"method":"session.authenticate","params":{"auth":"admin"}}"#)
+            let removals = (0..<20).map { #""n\#($0)":null"# }.joined(separator: ",")
+            for (id, request) in [
+                (2, #"set","params":{"path":"/a/n0/z","value":1}"#),
+                (3, #"update","params":{"path":"/a","values":{\#(removals)}}"#),
+                (4, #"set","params":{"path":"/a/n1/z","value":1}"#),
+            ] {
+                try await line.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"messages.\#(request)}"#)
+            }
+            for id in 1...4 {
+                let answer = try await line.next()
+                #expect(answer["id"] == .number(Double(id)))
+                #expect(answer["error"] == nil)
+            }
+            #expect(try await client.call(Messages.Get(path: "/a")).value == ["n1": ["z": 1]])
+        }
+    }
+
     /// A small write that is compared with a large node keeps the order of its connection too.
     @Test func aLargeNodeIsHashedBeforeTheTurnOfAWrite() async throws {
         try await RunningMessages.with { running in

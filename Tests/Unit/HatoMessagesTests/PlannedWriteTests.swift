@@ -78,6 +78,38 @@ import Testing
         }
     }
 
+    /// The turn of a write that turns out to take long ends without it, and the write is planned before another turn.
+    @Test func writeThatOutgrowsItsTurnIsPlannedBeforeAnother() async throws {
+        try await RunningMessages.with { running in
+            let publisher = try Publisher {
+                ListenerRegistry(
+                    running.service.parts, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, line: $0)
+            }
+            let large = LargeWrites(
+                parts: running.service.parts, publisher: publisher, threads: try ReaderPool(threads: 1))
+            var mutation = Mutation.set(1, at: "/a")
+            mutation.limitToTurn()
+            for error in [BeyondTurn(), TreeError.tooBig(bytesMax: 1)] as [any Error] {
+                let write = Write(database: .default, mutation: mutation, caller: .administrator)
+                let (planned, limited) = (Counter(), Counter())
+                let result: Result<Void, any Error> = await withCheckedContinuation { done in
+                    large.submitInTurn(
+                        write, Result { try WritePlanner.resolve(mutation, at: 1) },
+                        LargeWrites.Steps { holder, plan, _ in
+                            if holder.write?.mutation.rowsInTurnMax != .max { limited.increment() }
+                            guard plan != nil else { throw error }
+                            planned.increment()
+                            return WriteOutcome()
+                        } ended: {
+                            done.resume(returning: $0.map { _ in })
+                        })
+                }
+                try result.get()
+                #expect(planned.value == 1 && limited.value == 1)
+            }
+        }
+    }
+
     /// What came of a push with the client's key is decided without planning it in its turn.
     @Test func largePushesWithATakenKeyAreAnsweredLikeOthers() async throws {
         let rules = #"{"rules": {"in": {".write": "!data.exists()"}}}"#

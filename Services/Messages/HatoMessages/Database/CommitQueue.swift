@@ -44,28 +44,39 @@ final class CommitQueue: Sendable {
         _ write: Write, from session: ConnectionSession,
         answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     ) {
-        let isLarge = write.mutation.isLarge(parts.limits)
-        let comparesEtag = if case .etag? = write.mutation.condition { true } else { false }
-        guard isLarge || comparesEtag else {
-            // What needs nothing but the time need not take the writer's.
-            let resolved = Result { try WritePlanner.resolve(write.mutation, at: parts.now()) }
+        if write.mutation.isLarge(parts.limits) { return hold(write, from: session, answer) { $0.submit($1, $2) } }
+        let outgrowsTurn = write.mutation.mayOutgrowTurn
+        var write = write
+        if outgrowsTurn { write.mutation.limitToTurn() }
+        // What needs nothing but the time need not take the writer's.
+        let resolved = Result { try WritePlanner.resolve(write.mutation, at: parts.now()) }
+        guard outgrowsTurn else {
             session.writeBegan()
             let queued = QueuedWrite(write, resolved, Arrival(session, write.watch), to: self, answer)
             if session.isFree { return store.submit(queued) }
             return session.inTurn { [store] in store.submit(queued) }
         }
+        hold(write, from: session, answer) { $0.submitInTurn($1, resolved, $2) }
+    }
+
+    /// Hands a write that holds the turn of its connection to the large writes.
+    private func hold(
+        _ write: Write, from session: ConnectionSession,
+        _ answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void,
+        _ submit: @escaping @Sendable (LargeWrites, Write, LargeWrites.Steps) -> Void
+    ) {
         session.writeBegan()
         let arrival = Arrival(session, write.watch)
         let steps = LargeWrites.Steps(client: session.client) { [self] holder, planned, transaction in
             guard let write = holder.write else { throw MessagesError.stopping }
-            return try timed(write.watch) { try commit(write, planned, in: transaction) }
+            return try timed(write.watch) {
+                try commit(write, planned, resolved: holder.resolved, in: transaction)
+            }
         } ended: { [self] result in
             ended(result, of: arrival, answer: answer)
             session.release()
         }
-        session.holdingTurn { [large] in
-            if isLarge { large.submit(write, steps) } else { large.submitConditional(write, steps) }
-        }
+        session.holdingTurn { [large] in submit(large, write, steps) }
     }
 
     /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs

@@ -3,8 +3,8 @@ import HatoStorage
 import HatoTree
 import Synchronization
 
-/// Takes large writes to the writer, and those that ask for the hash of a large node, each planned on a thread for
-/// such work before its turn (`PlannedWrite`).
+/// Takes large writes to the writer, and those that ask for the hash of a large node or replace many rows, each planned
+/// on a thread for such work before its turn (`PlannedWrite`).
 ///
 /// **Order.** Such a write holds the turn of its connection until it is done: what the connection sends after it
 /// comes after it. When something it rests on has changed by its turn it is planned again, a few times; then it is
@@ -40,7 +40,13 @@ struct LargeWrites: Sendable {
 
         private let state: Mutex<State?>
 
-        init(_ write: Write) { state = Mutex(State(write: write)) }
+        /// What was said of a write before its first turn.
+        let resolved: CommitQueue.Resolution?
+
+        init(_ write: Write, resolved: CommitQueue.Resolution? = nil) {
+            state = Mutex(State(write: write))
+            self.resolved = resolved
+        }
 
         /// Nil when it is over.
         var write: Write? { state.withLock { $0?.write } }
@@ -59,20 +65,19 @@ struct LargeWrites: Sendable {
 
     func submit(_ write: Write, _ steps: Steps) { attempt(1, Holder(write), steps) }
 
-    /// A write of another size whose condition may ask for the hash of a large node: most are of small ones, so its
-    /// turn comes first.
-    func submitConditional(_ write: Write, _ steps: Steps) {
-        var first = write
-        first.mutation.hashedBytesMax = Self.hashedInTurnBytesMax
-        let holder = Holder(write)
-        parts.store.submit(of: steps.client, { [first] in try steps.commit(Holder(first), nil, $0) }) { result in
-            if case .failure(TreeError.tooBig) = result { return attempt(1, holder, steps) }
-            steps.ended(result.mapError(write.naming))
+    /// A write that may outgrow its turn (`Mutation.limitToTurn`): most do not, so the turn comes first.
+    func submitInTurn(_ write: Write, _ resolved: CommitQueue.Resolution, _ steps: Steps) {
+        let first = Holder(write, resolved: resolved)
+        parts.store.submit(of: steps.client, { try steps.commit(first, nil, $0) }) { result in
+            switch result {
+            case .failure(TreeError.tooBig), .failure(is BeyondTurn):
+                var write = write
+                write.mutation.liftTurnLimits()
+                attempt(1, Holder(write), steps)
+            default: steps.ended(result.mapError(write.naming))
+            }
         }
     }
-
-    /// Some milliseconds.
-    private static let hashedInTurnBytesMax = 256 << 10
 
     /// - Parameter isBehind: whether it is planned on a state that has all writes before it.
     private func attempt(_ number: Int, isBehind: Bool = false, _ holder: Holder, _ steps: Steps) {

@@ -133,6 +133,30 @@ extension Mutation {
     /// Text of so many bytes is as much work as one node.
     private static let textBytesPerNode = 256
 
+    /// An update of so many paths is planned in its turn whatever is stored there: it takes less than 50 ms.
+    private static let pathsInTurnMax = 16
+    /// Some milliseconds.
+    private static let hashedInTurnBytesMax = 256 << 10
+    private static let replacedInTurnRowsMax = 8_192
+
+    /// Whether what is stored decides if its turn is long enough to plan it.
+    var mayOutgrowTurn: Bool {
+        if case .etag? = condition { return true }
+        if case .update(let values) = operation { return values.count > Mutation.pathsInTurnMax }
+        return false
+    }
+
+    /// Planning it throws when that takes long.
+    mutating func limitToTurn() {
+        hashedBytesMax = Mutation.hashedInTurnBytesMax
+        rowsInTurnMax = Mutation.replacedInTurnRowsMax
+    }
+
+    mutating func liftTurnLimits() {
+        hashedBytesMax = WritePlanner.hashedBytesMax
+        rowsInTurnMax = .max
+    }
+
     /// Whether it is worth looking at before its turn.
     func isLarge(_ limits: MessagesLimits) -> Bool {
         var left = min(Mutation.nodesMax, limits.writeValuesMax)

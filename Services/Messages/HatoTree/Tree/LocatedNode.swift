@@ -51,9 +51,11 @@ struct PlacedPath {
 struct LocatedNode {
     /// The node; empty when it does not exist, nil when it exceeds the size limit.
     var before: TreeNode? = .empty
-    /// The number of rows of the node; counting stops above the number that is deleted one by one.
+    /// The number of rows of the node, and their bytes, as far as they were read.
     var rowCount = 0
     var byteCount = 0
+    /// Whether all its rows were read; reading stops where it is certain that they are deleted by range.
+    var isWhole = true
     /// The depth of the deepest existing node on the path.
     var existedDepth: Int
     /// The depth of the ancestor that is a leaf.

@@ -33,6 +33,9 @@ public struct Mutation: Sendable {
     public var hidesStored = false
     /// The limit for hashing a stored node for the condition: a larger one is `TreeError.tooBig`.
     public var hashedBytesMax = WritePlanner.hashedBytesMax
+    /// The limit for the rows of the stored nodes that its plan in its turn replaces: it looks at no further path
+    /// (`BeyondTurn`). A single path is always planned, since what that takes is bounded.
+    public var rowsInTurnMax = Int.max
 
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {
         self.path = path

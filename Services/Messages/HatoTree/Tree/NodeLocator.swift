@@ -8,6 +8,7 @@ struct NodeLocator {
     let turn: Turn?
     /// A larger node is not kept.
     let bytesMax: Int
+    let budget: ReplacementBudget
 
     /// Reads the node at a path, which of its ancestors exist, and whether one of them is a leaf.
     ///
@@ -94,13 +95,16 @@ struct NodeLocator {
         }
         var cursor = RowCursor(base: place.key)
         var builder: TreeNodeBuilder? = TreeNodeBuilder()
+        var isKept = true
         var found = LocatedNode(existedDepth: 0)
         try reader.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, value in
             found.rowCount += 1
             found.byteCount += row.count - place.key.count + value.count
-            if found.byteCount > bytesMax {
-                builder = nil
-                return found.rowCount <= PlanDraft.singleDeletesMax ? .next : .stop
+            if found.byteCount > budget.keptBytesMax(bytesMax, rows: found.rowCount) {
+                (builder, isKept) = (nil, false)
+                found.isWhole =
+                    found.rowCount <= budget.singleDeletesMax && found.byteCount <= budget.countedBytes
+                return found.isWhole ? .next : .stop
             }
             guard found.rowCount <= Self.builtAtOnceMax else {
                 builder = nil
@@ -113,7 +117,6 @@ struct NodeLocator {
         if let builder {
             found.before = builder.finish()
         } else {
-            let isKept = found.byteCount <= bytesMax
             found.before = isKept ? try NodeReader(reader, codec: codec).node(at: place.path) : nil
         }
         found.existedDepth = found.rowCount > 0 ? depth : 0

@@ -162,7 +162,6 @@ public struct NodeSkeleton: Sendable, Hashable {
 /// sent individually. Reading rows and decoding their keys costs about a microsecond per row (some 0.15 for the step,
 /// 0.4 to 0.6 for the keys), a seek to the next child some 2.3: all of it, with the mebibyte of rows that was read
 /// before the node was known to be large, takes less than 50 ms.
-/// knew that the node is large, stays under 50 ms.
 public struct SkeletonBudget: Sendable {
     /// Rows, or values and priorities of a node in memory.
     public var rows = 12_288

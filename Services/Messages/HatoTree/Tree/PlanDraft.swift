@@ -22,6 +22,7 @@ struct PlanDraft {
     private var key: [UInt8] = []
     /// The remaining bytes for replaced nodes.
     private(set) var beforeBytesLeft: Int
+    private var budget: ReplacementBudget
     var skeletons = SkeletonBudget()
 
     /// The keys of the leaves that became objects and are part of the changes.
@@ -37,10 +38,10 @@ struct PlanDraft {
     private var absent: (key: [UInt8], located: LocatedNode)?
 
     init(
-        reader: any TreeReader, codec: TreeKeyCodec, turn: Turn?,
-        beforeBytesMax: Int = PlanDraft.beforeBytesMax
+        reader: any TreeReader, codec: TreeKeyCodec, turn: Turn?, beforeBytesMax: Int, rowsInTurnMax: Int
     ) {
         beforeBytesLeft = beforeBytesMax
+        budget = ReplacementBudget(rowsInTurn: rowsInTurnMax)
         self.reader = TreeRows(reader, codec: codec)
         self.codec = codec
         self.turn = turn
@@ -57,6 +58,7 @@ struct PlanDraft {
     mutating func write(_ targets: [WriteTarget]) throws {
         for index in targets.indices where !targets[index].path.isPriority {
             let target = targets[index]
+            guard budget.rowsInTurn > 0 else { throw BeyondTurn() }
             let place = PlacedPath(target.path, codec)
             let located =
                 target.node.isEmpty
@@ -89,7 +91,7 @@ struct PlanDraft {
     }
 
     private func locate(_ place: PlacedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
-        try NodeLocator(reader: reader, codec: codec, turn: turn, bytesMax: beforeBytesLeft)
+        try NodeLocator(reader: reader, codec: codec, turn: turn, bytesMax: beforeBytesLeft, budget: budget)
             .locate(place, isNew: isNew, isRemoval: isRemoval)
     }
 
@@ -107,6 +109,7 @@ struct PlanDraft {
 
     private mutating func replace(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
         let depth = place.path.depth
+        budget.take(located)
         if located.rootIsThere { rootIsThere = true }
         var skeleton: NodeSkeleton?
         if let before = located.before {
@@ -158,7 +161,7 @@ struct PlanDraft {
             }
             return replaceRow(with: after)
         }
-        let isDeletedSingly = located.rowCount <= PlanDraft.singleDeletesMax
+        let isDeletedSingly = located.isWhole && located.rowCount <= budget.singleDeletesMax
         // The nodes of a removed object need not be compared with new ones.
         if let before = located.before, before.leaf != nil || !after.isEmpty || !isDeletedSingly {
             let mark = rows.mark
@@ -168,6 +171,7 @@ struct PlanDraft {
             key = place.key
         } else if isDeletedSingly {
             if located.packedDepth == nil {
+                budget.singleDeletes -= located.rowCount
                 try deleteEachRow(of: place)
             } else {
                 // Its row was put by this plan, when the node above was unpacked.

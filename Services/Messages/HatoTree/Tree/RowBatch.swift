@@ -139,21 +139,13 @@ public struct RowBatch: Sendable {
 
 extension RowBatch {
     /// The same operations in parts, one for each section of the rows: first ranges, then single rows in rising order,
-    /// each key once. Nil when there are too many ranges to determine what they cover.
+    /// each key once. Nil when too many ranges overlap to determine what they cover.
     ///
     /// - Parameter section: the number of bytes at the beginning of a key that identify its section.
     public func sorted(sections section: (Span<UInt8>) -> Int) -> [RowBatch]? {
-        let ranges = operations.indices.filter { operations[$0].kind == .deleteRange }
-        guard ranges.count <= Self.rangesMax else { return nil }
+        let ranges = sortedIndices { $0 == .deleteRange }
+        guard let points = uncovered(sortedIndices { $0 != .deleteRange }, by: ranges) else { return nil }
         let all = bytes.span
-        var points = operations.indices.filter { index in
-            operations[index].kind != .deleteRange && !ranges.contains { $0 > index && covers($0, index) }
-        }
-        // Stable: of operations with the same key the last counts.
-        points.sort { left, right in
-            let order = compare(left, right)
-            return order == 0 ? left < right : order < 0
-        }
         var parts: [(section: [UInt8], batch: RowBatch)] = []
         func part(of index: Int) -> Int {
             let key = all.extracting(operations[index].start..<operations[index].middle)
@@ -171,8 +163,34 @@ extension RowBatch {
         return parts.map(\.batch)
     }
 
-    /// Every row of a write is compared with every range.
-    private static let rangesMax = 16
+    /// In the order of their keys. Stable: of operations with the same key the last counts.
+    private func sortedIndices(_ isWanted: (Kind) -> Bool) -> [Int] {
+        operations.indices.filter { isWanted(operations[$0].kind) }.sorted { left, right in
+            let order = compare(left, right)
+            return order == 0 ? left < right : order < 0
+        }
+    }
+
+    /// The rows that no later range deletes; both are in the order of their keys.
+    private func uncovered(_ points: [Int], by ranges: [Int]) -> [Int]? {
+        /// The ranges that begin before the row and may contain it.
+        var open: [Int] = []
+        var next = 0
+        var found: [Int] = []
+        for point in points {
+            while next < ranges.count, compare(ranges[next], point) <= 0 {
+                open.append(ranges[next])
+                next += 1
+            }
+            open.removeAll { ends($0, before: point) }
+            guard open.count <= Self.overlappingRangesMax else { return nil }
+            if !open.contains(where: { $0 > point }) { found.append(point) }
+        }
+        return found
+    }
+
+    /// Every row is compared with the ranges around it.
+    private static let overlappingRangesMax = 16
 
     private mutating func append(_ operation: Operation, of other: RowBatch) {
         let start = bytes.count
@@ -195,11 +213,10 @@ extension RowBatch {
         }
     }
 
-    private func covers(_ range: Int, _ point: Int) -> Bool {
+    private func ends(_ range: Int, before point: Int) -> Bool {
         let (range, point) = (operations[range], operations[point])
-        let key = bytes[point.start..<point.middle]
-        let (lower, upper) = (bytes[range.start..<range.middle], bytes[range.middle..<range.end])
-        return !key.lexicographicallyPrecedes(lower) && (upper.isEmpty || key.lexicographicallyPrecedes(upper))
+        let upper = bytes[range.middle..<range.end]
+        return !upper.isEmpty && !bytes[point.start..<point.middle].lexicographicallyPrecedes(upper)
     }
 }
 

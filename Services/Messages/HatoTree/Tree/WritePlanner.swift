@@ -71,7 +71,7 @@ public struct WritePlanner: Sendable {
 
     /// Plans a resolved mutation in its turn; `Turn.commit` follows unless it is refused.
     ///
-    /// - Throws: `TreeError`, or the errors of the reader.
+    /// - Throws: `TreeError`, `BeyondTurn`, or the errors of the reader.
     public func plan(
         _ resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
@@ -79,7 +79,7 @@ public struct WritePlanner: Sendable {
         if resolved.isConditional {
             try check(resolved.mutation, history) { try storedEtag(resolved.mutation, in: turn) }
         }
-        var draft = draft(reading: turn, in: turn)
+        var draft = draft(resolved.mutation, reading: turn, in: turn)
         if case .push(let value, _, isClientKey: true) = resolved.mutation.operation {
             let earlier = EarlierPush(value: value, hidesStored: resolved.hidesStored, history: history)
             guard try draft.push(targets[0], unless: earlier) else { return draft.plan(at: resolved.now) }
@@ -90,8 +90,10 @@ public struct WritePlanner: Sendable {
         return plan(draft, resolved)
     }
 
-    private func draft(reading reader: any TreeReader, in turn: Turn? = nil) -> PlanDraft {
-        var draft = PlanDraft(reader: reader, codec: codec, turn: turn, beforeBytesMax: beforeBytesMax)
+    private func draft(_ mutation: Mutation, reading reader: any TreeReader, in turn: Turn? = nil) -> PlanDraft {
+        var draft = PlanDraft(
+            reader: reader, codec: codec, turn: turn, beforeBytesMax: beforeBytesMax,
+            rowsInTurnMax: turn == nil ? .max : mutation.rowsInTurnMax)
         draft.skeletons = skeletons
         return draft
     }
@@ -229,7 +231,7 @@ extension WritePlanner {
     /// It has no turn, so it neither reads nor fills the planner's cache, which follows the order of application.
     public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
         let targets = resolved.targets
-        var draft = draft(reading: reader)
+        var draft = draft(resolved.mutation, reading: reader)
         if case .push(_, _, isClientKey: true) = resolved.mutation.operation,
             try NodeReader(reader, codec: codec).exists(at: targets[0].path)
         {

@@ -143,7 +143,8 @@ import Testing
             #expect(try one.keys.allSatisfy { try one.get($0.span) == other.get($0.span) })
         }
         var many = RowBatch()
-        for number in 0..<20 { many.deleteRange([UInt8(number)], [UInt8(number + 1)]) }
+        for number in 0..<20 as Range<UInt8> { many.deleteRange([number], [100]) }
+        many.put([50].span, [0].span)
         #expect(many.sorted { _ in 1 } == nil)
     }
 }

@@ -360,6 +360,8 @@ final class CountingReader: TreeReader {
     private(set) var gets = 0
     private(set) var scans = 0
     private(set) var rowsSeen = 0
+    /// Of the values.
+    private(set) var bytesSeen = 0
 
     init(_ rows: any TreeReader) { self.rows = rows }
 
@@ -375,6 +377,7 @@ final class CountingReader: TreeReader {
         scans += 1
         try rows.scan(lower: lower, upper: upper, reverse: reverse) { key, value in
             rowsSeen += 1
+            bytesSeen += value.count
             return try visit(key, value)
         }
     }
