@@ -20,7 +20,7 @@ public struct AuthLimits: Limits, Hashable {
     public var sessionsPerAccountMax = 100
     /// Accounts on one page of `auth.users.list`.
     public var usersPageMax = 1000
-    /// Addresses, and accounts, whose attempts are counted.
+    /// Addresses, and accounts, whose attempts are counted; and clients whose turns at hashing are remembered.
     public var attemptEntriesMax = 100_000
     /// Wrong passwords for one account that cause no wait.
     public var failuresFree = 10

@@ -10,6 +10,10 @@ private final class Count: Sendable {
     let value = Mutex(0)
 }
 
+private final class Flag: Sendable {
+    let isSet = Mutex(false)
+}
+
 struct SignInTests {
     @Test func unknownNameAndWrongPasswordHaveTheSameErrorAndCost() async throws {
         let bench = try await AuthBench.open()
@@ -136,6 +140,82 @@ struct SignInTests {
         for update in updates { _ = await update.value }
     }
 
+    @Test func signInsFromManyAddressesLeaveATurnToAnother() async throws {
+        let bench = try await AuthBench.open { configuration in
+            configuration.hashingThreads = 1
+            configuration.limits.passwordQueueMax = 4
+        }
+        _ = try await bench.signUp()
+        @Sendable func guess(from address: Int) async -> RPCError? {
+            await wireError {
+                try await bench.signIn("guess\(address)@example.com", "wrong", from: "192.0.2.\(address)")
+            }
+        }
+        for address in 1...5 { #expect(await guess(from: address)?.reason == "INVALID_LOGIN_CREDENTIALS") }
+        bench.hold(true)
+        let refused = Count()
+        let guesses = (1...5).map { address in
+            Task {
+                if await guess(from: address)?.reason == "TOO_MANY_ATTEMPTS_TRY_LATER" {
+                    refused.value.withLock { $0 += 1 }
+                }
+            }
+        }
+        try await eventually("one is hashed, four wait") {
+            bench.counts.running == 1 && bench.service.passwords.waitingCount == 4
+        }
+        let signIn = Task { await wireError { try await bench.signIn(from: "192.0.2.99") } }
+        try await eventually("it waits in place of one of them") { refused.value.withLock { $0 } == 1 }
+        bench.hold(false)
+        #expect(await signIn.value == nil)
+        for guess in guesses { await guess.value }
+    }
+
+    @Test func anonymousUserTakesTheTurnOfItsAddress() async throws {
+        let bench = try await AuthBench.open()
+        let anonymous = try await bench.origin(try await bench.anonymous())
+        #expect(anonymous.hashingClient.name == CallOrigin().hashingClient.name)
+        let user = try await bench.origin(try await bench.signUp())
+        #expect(user.hashingClient.name != CallOrigin().hashingClient.name)
+    }
+
+    @Test func passwordIsNotHashedAfterItsConnectionHasClosed() async throws {
+        let bench = try await AuthBench.open { configuration in
+            configuration.hashingThreads = 1
+            configuration.limits.passwordQueueMax = 2
+        }
+        _ = try await bench.signUp()
+        let hashes = bench.counts.hashes
+        let hasClosed = Flag()
+        @Sendable func signIn(hasGone: @escaping @Sendable () -> Bool = { false }) async -> RPCError? {
+            await wireError {
+                try await bench.service.signIns.signIn(
+                    Auth.SignIn(email: "masuo@example.com", password: AuthBench.password),
+                    CallOrigin(hasGone: hasGone))
+            }
+        }
+        bench.hold(true)
+        // The one that is being hashed goes on.
+        let first = Task { await signIn { hasClosed.isSet.withLock { $0 } } }
+        try await eventually("it is hashed") { bench.counts.running == 1 }
+        let second = Task { await signIn { hasClosed.isSet.withLock { $0 } } }
+        try await eventually("it waits") { bench.service.passwords.waitingCount == 1 }
+        let third = Task { await signIn { hasClosed.isSet.withLock { $0 } } }
+        try await eventually("both wait") { bench.service.passwords.waitingCount == 2 }
+        hasClosed.isSet.withLock { $0 = true }
+        // All places have jobs of closed connections.
+        let fourth = Task { await signIn() }
+        #expect(await second.value?.isRetryable == true)
+        #expect(await third.value?.isRetryable == true)
+        let fifth = Task { await signIn { true } }
+        try await eventually("both wait") { bench.service.passwords.waitingCount == 2 }
+        bench.hold(false)
+        #expect(await first.value == nil)
+        #expect(await fourth.value == nil)
+        #expect(await fifth.value?.isRetryable == true)
+        #expect(bench.counts.hashes == hashes + 2)
+    }
+
     @Test func consecutiveWrongPasswordsDelayTheAccountForALimitedTime() async throws {
         let bench = try await AuthBench.open()
         _ = try await bench.signUp()
@@ -191,6 +271,26 @@ struct SignInTests {
         #expect(
             await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
         for session in sessions.dropFirst() { _ = try await bench.refresh(session.refreshToken) }
+    }
+
+    @Test func sessionThatCannotBeReadStopsNoSignIn() async throws {
+        let bench = try await AuthBench.open { $0.limits.sessionsPerAccountMax = 2 }
+        let uid = try await bench.signUp().uid
+        let damaged = try await bench.store.write { rows in
+            let ids = try SessionRows.ids(of: uid, in: rows)
+            for id in ids { rows.putRow(AuthKey.session(id), [0x7B]) }
+            return ids
+        }.outcome
+        #expect(damaged.count == 1)
+        var sessions: [Auth.Session] = []
+        for _ in 0..<3 {
+            bench.pass(seconds: 1)
+            sessions.append(try await bench.signIn())
+        }
+        #expect(
+            await wireError { try await bench.refresh(sessions[0].refreshToken) }?.reason == "INVALID_REFRESH_TOKEN")
+        for session in sessions.dropFirst() { _ = try await bench.refresh(session.refreshToken) }
+        #expect(try await bench.store.read { try SessionRows.ids(of: uid, in: $0) }.count == 3, "the damaged one stays")
     }
 
     @Test func passwordIsTheSameHoweverItWasTyped() async throws {

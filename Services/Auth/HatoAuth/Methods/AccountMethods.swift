@@ -97,9 +97,8 @@ struct AccountMethods: AuthMethods {
     private func renewed(_ user: Caller.User, _ account: AccountRecord) throws -> Auth.Account.Update.Result {
         let now = environment.now() / 1000
         let expiresAt = user.expiresAt.map { $0 / 1000 } ?? now + configuration.tokenLifetimeSeconds
-        let named = user.claims["firebase"]?["sign_in_provider"]?.string.flatMap { SignInProvider(rawValue: $0) }
         let claims = IDTokenClaims(
-            account: account, provider: named ?? (account.isAnonymous ? .anonymous : .password),
+            account: account, provider: user.signInProvider ?? (account.isAnonymous ? .anonymous : .password),
             authTime: user.authTime ?? now, issuedAt: now, expiresAt: expiresAt)
         return Auth.Account.Update.Result(
             idToken: try service.sign(claims), expiresIn: Int(max(0, expiresAt - now)), account: account.account)

@@ -7,23 +7,31 @@ struct CallOrigin: Sendable {
     var caller: Caller
     /// Nil for a call without a socket.
     var address: ClientAddress?
+    /// Whether its connection has closed.
+    private let hasGone: @Sendable () -> Bool
 
     init(_ context: RPCContext) {
         caller = context.caller
-        address = context.connection.clientAddress
+        let connection = context.connection
+        address = connection.clientAddress
+        hasGone = { connection.isClosed }
     }
 
-    init(caller: Caller = .nobody, address: ClientAddress? = nil) {
+    init(
+        caller: Caller = .nobody, address: ClientAddress? = nil, hasGone: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.caller = caller
         self.address = address
+        self.hasGone = hasGone
     }
 
     /// The client whose turn it is when passwords wait to be hashed: the user, or the address of a caller that is none.
+    /// An anonymous user counts as none: a client makes any number of these accounts without a hash.
     var hashingClient: HashingClient {
         switch caller {
-        case .user(let user): HashingClient(name: "user:\(user.uid)")
+        case .user(let user) where !user.isAnonymous: HashingClient(name: "user:\(user.uid)", hasGone: hasGone)
         case .administrator: .administrators
-        case .nobody: HashingClient(name: "address:\(address?.network ?? "")")
+        case .user, .nobody: HashingClient(name: "address:\(address?.network ?? "")", hasGone: hasGone)
         }
     }
 
@@ -39,8 +47,10 @@ struct CallOrigin: Sendable {
 }
 
 /// One of those that take turns at the hashing threads.
-struct HashingClient: Sendable, Hashable {
+struct HashingClient: Sendable {
     var name: String
+    /// Whether the outcome reaches no client any more.
+    var hasGone: @Sendable () -> Bool = { false }
 
     static let administrators = HashingClient(name: "administrators")
 }
@@ -51,6 +61,13 @@ extension Caller.User {
     var authTime: Int64? { seconds("auth_time") }
     /// Seconds; nil when an administrator impersonates the user without naming a time.
     var issuedAt: Int64? { seconds("iat") }
+
+    /// Whether the account had no credential when the token was issued.
+    var isAnonymous: Bool { signInProvider == .anonymous }
+    /// How the user signed in; nil when an administrator impersonates the user without naming it.
+    var signInProvider: SignInProvider? {
+        claims["firebase"]?["sign_in_provider"]?.string.flatMap { SignInProvider(rawValue: $0) }
+    }
 
     /// Nil for what is no time: the claims of an impersonated user are what the administrator says.
     private func seconds(_ claim: String) -> Int64? { claims[claim].flatMap(TokenVerifier.seconds) }

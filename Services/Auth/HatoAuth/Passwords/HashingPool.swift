@@ -7,17 +7,21 @@ import Synchronization
     import Musl
 #endif
 
-/// A few threads for work that takes a core for a tenth of a second, with a short queue in which clients take turns.
+/// A few threads for work that takes a core for a tenth of a second, with a short queue in which clients take turns
+/// (`HashingQueue`).
 ///
-/// A call that finds the queue full fails at once: memory and waiting time are bounded whatever the number of sign-ins
-/// (unbounded hashing has brought down larger services). Event loops and the cooperative pool never hash.
+/// Memory and waiting time are bounded whatever the number of sign-ins (unbounded hashing has brought down larger
+/// services). Event loops and the cooperative pool never hash.
 final class HashingPool: Sendable {
-    struct Full: Error {}
+    /// The queue has no place for the job, or lost it to another; or its client has gone.
+    struct Refused: Error {}
 
-    /// Runs or fails one call; exactly one of the two is called.
+    /// Runs or refuses one call; exactly one of the two is called.
     private struct Job {
         var run: @Sendable () -> Void
         var refuse: @Sendable () -> Void
+        /// Whether the outcome reaches no client any more.
+        var isUnwanted: @Sendable () -> Bool
     }
 
     private struct State {
@@ -28,42 +32,52 @@ final class HashingPool: Sendable {
     private let threads: Int
     private let state: Mutex<State>
 
-    init(threads: Int, queueMax: Int) {
+    /// - Parameter clientsMax: clients whose last turns are remembered.
+    init(threads: Int, queueMax: Int, clientsMax: Int) {
         self.threads = max(1, threads)
-        state = Mutex(State(queue: HashingQueue(countMax: max(0, queueMax))))
+        state = Mutex(State(queue: HashingQueue(countMax: max(0, queueMax), clientsMax: clientsMax)))
     }
 
     var waitingCount: Int { state.withLock { $0.queue.count } }
     var runningCount: Int { state.withLock { $0.running } }
 
-    /// Runs `work` on a thread of the pool. Throws what `work` throws, or `Full`: at once when the queue is full, later
-    /// when it is full and another client has fewer jobs.
+    /// Runs `work` on a thread of the pool. Throws what `work` throws, or `Refused`: at once when the queue is full,
+    /// later when the queue loses the job or when the client has gone before the job runs.
     func run<Outcome: Sendable>(
-        for client: String, _ work: @escaping @Sendable () throws -> Outcome
+        for client: HashingClient, _ work: @escaping @Sendable () throws -> Outcome
     ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
             let job = Job(
                 run: { continuation.resume(with: Result { try work() }) },
-                refuse: { continuation.resume(throwing: Full()) })
-            admit(job, of: client)
+                refuse: { continuation.resume(throwing: Refused()) }, isUnwanted: client.hasGone)
+            admit(job, of: client.name)
         }
+    }
+
+    /// A password of the client was checked.
+    func checked(_ client: HashingClient, isRight: Bool) {
+        state.withLock { $0.queue.checked(client.name, isRight: isRight) }
     }
 
     private func admit(_ job: Job, of client: String) {
         enum Admission {
             case start
-            case wait(refused: Job?)
+            case wait(refused: [Job])
         }
         let admission: Admission = state.withLock { state in
             guard state.running >= threads else {
                 state.running += 1
+                state.queue.tookTurn(client)
                 return .start
             }
-            return .wait(refused: state.queue.append(job, of: client))
+            var refused: [Job] = []
+            if state.queue.isFull { refused = state.queue.removeAll { $0.isUnwanted() } }
+            if let job = state.queue.append(job, of: client) { refused.append(job) }
+            return .wait(refused: refused)
         }
         switch admission {
         case .start: start(job)
-        case .wait(let refused): refused?.refuse()
+        case .wait(let refused): for job in refused { job.refuse() }
         }
     }
 
@@ -73,7 +87,7 @@ final class HashingPool: Sendable {
             Self.giveWay()
             var job: Job? = first
             while let current = job {
-                current.run()
+                if current.isUnwanted() { current.refuse() } else { current.run() }
                 job = state.withLock { state in
                     let next = state.queue.takeNext()
                     if next == nil { state.running -= 1 }

@@ -26,7 +26,9 @@ final class PasswordHasher: Sendable {
     init(_ configuration: AuthConfiguration, _ environment: AuthEnvironment, _ metrics: AuthMetrics) {
         self.metrics = metrics
         cost = configuration.scrypt
-        pool = HashingPool(threads: configuration.hashingThreads, queueMax: configuration.limits.passwordQueueMax)
+        pool = HashingPool(
+            threads: configuration.hashingThreads, queueMax: configuration.limits.passwordQueueMax,
+            clientsMax: configuration.limits.attemptEntriesMax)
         randomBytes = environment.randomBytes
         derive = environment.derive
         dummy = PasswordHash(
@@ -40,7 +42,7 @@ final class PasswordHasher: Sendable {
     /// The number of passwords that are being hashed.
     var hashingCount: Int { pool.runningCount }
 
-    /// Throws `AuthError.tooManyAttempts` when the queue is full.
+    /// Throws `AuthError.tooManyAttempts` when the queue has no place for it.
     /// - Parameter client: whose turn it is among those that wait (`HashingQueue`).
     func hash(_ password: Password, for client: HashingClient) async throws -> PasswordHash {
         let salt = randomBytes(PasswordHash.saltBytes)
@@ -50,25 +52,27 @@ final class PasswordHasher: Sendable {
     }
 
     /// Whether the password matches `stored`; false without a stored one, after the same work. Throws
-    /// `AuthError.tooManyAttempts` when the queue is full.
+    /// `AuthError.tooManyAttempts` when the queue has no place for it.
     func isRight(_ password: Password, _ stored: PasswordHash?, for client: HashingClient) async throws -> Bool {
         let reference = stored ?? dummy
-        return try await run(for: client) { [derive] in
+        let isRight = try await run(for: client) { [derive] in
             let derived = try derive(password.bytes, reference.salt, reference.cost)
             return reference.matches(derived) && stored != nil
         }
+        pool.checked(client, isRight: isRight)
+        return isRight
     }
 
     private func run<Outcome: Sendable>(
         for client: HashingClient, _ work: @escaping @Sendable () throws -> Outcome
     ) async throws -> Outcome {
         do {
-            return try await pool.run(for: client.name) { [metrics] in
+            return try await pool.run(for: client) { [metrics] in
                 let start = ContinuousClock.now
                 defer { metrics.hashed(in: ContinuousClock.now - start) }
                 return try work()
             }
-        } catch is HashingPool.Full {
+        } catch is HashingPool.Refused {
             metrics.count(.passwordQueueFull)
             throw AuthError.tooManyAttempts(retryAfterMilliseconds: 1000)
         }

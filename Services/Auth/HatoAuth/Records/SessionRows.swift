@@ -1,3 +1,4 @@
+import HatoModel
 import HatoStorage
 
 /// The sessions of a store. It reads first and writes after.
@@ -16,13 +17,16 @@ enum SessionRows {
         return ids
     }
 
-    /// The sessions of a user that must end so that one more fits: the least recently used.
+    /// The sessions of a user that must end so that one more fits: the least recently used. Rows that cannot be read
+    /// stay, and do not count.
     static func surplus(of uid: String, countMax: Int, in rows: some StoreReading) throws -> [[UInt8]] {
         let ids = try ids(of: uid, in: rows)
         guard ids.count >= countMax else { return [] }
-        let sessions = try ids.compactMap { try find($0, in: rows) }
+        let sessions: [SessionRecord] = try ids.compactMap { id in
+            do { return try find(id, in: rows) } catch is RecordError { return nil }
+        }
         let oldestFirst = sessions.sorted { $0.rotation.rotatedAt < $1.rotation.rotatedAt }
-        return oldestFirst.prefix(ids.count - countMax + 1).map(\.id)
+        return oldestFirst.prefix(max(0, sessions.count - countMax + 1)).map(\.id)
     }
 
     static func put(_ session: SessionRecord, in rows: some StoreTransaction) {
