@@ -114,7 +114,7 @@ let package = Package(
             "HatoNotifier", in: "Services/Notifier",
             [
                 "HatoIdentity", "HatoModel", "HatoPush", "HatoRPC", "HatoRules", "HatoStorage",
-                logging, metrics,
+                crypto, logging, metrics,
             ]),
 
         // The operators' commands.

@@ -23,7 +23,7 @@ public struct NotifierLimits: Limits, Hashable {
     public var uidBytesMax = 128
     /// Seconds that a notification may be worth delivering.
     public var timeToLiveSecondsMax = 28 * 24 * 3_600
-    /// Deliveries that wait; above, `send` answers resource_exhausted `busy` and feeds pause.
+    /// Deliveries that wait; above, each new one replaces the oldest of the user with the most.
     public var pendingMax = 1_000_000
     /// Entries of one page of a list.
     public var pageMax = 1_000
@@ -52,7 +52,9 @@ public struct NotifierLimits: Limits, Hashable {
         Limit("key-bytes-max", \.keyBytesMax, 16...1_024, "longest collapse key, idempotency key or trigger id"),
         Limit("uid-bytes-max", \.uidBytesMax, 1...1_024, "longest uid, in bytes"),
         Limit("ttl-seconds-max", \.timeToLiveSecondsMax, 1...315_360_000, "longest time to live a call may ask for"),
-        Limit("pending-max", \.pendingMax, 1...1_000_000_000, "deliveries that wait before more are refused"),
+        Limit(
+            "pending-max", \.pendingMax, 1...1_000_000_000,
+            "deliveries that wait; above, each new one replaces the oldest of the user with the most"),
         Limit("page-max", \.pageMax, 1...10_000, "entries on one page of a list"),
         Limit("followers-max", \.followersMax, 0...10_000, "subscriptions of notifier.follow"),
         Limit(

@@ -10,6 +10,7 @@ final class NotifierMetrics: Sendable {
     private let delivered = Counter(label: "hato_notifier_deliveries_total", dimensions: [("outcome", "delivered")])
     private let dead = Counter(label: "hato_notifier_deliveries_total", dimensions: [("outcome", "dead")])
     private let dropped = Counter(label: "hato_notifier_deliveries_total", dimensions: [("outcome", "dropped")])
+    private let full = Counter(label: "hato_notifier_deliveries_dropped_full_total")
     /// What became of an attempt.
     enum AttemptResult: String, CaseIterable {
         case delivered, failed, gone
@@ -100,6 +101,7 @@ final class NotifierMetrics: Sendable {
         keysReady.record(figures.areKeysReady ? 1 : 0)
     }
 
+    func droppedBecauseFull(_ count: Int) { full.increment(by: count) }
     func pendingIs(_ count: Int) { pending.record(count) }
     func unreadableIs(_ count: Int) { unreadable.record(count) }
     func changesCame(_ count: Int) { changes.increment(by: count) }

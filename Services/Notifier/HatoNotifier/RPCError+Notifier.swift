@@ -66,8 +66,6 @@ extension OutboxRefusal: RPCErrorConvertible {
             .alreadyExists(
                 reason: "idempotency_key_reused",
                 "This idempotencyKey was used for another notification within 24 hours")
-        case .busy:
-            .resourceExhausted(reason: "busy", "Too many deliveries wait; try again later", retryAfterMs: 5_000)
         case .cursorMoved: .unavailable(reason: "busy", "The triggers are being changed; try again")
         }
     }

@@ -82,7 +82,7 @@ extension Notifier {
         /// Being attempted.
         case leased
         case delivered
-        /// Ended without a failure: `device_gone`, `expired`, `collapsed`, `administrator`.
+        /// Ended without a failure of its own: `device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`.
         case dropped
         /// Ended after too many failures; kept for replay.
         case dead
@@ -132,8 +132,8 @@ extension Notifier {
                     + "worth delivering; `dead`: given up, kept for replay"),
             .optional(
                 "reason", \.reason,
-                "Why it was dropped (`device_gone`, `expired`, `collapsed`, `administrator`) or is dead "
-                    + "(`attempts_exhausted`, `expired`, `unreadable`)"),
+                "Why it was dropped (`device_gone`, `expired`, `collapsed`, `outbox_full`, `administrator`) or is "
+                    + "dead (`attempts_exhausted`, `expired`, `unreadable`)"),
             .required("attempts", \.attempts, "How many attempts were made"),
             .optional("lastAttempt", \.lastAttempt, "The last attempt and its outcome"),
             .optional(

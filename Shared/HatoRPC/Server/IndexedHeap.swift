@@ -20,6 +20,9 @@ package struct IndexedHeap<Key: Hashable, Priority: Comparable> {
     /// Whether there is an entry of this key.
     package func contains(_ key: Key) -> Bool { positions[key] != nil }
 
+    /// The priority of the entry of this key.
+    package func priority(of key: Key) -> Priority? { positions[key].map { entries[$0].priority } }
+
     /// Adds an entry; one of the same key is replaced.
     package mutating func insert(_ key: Key, _ priority: Priority) {
         remove(key)

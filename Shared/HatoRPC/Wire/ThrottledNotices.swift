@@ -46,6 +46,7 @@ public final class ThrottledNotices: Sendable {
         case unleasedDeliveries
         case unrecordedAttempt
         case undroppedDeliveries
+        case fullOutbox
         case trigger(String)
         /// All kinds beyond the first `kindsMax`, which share one notice a second.
         case further

@@ -3,6 +3,7 @@ import HatoPush
 import HatoRPC
 import HatoStorage
 import HatoTesting
+import Synchronization
 import Testing
 
 @testable import HatoNotifier
@@ -104,18 +105,34 @@ import Testing
         let store = try MemoryStore()
         let notifier = try await TestNotifier.start(store: store, channels: [slow]) {
             $0.limits.triggerBytesMax = 16 * 5 * TriggerBudget.bytesPerDelivery
-            $0.limits.pendingMax = 12
         }
         notifier.messages.setNode(
             "/chats/c1/members", .object(users.reduce(into: JSONObject()) { $0[$1] = true }))
         for user in users { try await notifier.addDevice(of: user, at: "http://127.0.0.1:1/\(user)") }
         try await notifier.setTrigger()
         try await eventually("a follower") { notifier.messages.followerCount == 1 }
-        notifier.messages.commit { _ in [entry("m0"), entry("m1")] }
-        try await eventually("the outbox is full and the feed has ended") {
-            try await notifier.stats.cursors.first?.error != nil
+        // Behind the first part the feed finds another cursor, and begins again there.
+        let isChanged = Atomic(false)
+        let observation = store.observeCommits { group in
+            for commit in group.commits {
+                let events = (try? RecordCodec.decode([OutboxEvent].self, commit.record, key: [])) ?? []
+                guard events.contains(where: { $0.trigger != nil }) else { continue }
+                guard !isChanged.exchange(true, ordering: .relaxed) else { continue }
+                store.submit { transaction in
+                    var cursor = CursorRecord(version: 0, epoch: "epoch-1")
+                    #expect(try transaction.record(CursorRecord.self, CursorRecord.key("default")) == cursor)
+                    cursor.gaps = 1
+                    var writes = RecordWrites()
+                    writes.put(CursorRecord.key("default"), cursor)
+                    try writes.apply(to: transaction)
+                } completion: { _ in
+                }
+            }
         }
-        #expect(try await store.read { try $0.count(.delivery) } < 20)
+        notifier.messages.commit { _ in [entry("m0"), entry("m1")] }
+        try await eventually("the cursor is there") { try await notifier.stats.cursors.first?.version == 1 }
+        observation.cancel()
+        #expect(try await notifier.stats.cursors.first?.gaps == 1)
         gate.open()
         try await eventually("the cursor is there") { try await notifier.stats.cursors.first?.version == 1 }
         try await eventually("all are delivered") { try await notifier.stats.pending == 0 }

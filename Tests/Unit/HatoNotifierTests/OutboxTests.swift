@@ -329,16 +329,6 @@ import Testing
         #expect(try await outbox.states(of: id) == [.pending])
     }
 
-    @Test func aFullOutboxRefusesMore() async throws {
-        let outbox = try await Outbox.test(MemoryStore(), clock) { $0.limits.pendingMax = 2 }
-        try await outbox.addDevice("d1", of: "u1")
-        try await outbox.send("a")
-        try await outbox.send("b")
-        await #expect(throws: OutboxRefusal.busy) { try await outbox.accept(outbox.notification("c")) }
-        try await round(outbox, delivered)
-        try await outbox.send("c")
-    }
-
     @Test(arguments: ["memory", "rocksdb"])
     func afterACrashWhatWasAttemptedIsAttemptedAgainAndWhatWasDeliveredIsNot(_ kind: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "hato-outbox-\(UUID().uuidString)").path

@@ -7,7 +7,7 @@ import HatoModel
 /// pending ──lease──▶ leased ──delivered──▶ delivered
 ///    ▲                 │ ├──failed──▶ pending (later) or dead
 ///    └──lease lapsed───┘ └──device gone──▶ dropped
-/// pending ──collapsed, expired, device gone──▶ dropped        dead ──replay──▶ pending
+/// pending ──collapsed, expired, device gone, outbox full──▶ dropped     dead ──replay──▶ pending
 /// pending, leased ──what it needs cannot be read──▶ dead
 /// ```
 struct DeliveryStateMachine: FieldObject, Hashable {
@@ -49,6 +49,7 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         static let deviceGone = "device_gone"
         static let expired = "expired"
         static let collapsed = "collapsed"
+        static let outboxFull = "outbox_full"
         static let attemptsExhausted = "attempts_exhausted"
         static let unreadable = "unreadable"
         static let administrator = "administrator"
@@ -60,12 +61,21 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     /// its maker.
     mutating func leaseRequested(at now: Int64, until: Int64, _ policy: DeliveryPolicy) -> Action {
         guard !isFinished, time <= now else { return .ignore }
-        guard now < expiresAt else { return end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now) }
+        guard now < expiresAt else { return expired(at: now) }
         guard attempts < policy.attemptsMax else { return end(.dead, Reason.attemptsExhausted, at: now) }
         state = .leased
         time = until
         attempts += 1
         return .send
+    }
+
+    /// Nothing happens before it expires, or while it is being attempted.
+    mutating func timePassed(at now: Int64) -> Action {
+        state == .pending && now >= expiresAt ? expired(at: now) : .ignore
+    }
+
+    private mutating func expired(at now: Int64) -> Action {
+        end(attempts == 0 ? .dropped : .dead, Reason.expired, at: now)
     }
 
     /// The process that held the lease is gone: due at once.
@@ -111,6 +121,12 @@ struct DeliveryStateMachine: FieldObject, Hashable {
     mutating func replaced(at now: Int64) -> Action {
         guard state == .pending else { return .ignore }
         return end(.dropped, Reason.collapsed, at: now)
+    }
+
+    /// More deliveries wait than may, and its user has the most. One that is being attempted goes on.
+    mutating func outboxWasFull(at now: Int64) -> Action {
+        guard state == .pending else { return .ignore }
+        return end(.dropped, Reason.outboxFull, at: now)
     }
 
     mutating func replayed(at now: Int64, expiresAt: Int64) -> Action {

@@ -54,7 +54,6 @@ enum OutboxRefusal: Error, Sendable, Hashable {
     case disabledDevice(String)
     case tooManyRecipients(Int, max: Int)
     case idempotencyKeyReused
-    case busy
     /// The cursor is not where its reader believed: the triggers of the database changed meanwhile.
     case cursorMoved
 }

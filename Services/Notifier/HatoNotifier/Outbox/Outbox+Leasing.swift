@@ -137,7 +137,7 @@ private struct Leasing {
         let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(delivery.device))
         guard let device, device.state == .active else {
             _ = delivery.machine.deviceWentAway(nil, at: draft.now)
-            return try draft.finishHead(delivery, dueKey: row.key)
+            return try draft.finishHeads(from: delivery, dueKey: row.key) { $0.deviceWentAway(nil, at: $1) }
         }
         let address: DeviceAddress
         do { address = try device.address(at: draft.now) } catch { throw UnreadableRecord(key: device.key.bytes) }
@@ -148,7 +148,7 @@ private struct Leasing {
             throw UnreadableRecord(key: key.bytes)
         }
         switch delivery.machine.leaseRequested(at: draft.now, until: end, policy) {
-        case .finish: try draft.finishHead(delivery, dueKey: row.key)
+        case .finish: try draft.finishHeads(from: delivery, dueKey: row.key) { $0.timePassed(at: $1) }
         case .ignore, .waitUntil: break
         case .send:
             draft.moveHead(delivery, dueKey: row.key)

@@ -1,5 +1,5 @@
 import HatoModel
-import HatoPush
+import HatoRPC
 import HatoStorage
 import Logging
 import Synchronization
@@ -17,13 +17,16 @@ final class Outbox: Sendable {
     let time: TimeSource
     let metrics: NotifierMetrics
     private let random: @Sendable () -> UInt64
-    /// Deliveries that are not finished, so that accepting can be refused without counting rows.
+    /// What waits for each user, in the order of transactions.
+    let waiting: WaitingCounts
+    /// Deliveries that are not finished, as far as that is durable.
     private let unfinished: Atomic<Int>
     /// Dead deliveries, counted here: figures are asked for often, and there may be a million of these.
     private let givenUp: Atomic<Int>
     /// Rows that could not be read and were set aside.
     private let unreadable: Atomic<Int>
     private let logger: Logger
+    private let notices: ThrottledNotices
     /// Called when something may have become due.
     private let wake: Mutex<@Sendable () -> Void> = Mutex({})
 
@@ -32,10 +35,11 @@ final class Outbox: Sendable {
     static func open(
         _ store: any Store, _ configuration: NotifierConfiguration, metrics: NotifierMetrics, logger: Logger
     ) async throws -> Outbox {
+        let waiting = try await WaitingCounts.of(store)
         let counts = try await store.read { snapshot in
             RowCounts(
                 unfinished: try snapshot.count(.lane), givenUp: try snapshot.count(.dead),
-                unreadable: try snapshot.count(.unreadable))
+                unreadable: try snapshot.count(.unreadable), waiting: waiting)
         }
         let outbox = Outbox(store, configuration, metrics: metrics, logger: logger, counts)
         try await outbox.reclaimLeases()
@@ -46,6 +50,7 @@ final class Outbox: Sendable {
         var unfinished: Int
         var givenUp: Int
         var unreadable: Int
+        var waiting: WaitingCounts
     }
 
     private init(
@@ -59,6 +64,8 @@ final class Outbox: Sendable {
         random = configuration.random
         self.metrics = metrics
         self.logger = logger
+        notices = ThrottledNotices(logger)
+        waiting = counts.waiting
         unfinished = Atomic(counts.unfinished)
         givenUp = Atomic(counts.givenUp)
         unreadable = Atomic(counts.unreadable)
@@ -85,13 +92,15 @@ final class Outbox: Sendable {
     func change<Outcome: Sendable>(
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
-        let (limits, policy, time) = (limits, policy, time)
+        let (waiting, waitingMax, time) = (waiting, limits.pendingMax, time)
         let committed = try await store.write { transaction in
-            var draft = OutboxDraft(transaction, now: time.now(), limits: limits)
-            draft.validity = policy.idempotency.milliseconds
-            let outcome = try body(&draft)
-            try draft.writes.apply(to: transaction)
-            return (outcome, draft.effects)
+            try waiting.transaction {
+                var draft = OutboxDraft(transaction, now: time.now(), waiting)
+                let outcome = try body(&draft)
+                try draft.dropExcess(waitingMax)
+                try draft.writes.apply(to: transaction)
+                return (outcome, draft.effects)
+            }
         }
         let (outcome, effects) = committed.outcome
         unfinished.add(effects.pendingChange, ordering: .relaxed)
@@ -99,6 +108,7 @@ final class Outbox: Sendable {
         for event in effects.events { metrics.count(event) }
         metrics.pendingIs(pending)
         tellUnreadable(effects)
+        tellOfDrops(effects.droppedBecauseFull)
         if effects.hasEnqueued { wake.withLock { $0 }() }
         return outcome
     }
@@ -112,37 +122,54 @@ final class Outbox: Sendable {
         }
     }
 
+    private func tellOfDrops(_ dropped: OutboxDraft.FullDrops) {
+        guard dropped.count > 0 else { return }
+        metrics.droppedBecauseFull(dropped.count)
+        notices.notice(
+            .fullOutbox, "pending-max deliveries wait; the oldest of the user with the most are dropped",
+            ["pending-max": "\(limits.pendingMax)", "dropped": "\(dropped.count)", "uid": "\(dropped.uid)"],
+            level: .warning)
+    }
+
     // MARK: Accepting
 
     /// Accepts what `notifier.send` was given; answers when it is durable.
     func accept(_ new: NewNotification) async throws -> AcceptedNotification {
-        guard pending < limits.pendingMax else { throw OutboxRefusal.busy }
         let id = newID("ntf_")
-        return try await change { try $0.accept(new, id: id, evenForNobody: true) }
+        let (limits, policy) = (limits, policy)
+        return try await change { draft in
+            var acceptance = Acceptance(limits, policy)
+            return try acceptance.accept(new, id: id, in: &draft)
+        }
     }
 
     /// How many devices it would go to.
     func count(_ new: NewNotification) async throws -> Int {
-        let (limits, time) = (limits, time)
+        let (limits, policy, waiting, time) = (limits, policy, waiting, time)
         // A transaction that writes nothing, so that the very same code decides.
         return try await store.write { transaction in
-            var draft = OutboxDraft(transaction, now: time.now(), limits: limits)
-            var counted = new
-            counted.idempotency = nil
-            return try draft.accept(counted, id: "", evenForNobody: true).recipients
+            try waiting.transaction(keeping: false) {
+                var draft = OutboxDraft(transaction, now: time.now(), waiting)
+                var acceptance = Acceptance(limits, policy)
+                var counted = new
+                counted.idempotency = nil
+                return try acceptance.accept(counted, id: "", in: &draft).recipients
+            }
         }.outcome
     }
 
     /// Accepts what triggers made of changes and moves the cursor behind what is done: both or neither.
     func accept(_ new: [NewNotification], moving move: CursorMove) async throws -> [AcceptedNotification] {
         let ids = new.map { _ in newID("ntf_") }
+        let (limits, policy) = (limits, policy)
         return try await change { draft in
             let key = CursorRecord.key(move.database)
             guard try draft.transaction.record(CursorRecord.self, key) == move.from else {
                 throw OutboxRefusal.cursorMoved
             }
             if move.to != move.from { draft.writes.put(key, move.to) }
-            return try zip(new, ids).map { try draft.accept($0, id: $1, evenForNobody: false) }
+            var acceptance = Acceptance(limits, policy)
+            return try zip(new, ids).map { try acceptance.accept($0, id: $1, in: &draft) }
         }
     }
 }

@@ -13,14 +13,15 @@ extension OutboxDraft {
         let key = RecordKey(bytes: row.value)
         if var delivery = try transaction.readable(DeliveryRecord.self, key) {
             _ = delivery.machine.recordWasUnreadable(at: now)
-            return try finishHead(delivery, dueKey: row.key)
+            try finishHead(delivery, dueKey: row.key)
+            return
         }
         writes.delete(row.key)
         writes.delete(RecordKey(.leased).with(key.tail))
         guard let lane = LaneRow(row.key)?.lane else { return }
         var waiting = try transaction.rows(lane, limit: 2)[...]
         if let head = waiting.first, head.value == row.value {
-            leaveLane(unreadable: head.key)
+            try leaveLane(unreadable: head.key)
             waiting.removeFirst()
         }
         if let next = waiting.first { try becomeHead(RecordKey(bytes: next.value), of: lane) }
@@ -35,7 +36,7 @@ extension OutboxDraft {
                 deliveries.append(delivery)
             } else {
                 try setAside(key)
-                leaveLane(unreadable: row.key)
+                try leaveLane(unreadable: row.key)
             }
         }
         return deliveries

@@ -6,7 +6,8 @@ import HatoStorage
 struct OutboxDraft {
     let transaction: any StoreTransaction
     let now: Int64
-    let limits: NotifierLimits
+    /// What waits for each user, with what this draft adds and ends.
+    let waiting: WaitingCounts
     var writes = RecordWrites()
     /// By how much the number of unfinished deliveries changes.
     private var pendingChange = 0
@@ -19,17 +20,22 @@ struct OutboxDraft {
     /// Of those known, how many are forgotten.
     private var forgottenUnreadable = 0
     private var lanes: [Lane: [DeliveryRecord]] = [:]
-    private var repetitions: [RecordKey: AcceptedNotification] = [:]
-    /// How far firings of triggers are that this draft has accepted parts of.
-    private var parts: [RecordKey: IdempotencyRecord] = [:]
+    /// The deliveries that entered lanes, of each user in their order.
+    private var entered: [UserDigest: ArraySlice<DeliveryRecord>] = [:]
+    /// The rows of lanes that went.
+    private var left: Set<RecordKey> = []
+    /// The deliveries that became heads of lanes.
+    private var heads: [Lane: RecordKey] = [:]
+    private var droppedBecauseFull = FullDrops()
     private var sequenceIndex: UInt32 = 0
-    /// Devices of users that were asked for: the notifications of one batch go to few users, many times.
-    private var devicesOfUsers: [String: [DeviceRecord]] = [:]
 
-    init(_ transaction: any StoreTransaction, now: Int64, limits: NotifierLimits) {
+    /// Rows after which a transaction ends no more heads.
+    private static let writesMax = 4_096
+
+    init(_ transaction: any StoreTransaction, now: Int64, _ waiting: WaitingCounts) {
         self.transaction = transaction
         self.now = now
-        self.limits = limits
+        self.waiting = waiting
     }
 
     /// What a draft comes to besides its rows.
@@ -40,143 +46,19 @@ struct OutboxDraft {
         var hasEnqueued: Bool
         var unreadable: [RecordKey]
         var forgottenUnreadable: Int
+        var droppedBecauseFull: FullDrops
+    }
+
+    /// Deliveries that were dropped because too many wait, and the user of the last one.
+    struct FullDrops: Sendable {
+        var count = 0
+        var uid = ""
     }
 
     var effects: Effects {
         Effects(
             pendingChange: pendingChange, deadChange: deadChange, events: writes.events, hasEnqueued: hasEnqueued,
-            unreadable: unreadable, forgottenUnreadable: forgottenUnreadable)
-    }
-
-    // MARK: Accepting
-
-    /// `id` names the notification if it is not a repetition. With `evenForNobody` it is kept though it has no
-    /// recipients.
-    mutating func accept(_ new: NewNotification, id: String, evenForNobody: Bool) throws -> AcceptedNotification {
-        if case .part(let part) = new.recipients { return try accept(new, part, id: id) }
-        let idempotencyKey = new.idempotency.map { IdempotencyRecord.key(scope: $0.scope, $0.key) }
-        if let idempotencyKey, let former = try repetition(of: new, idempotencyKey) { return former }
-        let found = try devices(of: new.recipients)
-        let devices = found.prefix(limits.deliveriesPerNotificationMax)
-        let leftOut = found.count - devices.count
-        if leftOut > 0, evenForNobody {
-            throw OutboxRefusal.tooManyRecipients(found.count, max: limits.deliveriesPerNotificationMax)
-        }
-        guard !devices.isEmpty || evenForNobody else { return AcceptedNotification(notification: nil, recipients: 0) }
-        let notification = NotificationRecord(
-            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
-            collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: devices.count,
-            idempotencyKey: idempotencyKey?.bytes)
-        let accepted = AcceptedNotification(notification: id, recipients: devices.count, leftOut: leftOut)
-        begin(notification)
-        if let idempotencyKey, let idempotency = new.idempotency {
-            writes.put(
-                idempotencyKey,
-                IdempotencyRecord(
-                    notification: id, recipients: devices.count, fingerprint: idempotency.fingerprint,
-                    acceptedAt: now))
-            repetitions[idempotencyKey] = accepted
-        }
-        for (index, device) in devices.enumerated() {
-            try enqueue(new, of: id, index, to: Recipient(uid: device.uid, device: device.device))
-        }
-        return accepted
-    }
-
-    private mutating func begin(_ notification: NotificationRecord) {
-        writes.put(NotificationRecord.key(notification.id), notification)
-        writes.put(notification.purgeKey)
-        writes.tell(OutboxEvent(accepted: notification))
-    }
-
-    private mutating func enqueue(
-        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
-    ) throws {
-        try enqueue(
-            DeliveryRecord(
-                notification: notification, index: UInt32(clamping: index), device: recipient.device,
-                uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
-                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)))
-    }
-
-    /// Accepts a part of what a trigger's firing sends. The record of its idempotency key says through which user the
-    /// parts before were accepted: what comes again after a crash is passed over, though users came or went since.
-    private mutating func accept(
-        _ new: NewNotification, _ part: RecipientPart, id: String
-    ) throws -> AcceptedNotification {
-        guard let idempotency = new.idempotency else { return AcceptedNotification(notification: nil, recipients: 0) }
-        let key = IdempotencyRecord.key(scope: idempotency.scope, idempotency.key)
-        // A firing is known for as long as its notification is kept: its key never means another one.
-        let former = try parts[key] ?? transaction.readable(IdempotencyRecord.self, key)
-        if let former, former.through == nil {
-            return AcceptedNotification(
-                notification: former.notification, recipients: former.recipients, isRepetition: true)
-        }
-        let recipients = part.recipients.drop { recipient in former?.through.map { recipient.uid <= $0 } ?? false }
-        guard former != nil || !recipients.isEmpty else {
-            return AcceptedNotification(notification: nil, recipients: 0)
-        }
-        var record =
-            former
-            ?? IdempotencyRecord(
-                notification: id, recipients: 0, fingerprint: idempotency.fingerprint, acceptedAt: now)
-        if former == nil {
-            begin(
-                NotificationRecord(
-                    id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
-                    collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: part.total,
-                    idempotencyKey: key.bytes))
-        }
-        for (index, recipient) in recipients.enumerated() {
-            try enqueue(new, of: record.notification, record.recipients + index, to: recipient)
-        }
-        record.recipients += recipients.count
-        record.through = part.isLast ? nil : recipients.last?.uid ?? record.through
-        writes.put(key, record)
-        parts[key] = record
-        return AcceptedNotification(
-            notification: record.notification, recipients: recipients.count, leftOut: part.isLast ? part.leftOut : 0)
-    }
-
-    private func repetition(of new: NewNotification, _ key: RecordKey) throws -> AcceptedNotification? {
-        if let former = repetitions[key] {
-            return AcceptedNotification(
-                notification: former.notification, recipients: former.recipients, isRepetition: true)
-        }
-        guard let former = try transaction.record(IdempotencyRecord.self, key),
-            former.acceptedAt + validity > now
-        else { return nil }
-        guard former.fingerprint == new.idempotency?.fingerprint else { throw OutboxRefusal.idempotencyKeyReused }
-        return AcceptedNotification(
-            notification: former.notification, recipients: former.recipients, isRepetition: true)
-    }
-
-    /// How long an idempotency key holds, from its first use.
-    var validity: Int64 = 0
-
-    private mutating func devices(of recipients: NewNotification.Recipients) throws -> [DeviceRecord] {
-        switch recipients {
-        case .uids(let uids):
-            var seen: Set<String> = []
-            return try uids.filter { seen.insert($0).inserted }.flatMap { try activeDevices(of: $0) }
-        case .devices(let names):
-            var seen: Set<String> = []
-            return try names.filter { seen.insert($0).inserted }.map { name in
-                guard let device = try transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else {
-                    throw OutboxRefusal.unknownDevice(name)
-                }
-                guard device.state == .active else { throw OutboxRefusal.disabledDevice(name) }
-                return device
-            }
-        case .part: return []
-        }
-    }
-
-    private mutating func activeDevices(of uid: String) throws -> [DeviceRecord] {
-        if let known = devicesOfUsers[uid] { return known }
-        let devices = try self.devices(of: uid).filter { $0.state == .active }
-        devicesOfUsers[uid] = devices
-        return devices
+            unreadable: unreadable, forgottenUnreadable: forgottenUnreadable, droppedBecauseFull: droppedBecauseFull)
     }
 
     // MARK: Lanes
@@ -188,9 +70,9 @@ struct OutboxDraft {
         delivery.sequenceVersion = transaction.nextVersion
         delivery.sequenceIndex = sequenceIndex
         sequenceIndex += 1
-        var waiting = try lane(delivery.lane)
+        var present = try lane(delivery.lane)
         if delivery.collapseKey != nil {
-            for (index, former) in waiting.enumerated() where former.machine.state == .pending {
+            for (index, former) in present.enumerated() where former.machine.state == .pending {
                 let isHead = index == 0
                 // A receiver that fails is not called sooner because there is more to say.
                 if isHead, former.machine.attempts > 0 {
@@ -200,16 +82,19 @@ struct OutboxDraft {
                 if isHead { writes.delete(former.dueKey) }
                 var replaced = former
                 _ = replaced.machine.replaced(at: now)
-                try leaveLane(replaced)
+                leaveLane(replaced)
             }
-            waiting.removeAll { $0.machine.state == .pending }
+            present.removeAll { $0.machine.state == .pending }
         }
-        if waiting.isEmpty { writes.put(delivery.dueKey, bytes: delivery.key.bytes) }
+        if present.isEmpty { becomeHead(delivery) }
         // Of a lane without a collapse key it only matters whether something is there.
-        if delivery.collapseKey != nil || waiting.isEmpty { waiting.append(delivery) }
-        lanes[delivery.lane] = waiting
+        if delivery.collapseKey != nil || present.isEmpty { present.append(delivery) }
+        lanes[delivery.lane] = present
         writes.put(delivery.key, delivery)
         writes.put(delivery.laneKey, bytes: delivery.key.bytes)
+        writes.put(delivery.waitingKey, bytes: delivery.laneKey.bytes)
+        waiting.add(1, to: delivery.owner)
+        entered[delivery.owner, default: []].append(delivery)
         pendingChange += 1
         hasEnqueued = true
     }
@@ -222,21 +107,54 @@ struct OutboxDraft {
         return try transaction.rows(lane.prefix, limit: 1).isEmpty ? [] : [DeliveryRecord.fields.blank]
     }
 
-    /// The head of a lane has ended: the next one becomes due. `dueKey` is where the lane stood.
-    mutating func finishHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws {
+    /// The head of a lane has ended: the next one becomes due. `dueKey` is where the lane stood. Returns the next one
+    /// if it can be read.
+    @discardableResult
+    mutating func finishHead(_ delivery: DeliveryRecord, dueKey: RecordKey) throws -> DeliveryRecord? {
         writes.delete(dueKey)
         writes.delete(delivery.leasedKey)
-        try leaveLane(delivery)
-        let next = try transaction.rows(delivery.lane.prefix, after: delivery.laneKey, limit: 1).first
-        if let next { try becomeHead(RecordKey(bytes: next.value), of: delivery.lane.prefix) }
+        leaveLane(delivery)
+        var last = delivery.laneKey
+        while let row = try transaction.rows(delivery.lane.prefix, after: last, limit: 1).first {
+            last = row.key
+            if left.contains(row.key) { continue }
+            return try becomeHead(RecordKey(bytes: row.value), of: delivery.lane.prefix)
+        }
+        let next = entered[delivery.owner]?.first { $0.lane == delivery.lane && !left.contains($0.laneKey) }
+        if let next { becomeHead(next) }
+        return next
     }
 
-    /// Makes a delivery due as the head of its lane.
-    mutating func becomeHead(_ delivery: RecordKey, of lane: RecordKey) throws {
-        let next = try transaction.readable(DeliveryRecord.self, delivery)
-        // One that cannot be read is set aside in its turn.
-        let dueKey = next?.dueKey ?? RecordKey(.due).with(time: now).with(lane.tail)
-        writes.put(dueKey, bytes: delivery.bytes)
+    /// The head of a lane has ended; those behind it end with it, one after the other, as long as `ends` ends them and
+    /// one transaction takes more. The next one becomes due.
+    mutating func finishHeads(
+        from head: DeliveryRecord, dueKey: RecordKey,
+        _ ends: (inout DeliveryStateMachine, _ now: Int64) -> DeliveryStateMachine.Action
+    ) throws {
+        var (head, dueKey) = (head, dueKey)
+        while let next = try finishHead(head, dueKey: dueKey), writes.count < Self.writesMax {
+            var ending = next
+            guard case .finish = ends(&ending.machine, now) else { return }
+            (head, dueKey) = (ending, next.dueKey)
+        }
+    }
+
+    /// Makes a delivery due as the head of its lane; returns it if it can be read.
+    @discardableResult
+    mutating func becomeHead(_ key: RecordKey, of lane: RecordKey) throws -> DeliveryRecord? {
+        if let delivery = try transaction.readable(DeliveryRecord.self, key) {
+            becomeHead(delivery)
+            return delivery
+        }
+        // It is set aside in its turn.
+        writes.put(RecordKey(.due).with(time: now).with(lane.tail), bytes: key.bytes)
+        hasEnqueued = true
+        return nil
+    }
+
+    private mutating func becomeHead(_ delivery: DeliveryRecord) {
+        writes.put(delivery.dueKey, bytes: delivery.key.bytes)
+        heads[delivery.lane] = delivery.key
         hasEnqueued = true
     }
 
@@ -257,16 +175,42 @@ struct OutboxDraft {
             else { continue }
             if try transaction.value(delivery.dueKey) == row.delivery.bytes { writes.delete(delivery.dueKey) }
             _ = delivery.machine.deviceWentAway(nil, at: now)
-            try leaveLane(delivery)
+            leaveLane(delivery)
         }
         return rows.count < limit ? nil : rows.last?.key
     }
 
-    private mutating func leaveLane(_ delivery: DeliveryRecord) throws {
+    /// Drops a delivery that waits, because too many do.
+    mutating func dropBecauseFull(_ delivery: DeliveryRecord) throws {
+        var dropped = delivery
+        guard case .finish = dropped.machine.outboxWasFull(at: now) else { return }
+        droppedBecauseFull.count += 1
+        droppedBecauseFull.uid = delivery.uid
+        let head = try heads[delivery.lane]?.bytes ?? transaction.value(delivery.dueKey)
+        if head == delivery.key.bytes {
+            try finishHead(dropped, dueKey: delivery.dueKey)
+        } else {
+            leaveLane(dropped)
+        }
+    }
+
+    /// Takes the first of the deliveries that entered lanes of a user and have not left them.
+    mutating func takeFirstEntered(of user: UserDigest) -> DeliveryRecord? {
+        while let first = entered[user]?.popFirst() {
+            if !left.contains(first.laneKey) { return first }
+        }
+        return nil
+    }
+
+    func hasLeft(_ laneKey: RecordKey) -> Bool { left.contains(laneKey) }
+
+    private mutating func leaveLane(_ delivery: DeliveryRecord) {
         var delivery = delivery
         delivery.parkedAt = nil
         writes.put(delivery.key, delivery)
         writes.delete(delivery.laneKey)
+        left.insert(delivery.laneKey)
+        leaveWaiting(delivery.waitingKey, of: delivery.owner)
         if delivery.machine.state == .dead {
             writes.put(delivery.deadKey, bytes: delivery.key.bytes)
             deadChange += 1
@@ -293,9 +237,22 @@ struct OutboxDraft {
         forgottenUnreadable += 1
     }
 
-    mutating func leaveLane(unreadable laneKey: RecordKey) {
+    mutating func leaveLane(unreadable laneKey: RecordKey) throws {
         writes.delete(laneKey)
+        left.insert(laneKey)
         pendingChange -= 1
+        // Whose delivery it was is known by its device; without one, the row in `waiting` goes when it is met.
+        var reader = RecordKeyReader(laneKey.bytes)
+        guard let device = reader.text(),
+            let owner = try transaction.readable(DeviceRecord.self, DeviceRecord.key(device))?.owner
+        else { return }
+        let row = RecordKey(.waiting).with(owner.value).with(laneKey.bytes.suffix(DeliveryRecord.sequenceBytes))
+        if try transaction.contains(row) { leaveWaiting(row, of: owner) }
+    }
+
+    mutating func leaveWaiting(_ row: RecordKey, of user: UserDigest) {
+        writes.delete(row)
+        waiting.add(-1, to: user)
     }
 
     /// Takes a dead delivery out of the table of the dead.

@@ -47,6 +47,10 @@ struct DeliveryRecord: FieldObject {
     var key: RecordKey { DeliveryRecord.key(notification, index) }
     var lane: Lane { Lane(device: device, collapseKey: collapseKey) }
     var laneKey: RecordKey { lane.prefix.with(sequenceVersion).with(sequenceIndex) }
+    var owner: UserDigest { UserDigest(uid: uid) }
+    /// Ends with the same bytes as `laneKey`.
+    var waitingKey: RecordKey { RecordKey(.waiting).with(owner.value).with(sequenceVersion).with(sequenceIndex) }
+    static let sequenceBytes = 12
     var leasedKey: RecordKey { RecordKey(.leased).with(key.tail) }
 
     /// Where the lane's one row stands while this delivery is its head.

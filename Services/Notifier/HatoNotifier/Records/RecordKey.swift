@@ -25,6 +25,8 @@ struct RecordKey: Hashable, Sendable {
         case delivery = 0x76  // v
         /// device, collapse key, sequence → key of the delivery; the unfinished ones of a lane, in order
         case lane = 0x6C  // l
+        /// digest of the uid, sequence → key of the row in `lane`; the unfinished ones of a user, in order
+        case waiting = 0x77  // w
         /// time, lane → key of the delivery; one row for each lane, here or in `parked`: when its head is due, or when
         /// the head's lease ends
         case due = 0x71  // q

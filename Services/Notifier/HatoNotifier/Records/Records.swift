@@ -38,6 +38,7 @@ struct DeviceRecord: FieldObject {
 
     static func key(_ device: String) -> RecordKey { RecordKey(.device).with(device) }
     var key: RecordKey { DeviceRecord.key(device) }
+    var owner: UserDigest { UserDigest(uid: uid) }
     var userKey: RecordKey { RecordKey(.deviceOfUser).with(uid).with(device) }
     var addressKey: RecordKey { DeviceRecord.addressKey(platform, app: app, url: url, of: uid) }
 

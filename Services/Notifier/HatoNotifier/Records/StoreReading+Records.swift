@@ -84,10 +84,11 @@ struct RecordWrites {
 
     mutating func tell(_ event: OutboxEvent) { events.append(event) }
 
-    /// Writes everything, in the order it was said.
+    /// Writes everything, in the order it was said. Throws when the store would refuse it.
     func apply(to transaction: any StoreTransaction) throws {
         for write in writes {
             let key = write.key.bytes
+            guard key.count <= StoreLimits.keyBytesMax else { throw StoreError.keyTooLong(bytes: key.count) }
             if let value = write.value {
                 transaction.put(key.span, value.span)
             } else {

@@ -134,7 +134,6 @@ struct ChangeHandler: Sendable {
     }
 
     private func accept(_ new: [NewNotification], moving move: CursorMove) async throws {
-        guard outbox.pending < outbox.limits.pendingMax else { throw OutboxRefusal.busy }
         for notification in try await outbox.accept(new, moving: move) where notification.leftOut > 0 {
             source.tellOfLeftOut(notification)
         }

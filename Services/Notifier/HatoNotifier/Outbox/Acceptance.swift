@@ -1,0 +1,151 @@
+import HatoModel
+import HatoStorage
+
+/// Makes the notifications of one transaction deliveries of it, each notification once. Remembers what it accepted,
+/// since a transaction does not see its own writes.
+struct Acceptance {
+    private let limits: NotifierLimits
+    /// How long an idempotency key holds, from its first use.
+    private let validity: Int64
+    private var repetitions: [RecordKey: AcceptedNotification] = [:]
+    /// How far firings of triggers are that parts were accepted of.
+    private var parts: [RecordKey: IdempotencyRecord] = [:]
+    /// Devices of users that were asked for: the notifications of one batch go to few users, many times.
+    private var devicesOfUsers: [String: [DeviceRecord]] = [:]
+
+    init(_ limits: NotifierLimits, _ policy: DeliveryPolicy) {
+        self.limits = limits
+        validity = policy.idempotency.milliseconds
+    }
+
+    /// Accepts a notification under the name `id` if it is not a repetition.
+    mutating func accept(
+        _ new: NewNotification, id: String, in draft: inout OutboxDraft
+    ) throws -> AcceptedNotification {
+        if case .part(let part) = new.recipients { return try accept(new, part, id: id, in: &draft) }
+        let idempotencyKey = new.idempotency.map { IdempotencyRecord.key(scope: $0.scope, $0.key) }
+        if let idempotencyKey, let former = try repetition(of: new, idempotencyKey, in: draft) { return former }
+        let devices = try devices(of: new.recipients, in: &draft)
+        guard devices.count <= limits.deliveriesPerNotificationMax else {
+            throw OutboxRefusal.tooManyRecipients(devices.count, max: limits.deliveriesPerNotificationMax)
+        }
+        let notification = NotificationRecord(
+            id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
+            collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: devices.count,
+            idempotencyKey: idempotencyKey?.bytes)
+        let accepted = AcceptedNotification(notification: id, recipients: devices.count)
+        draft.begin(notification)
+        if let idempotencyKey, let idempotency = new.idempotency {
+            draft.writes.put(
+                idempotencyKey,
+                IdempotencyRecord(
+                    notification: id, recipients: devices.count, fingerprint: idempotency.fingerprint,
+                    acceptedAt: draft.now))
+            repetitions[idempotencyKey] = accepted
+        }
+        for (index, device) in devices.enumerated() {
+            try draft.enqueue(new, of: id, index, to: Recipient(uid: device.uid, device: device.device))
+        }
+        return accepted
+    }
+
+    /// Accepts a part of what a trigger's firing sends. The record of its idempotency key says through which user the
+    /// parts before were accepted: what comes again after a crash is passed over, though users came or went since.
+    private mutating func accept(
+        _ new: NewNotification, _ part: RecipientPart, id: String, in draft: inout OutboxDraft
+    ) throws -> AcceptedNotification {
+        guard let idempotency = new.idempotency else { return AcceptedNotification(notification: nil, recipients: 0) }
+        let key = IdempotencyRecord.key(scope: idempotency.scope, idempotency.key)
+        // A firing is known for as long as its notification is kept: its key never means another one.
+        let former = try parts[key] ?? draft.transaction.readable(IdempotencyRecord.self, key)
+        if let former, former.through == nil {
+            return AcceptedNotification(
+                notification: former.notification, recipients: former.recipients, isRepetition: true)
+        }
+        let recipients = part.recipients.drop { recipient in former?.through.map { recipient.uid <= $0 } ?? false }
+        guard former != nil || !recipients.isEmpty else {
+            return AcceptedNotification(notification: nil, recipients: 0)
+        }
+        var record =
+            former
+            ?? IdempotencyRecord(
+                notification: id, recipients: 0, fingerprint: idempotency.fingerprint, acceptedAt: draft.now)
+        if former == nil {
+            draft.begin(
+                NotificationRecord(
+                    id: id, createdAt: new.createdAt, expiresAt: new.expiresAt, text: new.text, data: new.data,
+                    collapseKey: new.collapseKey, trigger: new.trigger, path: new.path, recipients: part.total,
+                    idempotencyKey: key.bytes))
+        }
+        for (index, recipient) in recipients.enumerated() {
+            try draft.enqueue(new, of: record.notification, record.recipients + index, to: recipient)
+        }
+        record.recipients += recipients.count
+        record.through = part.isLast ? nil : recipients.last?.uid ?? record.through
+        draft.writes.put(key, record)
+        parts[key] = record
+        return AcceptedNotification(
+            notification: record.notification, recipients: recipients.count, leftOut: part.isLast ? part.leftOut : 0)
+    }
+
+    private func repetition(
+        of new: NewNotification, _ key: RecordKey, in draft: OutboxDraft
+    ) throws -> AcceptedNotification? {
+        if let former = repetitions[key] {
+            return AcceptedNotification(
+                notification: former.notification, recipients: former.recipients, isRepetition: true)
+        }
+        guard let former = try draft.transaction.record(IdempotencyRecord.self, key),
+            former.acceptedAt + validity > draft.now
+        else { return nil }
+        guard former.fingerprint == new.idempotency?.fingerprint else { throw OutboxRefusal.idempotencyKeyReused }
+        return AcceptedNotification(
+            notification: former.notification, recipients: former.recipients, isRepetition: true)
+    }
+
+    private mutating func devices(
+        of recipients: NewNotification.Recipients, in draft: inout OutboxDraft
+    ) throws -> [DeviceRecord] {
+        var seen: Set<String> = []
+        var devices: [DeviceRecord] = []
+        switch recipients {
+        case .uids(let uids):
+            for uid in uids where seen.insert(uid).inserted { devices += try activeDevices(of: uid, in: &draft) }
+        case .devices(let names):
+            for name in names where seen.insert(name).inserted {
+                guard let device = try draft.transaction.record(DeviceRecord.self, DeviceRecord.key(name)) else {
+                    throw OutboxRefusal.unknownDevice(name)
+                }
+                guard device.state == .active else { throw OutboxRefusal.disabledDevice(name) }
+                devices.append(device)
+            }
+        case .part: break
+        }
+        return devices
+    }
+
+    private mutating func activeDevices(of uid: String, in draft: inout OutboxDraft) throws -> [DeviceRecord] {
+        if let known = devicesOfUsers[uid] { return known }
+        let devices = try draft.devices(of: uid).filter { $0.state == .active }
+        devicesOfUsers[uid] = devices
+        return devices
+    }
+}
+
+extension OutboxDraft {
+    fileprivate mutating func begin(_ notification: NotificationRecord) {
+        writes.put(NotificationRecord.key(notification.id), notification)
+        writes.put(notification.purgeKey)
+        writes.tell(OutboxEvent(accepted: notification))
+    }
+
+    fileprivate mutating func enqueue(
+        _ new: NewNotification, of notification: String, _ index: Int, to recipient: Recipient
+    ) throws {
+        try enqueue(
+            DeliveryRecord(
+                notification: notification, index: UInt32(clamping: index), device: recipient.device,
+                uid: recipient.uid, collapseKey: new.collapseKey, sequenceVersion: 0, sequenceIndex: 0,
+                createdAt: new.createdAt, machine: DeliveryStateMachine(dueAt: now, expiresAt: new.expiresAt)))
+    }
+}

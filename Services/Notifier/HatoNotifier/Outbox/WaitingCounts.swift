@@ -1,0 +1,95 @@
+import Crypto
+import HatoRPC
+import Synchronization
+
+/// A user in the counts of what waits and in the keys of `waiting`: 64 bits of the SHA-256 of the uid. A million users
+/// take tens of megabytes so, however long their uids are.
+struct UserDigest: Hashable, Sendable {
+    let value: UInt64
+
+    init(_ value: UInt64) { self.value = value }
+
+    init(uid: String) {
+        value = SHA256.hash(data: Array(uid.utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
+/// How many deliveries of each user have not ended, as the rows in `waiting` say it.
+///
+/// Changed by transactions in their turn, so that each transaction finds what its predecessors left, durable or not. A
+/// transaction that throws takes its changes back; one that fails later ends the store, and the counts with it. The
+/// mutex is for the memory only: transactions run one at a time.
+final class WaitingCounts: Sendable {
+    private struct State {
+        /// The user with the most comes first.
+        var users = IndexedHeap<UserDigest, Int>()
+        var total = 0
+        /// The changes of the transaction under way.
+        var changes: [(user: UserDigest, change: Int)] = []
+        /// The user that lost a delivery last, and its row: what is older has ended or is being attempted.
+        var lost: (user: UserDigest, row: RecordKey)?
+
+        mutating func add(_ change: Int, to user: UserDigest) {
+            let count = -(users.priority(of: user) ?? 0) + change
+            total += change
+            if count > 0 { users.insert(user, -count) } else { users.remove(user) }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// The count of all users.
+    var total: Int { state.withLock { $0.total } }
+
+    func count(of user: UserDigest) -> Int { state.withLock { -($0.users.priority(of: user) ?? 0) } }
+
+    /// Runs `body`, and takes back what it added when it throws or `keeping` is false.
+    func transaction<Outcome>(keeping: Bool = true, _ body: () throws -> Outcome) throws -> Outcome {
+        state.withLock { $0.changes = [] }
+        do {
+            let outcome = try body()
+            if !keeping { takeBack() }
+            state.withLock { $0.changes = [] }
+            return outcome
+        } catch {
+            takeBack()
+            throw error
+        }
+    }
+
+    private func takeBack() {
+        state.withLock { state in
+            // The last one first, so that no count is below 0 in between.
+            for (user, change) in state.changes.reversed() { state.add(-change, to: user) }
+            state.lost = nil
+        }
+    }
+
+    func add(_ change: Int, to user: UserDigest) {
+        state.withLock { state in
+            state.add(change, to: user)
+            state.changes.append((user, change))
+        }
+    }
+
+    /// The user with the most, of those that are not in `others`.
+    func longest(besides others: Set<UserDigest>) -> UserDigest? {
+        state.withLock { state in
+            var passedOver: [(key: UserDigest, priority: Int)] = []
+            while let first = state.users.first, others.contains(first.key) {
+                passedOver.append(first)
+                state.users.remove(first.key)
+            }
+            let longest = state.users.first?.key
+            for entry in passedOver { state.users.insert(entry.key, entry.priority) }
+            return longest
+        }
+    }
+
+    /// Where to look for the oldest delivery of a user that waits: behind the one it lost last.
+    func lastLost(by user: UserDigest) -> RecordKey? {
+        state.withLock { state in state.lost.flatMap { $0.user == user ? $0.row : nil } }
+    }
+
+    func lost(_ row: RecordKey, of user: UserDigest) { state.withLock { $0.lost = (user, row) } }
+}
