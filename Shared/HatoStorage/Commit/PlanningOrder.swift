@@ -32,7 +32,7 @@ struct PlanningOrder {
     var rest: [Submission] {
         var (rest, turns) = (Array(arrived[done...]), turns)
         if let next { rest.append(next) }
-        while let submission = turns.takeNext() { rest.append(submission) }
+        while let submission = turns.takeNext()?.job { rest.append(submission) }
         return rest
     }
 
@@ -42,7 +42,7 @@ struct PlanningOrder {
         guard next != nil || hasManyOfSeveralClients else { return }
         for submission in arrived { turns.append(submission, of: submission.client) }
         arrived.removeAll(keepingCapacity: arrived.count <= Self.keptMax)
-        if next == nil { next = turns.takeNext() }
+        if next == nil { next = turns.takeNext()?.job }
     }
 
     private var hasManyOfSeveralClients: Bool {
@@ -57,7 +57,7 @@ struct PlanningOrder {
             done += 1
             return
         }
-        next = turns.takeNext()
+        next = turns.takeNext()?.job
         plannedSinceArrival = next == nil ? 0 : plannedSinceArrival + 1
     }
 

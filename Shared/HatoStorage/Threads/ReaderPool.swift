@@ -1,13 +1,19 @@
 /// A few threads that may block on a disk, so that no event loop and no thread of the cooperative pool has to. Clients
-/// take turns (`TurnQueue`).
+/// take turns (`TurnQueue`), and no client alone has all threads: long jobs of one leave a thread to the others and to
+/// the service.
 package final class ReaderPool: Sendable {
-    private let jobs = ReaderJobs()
+    private let jobs: ReaderJobs
 
     package init(threads: Int) throws(StoreError) {
+        jobs = ReaderJobs(ofOneClient: max(1, threads - 1))
         for _ in 0..<max(1, threads) {
             let jobs = jobs
             try startThread {
-                while let job = jobs.takeNext() { job() }
+                var ended: String?
+                while let next = jobs.takeNext(after: ended) {
+                    next.job()
+                    ended = next.client
+                }
             }
         }
     }
@@ -34,9 +40,12 @@ private final class ReaderJobs: @unchecked Sendable {
     typealias Job = @Sendable () -> Void
 
     private let condition = ThreadCondition()
-    private var jobs = TurnQueue<Job>()
+    private var jobs: TurnQueue<Job>
     private var sleepers = 0
     private var isClosed = false
+
+    /// - Parameter runningMax: how many of one client may run at a time.
+    init(ofOneClient runningMax: Int) { jobs = TurnQueue(runningMax: runningMax) }
 
     var count: Int { condition.withLock { jobs.count } }
 
@@ -51,16 +60,20 @@ private final class ReaderJobs: @unchecked Sendable {
         }
     }
 
-    /// Sleeps until there is a job; nil when the queue is closed and empty.
-    func takeNext() -> Job? {
+    /// Sleeps until a job may run; nil when the queue is closed, and each job that still waits is for a thread that
+    /// runs one of the same client.
+    ///
+    /// - Parameter ended: the client of the job that this thread has run before.
+    func takeNext(after ended: String?) -> (job: Job, client: String?)? {
         condition.withLock {
-            while jobs.count == 0 {
+            jobs.ended(of: ended)
+            while true {
+                if let next = jobs.takeNext() { return next }
                 if isClosed { return nil }
                 sleepers += 1
                 condition.wait()
                 sleepers -= 1
             }
-            return jobs.takeNext()
         }
     }
 

@@ -12,7 +12,7 @@ struct TurnQueueTests {
 
     private func taken(_ queue: inout TurnQueue<Job>) -> [Job] {
         var all: [Job] = []
-        while let job = queue.takeNext() { all.append(job) }
+        while let job = queue.takeNext()?.job { all.append(job) }
         return all
     }
 
@@ -39,6 +39,67 @@ struct TurnQueueTests {
         #expect(taken(&queue).map(\.client) == [nil, "a", nil, "a", nil, "a", nil, "a"])
     }
 
+    @Test func oneOfAClientsJobsRunsAtATime() {
+        var queue = TurnQueue<Job>(runningMax: 1)
+        for number in 0..<3 { queue.append(Job(client: "a", number: number), of: "a") }
+        #expect(queue.takeNext()?.job == Job(client: "a", number: 0))
+        #expect(queue.takeNext() == nil)
+        // Others are not held up by it.
+        queue.append(Job(client: "b", number: 0), of: "b")
+        queue.append(Job(client: nil, number: 0), of: nil)
+        #expect(queue.takeNext()?.client == nil)
+        #expect(queue.takeNext()?.client == "b")
+        #expect(queue.takeNext() == nil)
+        #expect(queue.count == 2)
+        queue.ended(of: "b")
+        #expect(queue.takeNext() == nil)
+        queue.ended(of: "a")
+        #expect(queue.takeNext()?.job == Job(client: "a", number: 1))
+        queue.ended(of: "a")
+        #expect(queue.takeNext()?.job == Job(client: "a", number: 2))
+        queue.ended(of: "a")
+        #expect(queue.count == 0)
+    }
+
+    /// In any order of operations, at most so many jobs of a client run, and all do in the end.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func noClientHasMoreJobsRunThanItMay(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let runningMax = Int(seed % 3) + 1
+        var queue = TurnQueue<Job>(runningMax: runningMax)
+        var (submitted, running): ([String?: Int], [Job]) = ([:], [])
+        var taken: [String?: Int] = [:]
+        func take() -> Bool {
+            guard let (job, client) = queue.takeNext() else { return false }
+            #expect(job.client == client && job.number == taken[client, default: 0], "seed \(seed)")
+            taken[client, default: 0] += 1
+            running.append(job)
+            if let client {
+                #expect(running.count { $0.client == client } <= runningMax, "seed \(seed)")
+            }
+            return true
+        }
+        for _ in 0..<3_000 {
+            switch random.next() % 3 {
+            case 0:
+                let client = random.next() % 5 == 0 ? nil : "\(random.next() % 4)"
+                queue.append(Job(client: client, number: submitted[client, default: 0]), of: client)
+                submitted[client, default: 0] += 1
+            case 1: _ = take()
+            default:
+                guard !running.isEmpty else { continue }
+                let job = running.remove(at: Int(random.next() % UInt64(running.count)))
+                queue.ended(of: job.client)
+            }
+        }
+        while queue.count > 0 || !running.isEmpty {
+            while take() {}
+            guard !running.isEmpty else { break }
+            queue.ended(of: running.removeFirst().client)
+        }
+        #expect(queue.count == 0 && taken == submitted, "seed \(seed)")
+    }
+
     /// In any order of operations, each job is taken once, those of one client in order, and no client waits for two
     /// jobs of another one.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
@@ -54,7 +115,7 @@ struct TurnQueueTests {
                 let client = random.next() % 5 == 0 ? nil : "\(random.next() % 6)"
                 queue.append(Job(client: client, number: submitted[client, default: 0]), of: client)
                 submitted[client, default: 0] += 1
-            } else if let job = queue.takeNext() {
+            } else if let job = queue.takeNext()?.job {
                 #expect(job.number == done[job.client, default: 0], "seed \(seed)")
                 done[job.client, default: 0] += 1
                 guard let client = job.client else { continue }
