@@ -196,14 +196,18 @@ import Testing
 /// What was logged with messages of one beginning, in order.
 final class LogLines: Sendable {
     private let beginning: String
+    private let level: Logger.Level
     private let (lines, continuation) = AsyncStream.makeStream(of: [String: String].self)
     private let counter = Mutex(0)
 
-    init(of beginning: String = "slow operation") { self.beginning = beginning }
+    init(of beginning: String = "slow operation", level: Logger.Level = .info) {
+        self.beginning = beginning
+        self.level = level
+    }
 
     var count: Int { counter.withLock { $0 } }
 
-    var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
+    var logger: Logger { Logger(label: "test") { _ in Handler(lines: self, logLevel: level) } }
 
     func next() async throws -> [String: String] {
         for await line in lines { return line }
@@ -212,8 +216,9 @@ final class LogLines: Sendable {
 
     private struct Handler: LogHandler {
         let lines: LogLines
+        var logLevel: Logger.Level
+
         var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.info
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
             get { metadata[key] }

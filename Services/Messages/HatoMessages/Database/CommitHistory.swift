@@ -62,9 +62,11 @@ final class CommitHistory: ChangeHistory, Sendable {
 
     // MARK: Pushes
 
-    /// A push is repeated soon, or not at all: it is looked for in so many commits, and so many bytes of them.
+    /// A push is repeated soon, or not at all: it is looked for in so many commits, and so many bytes of them, a few at
+    /// a time.
     private static let pushCommitsMax: UInt64 = 1_024
-    private static let pushBytesMax = 8 << 20
+    private static let pushBytesMax = 1 << 20
+    private static let pushCommitsAtATime: UInt64 = 8
 
     /// Nobody's pushes are not told from those of another nobody.
     func node(pushedAt path: TreePath, byteCount: Int) throws -> TreeNode? {
@@ -91,14 +93,20 @@ final class CommitHistory: ChangeHistory, Sendable {
                 && note.creation(of: path) != nil
         }
         if let note = recent.pending.last(where: isFirst) { return note.version }
+        // Usually the caller's own, which is found without a record.
+        if let uid, case .durable(let creation)? = recent.creation(at: path, of: database, by: uid),
+            creation.version <= version
+        {
+            return creation.version
+        }
         var end = min(store.version, version)
         let kept = store.keptCommits.oldest.map { $0 - 1 } ?? end
         let oldest = max(kept, end - min(end, Self.pushCommitsMax))
         var bytes = 0
         while end > oldest, bytes < Self.pushBytesMax {
-            let start = max(oldest, end - min(end, 64))
+            let start = max(oldest, end - min(end, Self.pushCommitsAtATime))
             // What is forgotten meanwhile is not known any more.
-            let commits = try recorded(after: start, limit: 64) ?? []
+            let commits = try recorded(after: start, limit: Int(end - start)) ?? []
             for commit in commits.reversed() where commit.version <= end {
                 bytes += commit.record.count
                 if let note = try CommitNote.of(commit), isFirst(note) { return note.version }

@@ -13,7 +13,7 @@ final class PlannedWrite: Sendable {
     let resolved: ResolvedMutation
     /// Why the rules refuse it, if they do.
     private let refusal: MessagesError?
-    /// Nil when it is refused, or can only be planned in its turn.
+    /// Nil when it is refused.
     private let ahead: AheadPlan?
     /// The changes as the record keeps them, and how many bytes they were before.
     let cutChanges: CutChanges
@@ -102,11 +102,10 @@ final class PlannedWrite: Sendable {
 
     // MARK: In its turn
 
-    /// In a write closure: throws why the write is refused, or `Outdated`; else what to apply, or nil when it must be
-    /// planned now: a push that may be a repetition.
+    /// In a write closure: throws why the write is refused, or `Outdated`; else what to apply.
     func check(
         in database: Database, _ history: CommitHistory, _ resolved: ResolvedMutation, _ turn: Turn
-    ) throws -> AheadPlan? {
+    ) throws -> AheadPlan {
         guard database.id == self.database, database.record.rules.hasSameBytes(as: rules),
             database.indexes.definitions == indexes,
             try !history.touched(
@@ -116,7 +115,7 @@ final class PlannedWrite: Sendable {
                 })
         else { throw Outdated() }
         if let refusal { throw refusal }
-        guard let ahead else { return nil }
+        guard let ahead else { throw Outdated() }
         try database.planner.check(ahead, of: resolved, in: turn, history: history)
         return ahead
     }

@@ -33,7 +33,10 @@ struct ReadOrder: Sendable {
     ) {
         let (store, slow, catalogue, limits) = (parts.store, parts.slow, parts.catalogue, parts.limits)
         let watch = slow.watch(context.method)
-        let (connection, client, unreservedMax) = (context.connection, context.client, context.unreservedReadBytesMax)
+        // An administrator's long reads, such as a backup, do not hold up what else its address asks for.
+        let (connection, client, unreservedMax) = (
+            context.connection, context.limitedClient, context.unreservedReadBytesMax
+        )
         let start = { @Sendable (view: ReadView) in
             store.submitRead(of: client) {
                 guard Request.effect == .write || !connection.isClosed else { return }

@@ -152,9 +152,14 @@ final class DisconnectRuns: Sendable {
             guard halves.isEmpty else { return halves }
             entries.wrote(write, in: transaction)
             parts.metrics.droppedOnDisconnect()
-            logger.log(
-                level: error is StoreError ? .error : .debug, "dropped what a connection left",
-                metadata: ["path": "\(write.batch.writes[0].path)", "error": "\(error)"])
+            // Errors of rules and values name paths.
+            let reason = (error as? any RPCErrorConvertible)?.rpcError.reason ?? "\(error)"
+            notices.notice(
+                .unwrittenOnDisconnect, "dropped what a connection left",
+                [
+                    "path": "\(parts.slow.shown(write.batch.writes[0].path, of: write.name, parts.catalogue))",
+                    "error": "\(reason)",
+                ], level: error is StoreError ? .error : .debug)
             return []
         }
     }

@@ -8,6 +8,8 @@ public struct AheadPlan: Sendable {
     public let basis: PlanBasis
     /// The stored etag of the node for the write's etag condition.
     let storedEtag: StoredEtag?
+    /// For a push whose key is taken: whether the stored node is what it pushes; nil: the key is free.
+    let isStored: Bool?
 }
 
 /// The basis of a plan: what was at, above and below the written paths, and which of the nodes above them existed. As

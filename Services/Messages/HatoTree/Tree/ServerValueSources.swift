@@ -58,6 +58,7 @@ struct StoredNumbers: PlacedServerValueSource {
 struct EarlierPush {
     var value: JSONValue
     var hidesStored: Bool
+    /// For `hidesStored`; what it has of a push is small.
     var history: (any ChangeHistory)?
 
     /// Whether `value` equals the earlier push; server values count with their values then.

@@ -226,29 +226,46 @@ extension WritePlanner {
     // MARK: Planning before the turn
 
     /// Plans a write on an older state than the one it will be applied to, so that its turn only has to check the
-    /// commits since. Nil when it can only be planned in its turn: a push that may be a repetition.
+    /// commits since. A push with a key that is taken changes nothing: `check` decides whether it is a repetition.
     ///
     /// It has no turn, so it neither reads nor fills the planner's cache, which follows the order of application.
-    public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan? {
+    public func planAhead(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> AheadPlan {
         let targets = resolved.targets
         var draft = draft(resolved.mutation, reading: reader)
-        if case .push(_, _, isClientKey: true) = resolved.mutation.operation,
-            try NodeReader(reader, codec: codec).exists(at: targets[0].path)
-        {
-            return nil
+        let isStored = try isStored(resolved, reading: reader)
+        if isStored == nil {
+            try draft.write(targets)
+            try appendIndexRows(&draft)
         }
-        try draft.write(targets)
-        try appendIndexRows(&draft)
         var etag: StoredEtag?
         if case .etag? = resolved.mutation.condition { etag = try hashedEtag(resolved.mutation, reader) }
         let plan = plan(draft, resolved)
-        return AheadPlan(plan: plan, basis: PlanBasis(targets.map(\.path), plan), storedEtag: etag)
+        return AheadPlan(
+            plan: plan, basis: PlanBasis(targets.map(\.path), plan), storedEtag: etag, isStored: isStored)
     }
 
-    /// Checks the condition of a write that was planned ahead, in its turn, when its basis has not changed.
+    private func isStored(_ resolved: ResolvedMutation, reading reader: any TreeReader) throws -> Bool? {
+        guard case .push(let value, _, isClientKey: true) = resolved.mutation.operation else { return nil }
+        let (nodes, target) = (NodeReader(reader, codec: codec), resolved.targets[0])
+        guard try nodes.exists(at: target.path) else { return nil }
+        return try EarlierPush(value: value, hidesStored: false).isSame(as: target) {
+            try nodes.node(at: target.path, bytesMax: $0)
+        }
+    }
+
+    /// Checks the condition of a write that was planned ahead, in its turn, when its basis has not changed; for a push
+    /// with a key that is taken, that it is a repetition.
     public func check(
         _ ahead: AheadPlan, of resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)?
     ) throws {
+        if let isStored = ahead.isStored, case .push(let value, _, _) = resolved.mutation.operation {
+            let target = resolved.targets[0]
+            let isRepetition =
+                try resolved.hidesStored
+                ? EarlierPush(value: value, hidesStored: true, history: history).isSame(as: target) { _ in .empty }
+                : isStored
+            guard isRepetition else { throw TreeError.keyExists(target.path) }
+        }
         try check(resolved.mutation, history) {
             try ahead.storedEtag ?? storedEtag(resolved.mutation, in: turn)
         }

@@ -18,7 +18,7 @@ import Testing
             let planner = WritePlanner(codec: tree.codec, indexes: IndexDeltas(tree.catalog, codec: tree.indexCodec))
             let mutation = try Self.mutation(&random, depth: 3)
             let resolved = try planner.resolve(mutation, reading: tree.rows, at: 1)
-            let ahead = try #require(try planner.planAhead(resolved, reading: tree.rows))
+            let ahead = try planner.planAhead(resolved, reading: tree.rows)
             var isTouched = false
             for _ in 0..<random.random.pick([0, 1, 1, 2, 3]) {
                 let changes = try tree.apply(Self.mutation(&random, depth: 1))
@@ -64,7 +64,7 @@ import Testing
         let tree = MemoryTree()
         func basis(_ mutation: Mutation) throws -> PlanBasis {
             let resolved = try tree.planner.resolve(mutation, reading: tree.rows, at: 1)
-            return try #require(try tree.planner.planAhead(resolved, reading: tree.rows)).basis
+            return try tree.planner.planAhead(resolved, reading: tree.rows).basis
         }
         try tree.set("/", ["a": ["x": 1], ".priority": 5])
         let removal = try basis(.remove(at: TreePath("/a/x")))
@@ -82,7 +82,7 @@ import Testing
         try tree.set("/a/d", 1)
         func basis(_ mutation: Mutation) throws -> PlanBasis {
             let resolved = try tree.planner.resolve(mutation, reading: tree.rows, at: 1)
-            return try #require(try tree.planner.planAhead(resolved, reading: tree.rows)).basis
+            return try tree.planner.planAhead(resolved, reading: tree.rows).basis
         }
         func change(_ path: String, existed: Int, exists: Int, removed: Bool = false) throws -> [PathChange] {
             let path = try TreePath(path)
@@ -109,6 +109,41 @@ import Testing
         #expect(try removal.isTouched(by: change("/a/d", existed: 2, exists: 1, removed: true)))
         #expect(try !removal.isTouched(by: change("/a/e", existed: 1, exists: 2)))
         #expect(try !removal.isTouched(by: change("/z", existed: 1, exists: 0, removed: true)))
+    }
+
+    /// A large push is compared with the stored node before its turn.
+    @Test func pushWithATakenKeyReadsNothingInItsTurn() throws {
+        let (tree, key) = (MemoryTree(), PushKey(milliseconds: 1_700_000_000_000, random: (1, 2)))
+        let values = JSONObject(uniqueMembers: (0..<300).map { .init("k\($0)", .number(Double($0))) })
+        func push(_ value: JSONValue) throws -> Mutation {
+            .push(value, at: try TreePath("/r"), key: key, isClientKey: true)
+        }
+        try tree.apply(push(["values": .object(values), "date": [".sv": "timestamp"]]))
+        for (value, isSame) in [
+            (["values": .object(values), "date": [".sv": "timestamp"]], true), (["values": .object(values)], false),
+        ] as [(JSONValue, Bool)] {
+            let resolved = try tree.planner.resolve(push(value), reading: tree.rows, at: 9)
+            let ahead = try tree.planner.planAhead(resolved, reading: tree.rows)
+            #expect(ahead.plan.isEmpty)
+            #expect(try ahead.basis.isTouched(by: tree.set("/r/\(key)/x", 1).changes))
+            try tree.set("/r/\(key)/x", .null)
+            let counting = CountingReader(tree.rows)
+            let turn = tree.planner.turn(reading: counting)
+            if isSame {
+                try tree.planner.check(ahead, of: resolved, in: turn, history: nil)
+            } else {
+                #expect(throws: TreeError.self) {
+                    try tree.planner.check(ahead, of: resolved, in: turn, history: nil)
+                }
+            }
+            #expect(counting.rowsSeen + counting.gets == 0)
+            // Without the right to read only the caller's own earlier pushes count.
+            var hidden = resolved
+            hidden.hidesStored = true
+            #expect(throws: TreeError.self) {
+                try tree.planner.check(ahead, of: hidden, in: turn, history: nil)
+            }
+        }
     }
 
     @Test func sortedPartsDoTheSame() throws {
