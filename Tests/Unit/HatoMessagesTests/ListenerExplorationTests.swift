@@ -16,7 +16,9 @@ import Testing
         .init(judgesAtOnce: true, hasCompany: true, isOpen: true), .init(gathers: true, isOpen: true),
         .init(gathers: true, judgesAtOnce: true, shares: true, isOpen: true),
         .init(hasCompany: true, queues: true, isOpen: true), .init(gathers: true, queues: true, isOpen: true),
-        .init(since: true, hasCompany: true, queues: true),
+        .init(since: true, hasCompany: true, queues: true), .init(hasCompany: true, isBusy: true),
+        .init(since: true, hasCompany: true, isBusy: true),
+        .init(etag: "other", judgesAtOnce: true, hasCompany: true, isBusy: true),
     ]
 
     @Test(arguments: settings)
@@ -28,7 +30,7 @@ import Testing
         for _ in 0..<Self.depth {
             var next: [(world: ExploredListening, steps: [ExploredListening.Step])] = []
             for (world, steps) in last {
-                for step in world.steps(newestMax: Self.newestMax) {
+                for step in world.steps(newestMax: Self.newestMax + (setting.isBusy ? 1 : 0)) {
                     var after = world
                     do {
                         try after.take(step)

@@ -69,6 +69,41 @@ import Testing
         }
     }
 
+    /// A topic for which something is worked out all the time is never ready.
+    @Test(.timeLimit(.minutes(3))) func aListenerBeginsWhileLongChangesGoOn() async throws {
+        try await running { running in
+            let (client, query) = (running.administrator, TreeQuery(order: .child("/date"), limit: .last(2)))
+            var first = EventReader(try await client.subscribe(Messages.Listen(path: "/a", query: query)))
+            _ = try await first.next()
+            let writers = Task {
+                await withTaskGroup(of: Void.self) { group in
+                    for number in 0..<4 {
+                        group.addTask {
+                            let writer = running.user("w\(number)")
+                            var date = 0.0
+                            while !Task.isCancelled {
+                                date += 1
+                                _ = try? await writer.call(
+                                    Messages.Set(path: try TreePath("/a/k\(number)"), value: ["date": .number(date)]))
+                            }
+                            await writer.close()
+                        }
+                    }
+                }
+            }
+            defer { writers.cancel() }
+            let other = running.user("b")
+            for _ in 0..<5 {
+                var joining = EventReader(try await other.subscribe(Messages.Listen(path: "/a", query: query)))
+                for _ in 0..<3 { _ = try await joining.next() }
+            }
+            writers.cancel()
+            await writers.value
+            await other.close()
+            withExtendedLifetime(first) {}
+        }
+    }
+
     @Test func largeCommitIsToldInOrder() async throws {
         try await running { running in
             let client = running.administrator

@@ -75,7 +75,8 @@ final class CatchUpReader {
             positions: Dictionary(taken.map { ($0.topic, $0.since) }) { min($0, $1) }, end: current.version,
             peers: taken.map(\.peer))
         let line = line
-        parts.store.submitRead {
+        // It takes its turn with the clients.
+        parts.store.submitRead(of: "searches") {
             let result = Result { try scan.changes() }
             line.post { $0.catchUps.searched(taken, result, through: scan.end) }
         }
@@ -103,6 +104,7 @@ final class CatchUpReader {
         guard let current = registry.current else { return }
         let topic = listener.topic
         guard !listener.isInDoubt else { return registry.rights.wereDoubted(listener) }
+        var version = current.version
         switch topic.telling {
         case .ready: break
         // A gathering listener is never sent events with the live ones.
@@ -112,28 +114,37 @@ final class CatchUpReader {
             topic.windowRows = listener.watch.map { _ in RowCounter() }
             topic.windowClient = listener.client
             return registry.notifier.readAnew(topic, .window, after: current.version)
-        case .working: return topic.park(.load(listener.ticket))
+        case .working(let told):
+            guard topic.reached != nil, listener.machine.mayGoOn(at: told) else {
+                return topic.park(.load(listener.ticket))
+            }
+            version = told
         }
         let changes = topic.changes ?? ChangedPaths(of: topic.key.path, after: current.version)
-        registry.carryOut(listener.machine.topicBecameReady(at: current.version, changes), for: listener)
+        registry.carryOut(listener.machine.topicBecameReady(at: version, changes), for: listener)
     }
 
-    /// Reads as of the newest group or a later one, or shares what is read or was read as of `oldest` or later.
+    /// Reads as of the newest group or a later one, or shares what is read or was read as of `oldest` or later. While
+    /// events are being worked out for the live ones: as of what those were sent up to.
     func read(_ wanted: ListenerReading.Wanted, from oldest: UInt64, for listener: Listener) {
         let topic = listener.topic
+        let reached = listener.machine.gathers ? nil : topic.reached
         let oldest = max(topic.recent.lastChanged, oldest)
-        if let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
+        if reached == nil, let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
             return caughtUp(listener, members, at: version)
         }
         let isFirst = listener.answer != nil
-        if let reading = topic.readings[wanted], reading.serves(from: oldest, isFirst: isFirst) {
+        if let reading = topic.readings[wanted],
+            reached.map({ reading.isPrepared(at: $0.snapshot.version) })
+                ?? reading.serves(from: oldest, isFirst: isFirst)
+        {
             reading.add(listener)
             // It begins as soon as one of the connections may be read for.
             if !reading.hasBegun { enqueue(reading, for: listener.connection, of: listener.caller) }
         } else {
             let rows = listener.watch.map { _ in RowCounter() }
             let reading = TopicReading(id: registry.nextID(), topic, wanted, rows: rows)
-            if isFirst { prepare(reading, for: listener.connection.id) }
+            if isFirst || reached != nil { prepare(reading, at: reached, for: listener.connection.id) }
             reading.add(listener)
             topic.readings[wanted] = reading
             readings[reading.id] = reading
@@ -177,17 +188,18 @@ final class CatchUpReader {
         return true
     }
 
-    /// What it reads is the state after the newest group.
-    private func prepare(_ reading: TopicReading) {
+    /// What it reads is the state after the newest group, or `reached`.
+    private func prepare(_ reading: TopicReading, at reached: Topic.Reached? = nil) {
         guard let current = registry.current else { return }
         let topic = reading.topic
-        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(current, reading.interest)
+        let database = reached?.database ?? topic.database
+        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(reached?.snapshot ?? current, reading.interest)
         if let rows = reading.rows { snapshot = CountedSnapshot(snapshot, rows) }
         reading.prepare(
             ListenerReading(
-                limits: parts.limits, key: topic.key, database: topic.database, snapshot: snapshot,
+                limits: parts.limits, key: topic.key, database: database, snapshot: snapshot,
                 interest: reading.interest, wanted: reading.wanted, missed: missed(reading.wanted, of: topic),
-                window: window(of: topic), bytesMax: Self.smallBytesMax))
+                window: window(of: topic, reached, database), bytesMax: Self.smallBytesMax))
     }
 
     private func missed(_ wanted: ListenerReading.Wanted, of topic: Topic) -> MissedPaths {
@@ -202,12 +214,11 @@ final class CatchUpReader {
         registry.carryOut(actions, for: listener)
     }
 
-    private func window(of topic: Topic) -> QueryWindow? {
-        guard case .ready(var window) = topic.telling else { return nil }
+    private func window(of topic: Topic, _ reached: Topic.Reached?, _ database: Database) -> QueryWindow? {
+        var window = reached?.window
+        if reached == nil, case .ready(let known) = topic.telling { window = known }
         // Indexes come and go.
-        if let query = topic.key.query {
-            window?.plan = QueryPlan(query, at: topic.key.path, in: topic.database.indexes)
-        }
+        if let query = topic.key.query { window?.plan = QueryPlan(query, at: topic.key.path, in: database.indexes) }
         return window
     }
 
@@ -279,9 +290,9 @@ final class CatchUpReader {
     }
 
     /// The first event of a listener is as of its request, unless its connection is full.
-    private func prepare(_ reading: TopicReading, for connection: UInt64) {
+    private func prepare(_ reading: TopicReading, at reached: Topic.Reached?, for connection: UInt64) {
         guard fullListeners[connection] == nil else { return }
-        prepare(reading)
+        prepare(reading, at: reached)
         reading.requester = connection
         waitingJobs[connection, default: []].insert(reading.id)
     }

@@ -20,7 +20,7 @@ extension ListenerRegistry {
             case .stopReading: catchUps.leave(listener)
             case .send(let events): send(events, to: listener)
             case .join(let version): join(listener, after: version)
-            case .becomeLive: topic.addLive(listener)
+            case .becomeLive: becomeLive(listener)
             case .leaveLive: topic.leaveLive(listener)
             case .answer(let version, let isUnchanged): answer(listener, version, isUnchanged)
             case .refuse: refuse(listener, end?.error ?? MessagesError.stopping)
@@ -61,11 +61,23 @@ extension ListenerRegistry {
         let topic = listener.topic
         switch topic.telling {
         case .ready: break
+        case .working(let told) where listener.machine.mayGoOn(at: told): break
         case .working: return topic.park(.join(listener.ticket, version))
         // Its window was not kept while the reading waited for its turn: it is read first.
         case .unread: return carryOut(listener.machine.othersWereSent(nil), for: listener)
         }
         carryOut(listener.machine.othersWereSent(topic.recent.sent(after: version)), for: listener)
+    }
+
+    /// Answers to its connection wait for what is being worked out for its topic.
+    private func becomeLive(_ listener: Listener) {
+        listener.topic.addLive(listener)
+        if case .working(let told) = listener.topic.telling { waitForTopic(listener, after: told) }
+    }
+
+    func waitForTopic(_ listener: Listener, after told: UInt64) {
+        heldAnswers.wait(listener.connection.id, for: listener.topic.id, after: told)
+        listener.topic.waitingConnections.insert(listener.connection.id)
     }
 
     private func answer(_ listener: Listener, _ version: UInt64, _ isUnchanged: Bool) {

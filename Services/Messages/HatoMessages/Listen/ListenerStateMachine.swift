@@ -52,7 +52,8 @@ struct ListenerStateMachine: Hashable {
         case stopReading
         /// Send in order, then report `sent`, or `refused` as soon as the connection is full.
         case send([EncodedJSON])
-        /// When the topic is ready, report what the live ones were sent after a version (`othersWereSent`).
+        /// When the topic is ready, or it may go on, report what the live ones were sent after a version
+        /// (`othersWereSent`).
         case join(after: UInt64)
         case becomeLive
         case leaveLive
@@ -99,6 +100,8 @@ struct ListenerStateMachine: Hashable {
     private var timerRuns = false
     /// Whether answers to own writes wait for it.
     private var holdsAnswers = false
+    /// The version from which on answers to own writes wait for it until it is live, because its topic is never ready.
+    private var heldSince: UInt64?
 
     init(gathers: Bool, etag: String? = nil) {
         self.gathers = gathers
@@ -165,7 +168,7 @@ struct ListenerStateMachine: Hashable {
         return [.catchUp]
     }
 
-    /// Its right stands, and its topic is ready for a reading.
+    /// Its right stands, and its topic is ready for a reading, or it may go on (`mayGoOn`).
     ///
     /// - Parameters:
     ///   - version: of what would be read; `oldestReadable` or later.
@@ -220,10 +223,24 @@ struct ListenerStateMachine: Hashable {
         return events.isEmpty ? becomeLive() : [.send(events)]
     }
 
+    /// Events were worked out for the live ones while it waited for the topic, and now more are.
+    ///
+    /// - Parameter newest: the version of the newest group.
+    mutating func topicStayedBusy(newest: UInt64) -> [Action] {
+        guard phase == .queued || phase == .joining, heldSince == nil else { return [] }
+        heldSince = newest
+        return [.holdAnswers(after: 0)]
+    }
+
+    /// Whether it may be read for, and join the live ones, as of the version up to which they were sent everything,
+    /// while later events are being worked out: answers to its own writes after that version wait for it.
+    func mayGoOn(at told: UInt64) -> Bool { heldSince.map { max($0, oldestReadable) <= told } ?? false }
+
     private mutating func becomeLive() -> [Action] {
         let answer = answerOnce()
         etag = nil
         holdsAnswers = false
+        heldSince = nil
         state = .live
         return [.becomeLive] + answer + [.releaseAnswers(through: nil)]
     }
@@ -258,6 +275,7 @@ struct ListenerStateMachine: Hashable {
         if phase == .reading { readsWhole = true }
         etag = nil
         holdsAnswers = false
+        heldSince = nil
         let answer = answerOnce()
         enter(.full)
         return answer + [.releaseAnswers(through: nil), .waitForDrain]

@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoStorage
 import HatoTree
 
 /// What is listened to: all listeners of the same topic are sent the same bytes.
@@ -16,7 +17,8 @@ struct TopicKey: Sendable, Hashable {
 /// handed to all. The others are behind, and catch up (`ListenerStateMachine`).
 ///
 /// Events that take long are worked out on a reader's thread, from the state of their group; what comes meanwhile
-/// waits, and is sent next. Listeners that would become live meanwhile wait too (`Parked`).
+/// waits, and is sent next. Listeners that would become live meanwhile wait too (`Parked`); when that goes on and on,
+/// they become live as of what the live ones were sent last (`Reached`).
 final class Topic {
     /// How changes become events.
     enum Telling {
@@ -33,6 +35,20 @@ final class Topic {
         case load(Listener.Ticket)
         /// Has been sent what was there at a version.
         case join(Listener.Ticket, UInt64)
+
+        var ticket: Listener.Ticket {
+            switch self {
+            case .load(let ticket), .join(let ticket, _): ticket
+            }
+        }
+    }
+
+    /// The state up to which the live ones were sent everything, while more is being worked out for them.
+    struct Reached {
+        var snapshot: any StoreSnapshot
+        /// As of the snapshot.
+        var database: Database
+        var window: QueryWindow?
     }
 
     let id: UInt64
@@ -51,6 +67,8 @@ final class Topic {
     private var pendingChanges = 0
     private var pendingBytes = 0
     private var parked: [Parked] = []
+    /// Kept as long as listeners wait.
+    private(set) var reached: Reached?
     /// Rows of the window that those who are parked wait for.
     var windowRows: RowCounter?
     /// The client of the listener that the window is read for first.
@@ -185,10 +203,19 @@ final class Topic {
         parked.append(step)
     }
 
-    func takeParked() -> [Parked] {
-        defer { parked = [] }
-        return parked
+    /// Takes those that may go on.
+    func takeParked(where mayGoOn: (Parked) -> Bool) -> [Parked] {
+        let all = parked
+        parked = []
+        var taken: [Parked] = []
+        for step in all {
+            if mayGoOn(step) { taken.append(step) } else { parked.append(step) }
+        }
+        return taken
     }
+
+    /// More is being worked out for the live ones, which were sent everything up to a state; nil: nothing is.
+    func reach(_ state: Reached?) { reached = parked.isEmpty ? nil : state }
 
     func add(_ listener: Listener) { others[listener.id] = listener }
 

@@ -81,10 +81,7 @@ final class TopicNotifier {
     private func work(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
         noteChanges(topic, update, after: told)
         topic.telling = .working(told: told)
-        for listener in topic.live {
-            registry.heldAnswers.wait(listener.connection.id, for: topic.id, after: told)
-            topic.waitingConnections.insert(listener.connection.id)
-        }
+        for listener in topic.live { registry.waitForTopic(listener, after: told) }
         parts.metrics.workedElsewhere()
         let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
         // Topics take turns with each other and with clients; a first window is read for the client that asks for it.
@@ -99,6 +96,7 @@ final class TopicNotifier {
 
     private func worked(_ id: UInt64, _ update: TopicUpdate, _ result: Result<EncodedJSON?, any Error>) {
         guard let topic = registry.topics[id], case .working(let told) = topic.telling else { return }
+        topic.reach(nil)
         topic.telling = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
         switch result {
         case .failure(let error): return registry.cancelAll(of: topic, for: error)
@@ -114,27 +112,45 @@ final class TopicNotifier {
         }
         if case .working(let told) = topic.telling {
             for connection in topic.waitingConnections { registry.release(connection, by: id, through: told) }
+            stayedBusy(
+                topic, Topic.Reached(snapshot: update.snapshot, database: update.database, window: update.window))
         } else {
             settled(topic)
         }
     }
 
+    /// The live listeners were sent everything up to a state, and more is being worked out: those that have waited
+    /// through this once go on from that state.
+    private func stayedBusy(_ topic: Topic, _ reached: Topic.Reached) {
+        topic.reach(reached)
+        guard topic.reached != nil, let newest = registry.current?.version else { return }
+        goOn(topic) { listener in
+            if listener.machine.mayGoOn(at: reached.snapshot.version) { return true }
+            registry.carryOut(listener.machine.topicStayedBusy(newest: newest), for: listener)
+            return false
+        }
+    }
+
     /// The live listeners of a topic were sent everything: what waited for that goes on.
     private func settled(_ topic: Topic) {
-        let rows = topic.windowRows?.count ?? 0
+        goOn(topic) { _ in true }
         topic.windowRows = nil
-        for step in topic.takeParked() {
+        releaseAll(topic)
+    }
+
+    private func goOn(_ topic: Topic, _ mayGoOn: (Listener) -> Bool) {
+        let rows = topic.windowRows?.count ?? 0
+        for step in topic.takeParked(where: { registry.holder(of: $0.ticket).map(mayGoOn) ?? true }) {
+            let listener = registry.holder(of: step.ticket)
             switch step {
-            case .load(let ticket):
-                guard let listener = registry.holder(of: ticket) else { continue }
-                listener.watch?.rows.count += rows
-                registry.catchUps.begin(listener)
-            case .join(let ticket, let version):
-                if let listener = registry.holder(of: ticket) { registry.join(listener, after: version) }
+            case .load:
+                listener?.watch?.rows.count += rows
+                if let listener { registry.catchUps.begin(listener) }
+            case .join(_, let version):
+                if let listener { registry.join(listener, after: version) }
                 topic.recent.jobEnded()
             }
         }
-        releaseAll(topic)
     }
 
     func releaseAll(_ topic: Topic) {

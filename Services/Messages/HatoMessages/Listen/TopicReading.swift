@@ -68,6 +68,9 @@ final class TopicReading {
         if topic.readings[wanted] === self { topic.readings[wanted] = nil }
     }
 
+    /// Whether what it reads is of a version.
+    func isPrepared(at version: UInt64) -> Bool { job?.snapshot.version == version }
+
     /// Whether it is of use to a listener.
     ///
     /// - Parameters:

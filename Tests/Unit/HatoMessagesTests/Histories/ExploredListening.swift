@@ -8,45 +8,6 @@ import HatoTree
 /// with and without room, readers that take their time, a right that commits put in doubt, and the client, which checks
 /// what it is sent. A value: two worlds that are equal go on alike.
 struct ExploredListening: Hashable {
-    enum Step: Hashable {
-        /// A commit, told at once or worked out on a reader's thread; `own`: of the listener's connection.
-        case write(own: Bool, isLong: Bool)
-        /// A commit that the right to read rests on; unless it stands, it writes what may not be seen.
-        case doubt(stands: Bool)
-        /// The first answer to an own write comes by.
-        case answer
-        case verdict, search, begin, read, topicWork, fill, drain, timer, unlisten
-    }
-
-    struct Setting: Hashable {
-        /// Listens again from the first version.
-        var since = false
-        /// The etag it sends: nil, of the value that is there, or of another.
-        var etag: String?
-        var gathers = false
-        /// Whether rights are judged with the group instead of in a later turn.
-        var judgesAtOnce = false
-        /// Whether others are live on the topic.
-        var hasCompany = false
-        /// Whether readings are as old as they may be.
-        var shares = false
-        /// Whether readings wait for their turns.
-        var queues = false
-        /// Whether it was sent its first value.
-        var isOpen = false
-    }
-
-    struct State: Hashable {
-        /// The versions that wrote the two children.
-        var children: [UInt64]
-        var mayRead = true
-        var isLong = false
-        /// The child that it wrote.
-        var written: Int?
-
-        var etag: String { "\(children)" }
-    }
-
     private struct Work: Hashable {
         var told: UInt64
         var versions: [UInt64]
@@ -57,6 +18,8 @@ struct ExploredListening: Hashable {
         var job: UInt64
         var wanted: ListenerReading.Wanted
         var oldest: UInt64
+        /// While the topic is busy: what the live ones were sent up to.
+        var reached: UInt64?
     }
 
     private struct Reading: Hashable {
@@ -89,6 +52,7 @@ struct ExploredListening: Hashable {
     private var work: Work?
     private var pending: [UInt64] = []
     private var parked: [Parked] = []
+    private var reached: UInt64?
     private var isLive = false
     /// What waits to be read, with its first version.
     private var asked: Asked?
@@ -102,6 +66,8 @@ struct ExploredListening: Hashable {
     private var dueAnswers: [UInt64] = []
     private var held: [Int: UInt64] = [:]
     private var heldAnswers: [UInt64] = []
+    /// The newest own write whose response has left.
+    private var lastAnswered: UInt64 = 0
     private var client = ExploredClient()
     private var isOpen = false
     private(set) var hasEnded = false
@@ -119,6 +85,12 @@ struct ExploredListening: Hashable {
             client.version = 1
         } else if setting.etag == "same" {
             client.children = states[2].children
+        }
+        if setting.isBusy {
+            states.append(State(children: [2, 3], isLong: true, written: 1))
+            recent.changed(at: newest)
+            changes.add(change(newest), at: newest)
+            try tell([newest], after: newest - 1)
         }
         try carryOut(machine.subscribed(since: setting.since ? 1 : nil, searches: setting.since))
         if setting.isOpen {
@@ -276,16 +248,28 @@ struct ExploredListening: Hashable {
         let notes = pending
         pending = []
         if !notes.isEmpty { try tell(notes, after: done.snapshot) }
-        if let work { return try release(Self.topicID, through: work.told) }
+        if let work {
+            try release(Self.topicID, through: work.told)
+            reached = parked.isEmpty ? nil : work.told
+        } else {
+            reached = nil
+        }
         let steps = parked
         parked = []
+        var left: [Parked] = []
         for step in steps {
+            if let work, step.job == machine.job, !machine.mayGoOn(at: work.told) {
+                try carryOut(machine.topicStayedBusy(newest: newest))
+                left.append(step)
+                continue
+            }
             if step.job == machine.job {
                 if let version = step.joinsAfter { try join(after: version) } else { try catchUp() }
             }
             if step.joinsAfter != nil { recent.jobEnded() }
         }
-        try release(Self.topicID, through: nil)
+        parked = left + parked
+        if work == nil { try release(Self.topicID, through: nil) }
     }
 
     // MARK: Catching up
@@ -295,12 +279,17 @@ struct ExploredListening: Hashable {
             return try carryOut(
                 machine.rightsWereDoubted(told: work?.told ?? recent.lastTold, isTelling: work != nil))
         }
-        if work != nil, !setting.gathers { return parked.append(Parked(job: machine.job)) }
-        try carryOut(machine.topicBecameReady(at: newest, changes))
+        guard let work, !setting.gathers else {
+            return try carryOut(machine.topicBecameReady(at: newest, changes))
+        }
+        guard reached != nil, machine.mayGoOn(at: work.told) else {
+            return parked.append(Parked(job: machine.job))
+        }
+        try carryOut(machine.topicBecameReady(at: work.told, changes))
     }
 
     private mutating func join(after version: UInt64) throws {
-        guard work == nil else {
+        if let work, !machine.mayGoOn(at: work.told) {
             recent.jobBegan()
             return parked.append(Parked(job: machine.job, joinsAfter: version))
         }
@@ -322,7 +311,7 @@ struct ExploredListening: Hashable {
     private mutating func begin() {
         guard let asked else { return }
         self.asked = nil
-        let version = setting.shares ? max(recent.lastChanged, asked.oldest) : newest
+        let version = asked.reached ?? (setting.shares ? max(recent.lastChanged, asked.oldest) : newest)
         let children = [0, 1].filter { child in
             guard case .changedFrom(let first) = asked.wanted else { return false }
             return (first...newest).contains { states[Int($0)].written == child }
@@ -359,14 +348,18 @@ struct ExploredListening: Hashable {
             case .search: searching = Parked(job: machine.job, joinsAfter: newest)
             case .catchUp: try catchUp()
             case .read(let wanted, let oldest):
-                asked = Asked(job: machine.job, wanted: wanted, oldest: oldest)
-                if !setting.queues { begin() }
+                asked = Asked(
+                    job: machine.job, wanted: wanted, oldest: oldest, reached: setting.gathers ? nil : reached)
+                // What it is to read is known from the beginning.
+                if !setting.queues || asked?.reached != nil { begin() }
             case .stopReading:
                 asked = nil
                 readings = readings.map { Reading(job: 0, wanted: $0.wanted, version: $0.version, children: []) }
             case .send(let events): try send(events)
             case .join(let version): try join(after: version)
-            case .becomeLive: isLive = true
+            case .becomeLive:
+                isLive = true
+                if let work { held[Self.topicID] = work.told }
             case .leaveLive: isLive = false
             case .answer(let version, let isUnchanged): try open(version, isUnchanged)
             case .refuse: try end(isAnswer: true)
@@ -424,6 +417,8 @@ struct ExploredListening: Hashable {
         if isUnchanged == client.wasRead { throw HistoryFailure("is called unchanged: \(isUnchanged)") }
         client.version = max(client.version, version)
         try client.check("when it is open", states[Int(client.version)])
+        // Responses that left before belong to what it was sent first.
+        try hear(lastAnswered)
     }
 
     private mutating func end(isAnswer: Bool) throws {
@@ -432,7 +427,8 @@ struct ExploredListening: Hashable {
     }
 
     /// The answer to an own write leaves.
-    private func hear(_ answered: UInt64) throws {
+    private mutating func hear(_ answered: UInt64) throws {
+        lastAnswered = max(lastAnswered, answered)
         guard isOpen, !hasRefused, !hasEnded, machine.state != .ended, client.version < answered else { return }
         let since = states[Int(answered)...].map(\.children)
         guard let children = client.children, since.contains(children) else {
