@@ -1,6 +1,6 @@
 /// One field of an object: its name, whether it is required, its meaning, an example, and its coding.
 ///
-/// The factories are inlined, so that the compiler sees the stored property of the key path and accesses it directly.
+/// The factories are inlined, so that the compiler specialises the coding of each field.
 public struct Field<Root: Sendable>: Sendable {
     /// The key path of a stored property.
     public typealias Property<Value> = any WritableKeyPath<Root, Value> & Sendable
@@ -24,15 +24,16 @@ public struct Field<Root: Sendable>: Sendable {
     public static func required<Value: FieldValue>(
         _ name: String, _ path: Property<Value>, _ meaning: String = "", example: Value? = nil
     ) -> Field {
-        Field(
+        let property = StoredProperty(path)
+        return Field(
             name: name, meaning: meaning, example: example?.json, isRequired: true, schema: { Value.schema },
             set: { root, json, unknown throws(FieldError) in
-                root[keyPath: path] = try Value(json: json, unknown: unknown)
+                property.set(&root, to: try Value(json: json, unknown: unknown))
             },
-            get: { $0[keyPath: path].json },
+            get: { property.get($0).json },
             write: { root, writer in
                 writer.member(name)
-                root[keyPath: path].write(into: &writer)
+                property.get(root).write(into: &writer)
             })
     }
 
@@ -41,15 +42,16 @@ public struct Field<Root: Sendable>: Sendable {
     public static func optional<Value: FieldValue>(
         _ name: String, _ path: Property<Value?>, _ meaning: String = "", example: Value? = nil
     ) -> Field {
-        Field(
+        let property = StoredProperty(path)
+        return Field(
             name: name, meaning: meaning, example: example?.json, isRequired: false, schema: { Value.schema },
             set: { root, json, unknown throws(FieldError) in
-                if case .null = json { return root[keyPath: path] = nil }
-                root[keyPath: path] = try Value(json: json, unknown: unknown)
+                if case .null = json { return property.set(&root, to: nil) }
+                property.set(&root, to: try Value(json: json, unknown: unknown))
             },
-            get: { $0[keyPath: path]?.json },
+            get: { property.get($0)?.json },
             write: { root, writer in
-                guard let value = root[keyPath: path] else { return }
+                guard let value = property.get(root) else { return }
                 writer.member(name)
                 value.write(into: &writer)
             })
@@ -61,12 +63,13 @@ public struct Field<Root: Sendable>: Sendable {
         _ name: String, _ path: Property<JSONValue?>, _ meaning: String = "",
         example: JSONValue? = nil
     ) -> Field {
-        Field(
+        let property = StoredProperty(path)
+        return Field(
             name: name, meaning: meaning, example: example, isRequired: false, schema: { [:] },
-            set: { root, json, _ throws(FieldError) in root[keyPath: path] = json },
-            get: { $0[keyPath: path] },
+            set: { root, json, _ throws(FieldError) in property.set(&root, to: json) },
+            get: { property.get($0) },
             write: { root, writer in
-                guard let value = root[keyPath: path] else { return }
+                guard let value = property.get(root) else { return }
                 writer.member(name)
                 writer.write(value)
             })
@@ -77,14 +80,15 @@ public struct Field<Root: Sendable>: Sendable {
     public static func nullable<Value: FieldValue>(
         _ name: String, _ path: Property<Value?>, _ meaning: String = ""
     ) -> Field {
+        let property = StoredProperty(path)
         let present = Field.optional(name, path, meaning)
         return Field(
             name: name, meaning: meaning, example: nil, isRequired: false, schema: { Value.schema.orNull },
             set: present.set,
-            get: { $0[keyPath: path]?.json ?? .null },
+            get: { property.get($0)?.json ?? .null },
             write: { root, writer in
                 writer.member(name)
-                if let value = root[keyPath: path] { value.write(into: &writer) } else { writer.writeNull() }
+                if let value = property.get(root) { value.write(into: &writer) } else { writer.writeNull() }
             })
     }
 

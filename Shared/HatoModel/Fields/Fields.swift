@@ -63,8 +63,8 @@ public struct Fields<Root: Sendable>: Sendable {
 
     @inline(__always)
     private func position(of name: String, expected: Int) -> Int? {
-        if expected < list.count, isSameName(list[expected].name, name) { return expected }
-        for index in list.indices where isSameName(list[index].name, name) { return index }
+        if expected < list.count, list[expected].name.hasSameBytes(as: name) { return expected }
+        for index in list.indices where list[index].name.hasSameBytes(as: name) { return index }
         return nil
     }
 

@@ -1,20 +1,3 @@
-/// Compares member names by their bytes. Swift's `==` treats a letter with an accent and the same letter composed of
-/// two characters as equal.
-func isSameName(_ left: String, _ right: String) -> Bool {
-    guard left.utf8.count == right.utf8.count else { return false }
-    let (left, right) = (left.utf8Span.span, right.utf8Span.span)
-    var index = 0
-    while index &+ 8 <= left.count {
-        guard littleEndianWord(left, at: index) == littleEndianWord(right, at: index) else { return false }
-        index &+= 8
-    }
-    while index < left.count {
-        guard left[index] == right[index] else { return false }
-        index &+= 1
-    }
-    return true
-}
-
 /// The member names of one object: searched linearly while they are few, hashed when they are many.
 struct JSONNameSet: Sendable {
     private static let linearMax = 16
@@ -24,7 +7,7 @@ struct JSONNameSet: Sendable {
     /// Returns false when the name was present.
     mutating func insert(_ name: String) -> Bool {
         if many.isEmpty {
-            for index in few.indices where isSameName(few[index], name) { return false }
+            for index in few.indices where few[index].hasSameBytes(as: name) { return false }
             // A request has four members; growing to four step by step would take three allocations.
             if few.isEmpty { few.reserveCapacity(4) }
             few.append(name)
@@ -38,7 +21,7 @@ struct JSONNameSet: Sendable {
     @inline(__always)
     mutating func insert(_ name: String, among members: [JSONObject.Member]) -> Bool {
         if members.count <= Self.linearMax {
-            for index in members.indices where isSameName(members[index].name, name) { return false }
+            for index in members.indices where members[index].name.hasSameBytes(as: name) { return false }
             return true
         }
         if many.isEmpty { many = Set(members.map { JSONName($0.name) }) }
@@ -52,7 +35,7 @@ struct JSONName: Hashable, Sendable {
 
     init(_ text: String) { self.text = text }
 
-    static func == (left: JSONName, right: JSONName) -> Bool { isSameName(left.text, right.text) }
+    static func == (left: JSONName, right: JSONName) -> Bool { left.text.hasSameBytes(as: right.text) }
 
     func hash(into hasher: inout Hasher) {
         // Eight bytes at a time: the hasher costs the same for one byte as for eight.

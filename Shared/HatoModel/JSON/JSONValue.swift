@@ -46,11 +46,11 @@ public struct JSONObject: Sendable {
     /// place.
     public subscript(name: String) -> JSONValue? {
         get {
-            for member in members where isSameName(member.name, name) { return member.value }
+            for member in members where member.name.hasSameBytes(as: name) { return member.value }
             return nil
         }
         set {
-            let index = members.firstIndex { isSameName($0.name, name) }
+            let index = members.firstIndex { $0.name.hasSameBytes(as: name) }
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
@@ -72,7 +72,7 @@ extension JSONValue: Hashable {
         case (.null, .null): true
         case (.bool(let left), .bool(let right)): left == right
         case (.number(let left), .number(let right)): left == right
-        case (.string(let left), .string(let right)): isSameName(left, right)
+        case (.string(let left), .string(let right)): left.hasSameBytes(as: right)
         case (.array(let left), .array(let right)): left == right
         case (.object(let left), .object(let right)): left == right
         default: false
@@ -93,7 +93,7 @@ extension JSONValue: Hashable {
 
 extension JSONObject.Member: Hashable {
     public static func == (left: Self, right: Self) -> Bool {
-        isSameName(left.name, right.name) && left.value == right.value
+        left.name.hasSameBytes(as: right.name) && left.value == right.value
     }
 
     public func hash(into hasher: inout Hasher) {
@@ -106,7 +106,7 @@ extension JSONObject: Hashable {
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         guard left.count == right.count else { return false }
         // The values are compared once: twice at each level would double the work of every level below it.
-        let isInOneOrder = zip(left.members, right.members).allSatisfy { isSameName($0.name, $1.name) }
+        let isInOneOrder = zip(left.members, right.members).allSatisfy { $0.name.hasSameBytes(as: $1.name) }
         return isInOneOrder ? left.members == right.members : left.sortedByName == right.sortedByName
     }
 

@@ -64,13 +64,3 @@ extension TreeKey: Comparable {
 extension TreeKey: CustomStringConvertible {
     public var description: String { text }
 }
-
-extension String {
-    /// Whether both texts have the same bytes; `==` also treats canonically equivalent ones as equal.
-    package func hasSameBytes(as other: String) -> Bool {
-        let (left, right) = (utf8.span, other.utf8.span)
-        guard left.count == right.count else { return false }
-        for index in left.indices where left[index] != right[index] { return false }
-        return true
-    }
-}

@@ -112,9 +112,13 @@ import Testing
         #expect(paths.contains("/p/k1000/x", of: database, after: 999))
         #expect(!paths.contains("/p/k999", of: database, after: 999))
         #expect(!paths.contains("/p", of: DatabaseID(rawValue: 2), after: 999))
-        #expect(paths.creation(at: "/p/k1000", of: database, by: "masuo")?.version == 1_000)
-        #expect(paths.creation(at: "/p/k1000", of: database, by: "sazae") == nil)
-        #expect(paths.creation(at: "/p/k11", of: database, by: "masuo") == nil, "forgotten")
+        func creation(_ path: TreePath, by uid: String, byteCount: Int = 1) -> UInt64? {
+            paths.creation(at: path, of: database, by: uid, byteCount: byteCount)
+        }
+        #expect(creation("/p/k1000", by: "masuo") == 1_000)
+        #expect(creation("/p/k1000", by: "masuo", byteCount: 2) == nil)
+        #expect(creation("/p/k1000", by: "sazae") == nil)
+        #expect(creation("/p/k11", by: "masuo") == nil, "forgotten")
     }
 
     private func note(_ version: UInt64, _ path: String, _ database: DatabaseID) throws -> CommitNote {

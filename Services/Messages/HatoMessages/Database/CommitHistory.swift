@@ -71,13 +71,11 @@ final class CommitHistory: ChangeHistory, Sendable {
     /// Nobody's pushes are not told from those of another nobody.
     func node(pushedAt path: TreePath, byteCount: Int) throws -> TreeNode? {
         guard let uid else { return nil }
-        switch recent.creation(at: path, of: database, by: uid) {
+        switch recent.creation(at: path, of: database, by: uid, byteCount: byteCount) {
         case nil: return nil
         case .pending(let node)?: return node
-        case .durable(let creation)?:
-            guard creation.byteCount == byteCount,
-                let commit = try recorded(after: creation.version - 1, limit: 1)?.first
-            else { return nil }
+        case .durable(let version)?:
+            guard let commit = try recorded(after: version - 1, limit: 1)?.first else { return nil }
             return try CommitNote.of(commit)?.creation(of: path)?.after
         }
     }

@@ -77,16 +77,18 @@ final class RecentCommits: Sendable {
 
     enum Creation {
         case pending(TreeNode?)
-        case durable(WrittenPaths.Creation)
+        /// By the commit of this version.
+        case durable(UInt64)
     }
 
-    /// The newest commit in which this user put a node at `path` where there was none; nil when it is not known.
-    func creation(at path: TreePath, of database: DatabaseID, by uid: String) -> Creation? {
+    /// The newest commit in which this user put a node at `path` where there was none; nil when it is not known. Of
+    /// durable commits only those with a node of so many bytes (`TreeNode.byteCount`).
+    func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int) -> Creation? {
         state.withLock { state in
             for note in state.pending.reversed() where note.database == database && note.uid == uid {
                 if let change = note.creation(of: path) { return .pending(change.after) }
             }
-            return state.durable.creation(at: path, of: database, by: uid).map { .durable($0) }
+            return state.durable.creation(at: path, of: database, by: uid, byteCount: byteCount).map { .durable($0) }
         }
     }
 }

@@ -10,24 +10,14 @@ struct WrittenPaths {
     private struct Commits {
         /// These are all commits after this version, up to those of the next half.
         var start: UInt64
-        /// The newest version that wrote a path, or below it.
-        var at: [Int: UInt64] = [:]
-        var below: [Int: UInt64] = [:]
-        var creations: [Int: Creation] = [:]
-
-        var count: Int { at.count + below.count + creations.count }
-    }
-
-    /// Of a node that a user put where there was none, and that its record has.
-    struct Creation: Hashable {
-        var version: UInt64
-        /// `TreeNode.byteCount` of the node.
-        var byteCount: Int
+        /// The newest version that wrote a path, that wrote below it, or that created a node.
+        var versions = HashedVersions()
     }
 
     private var older: Commits
     private var newer: Commits
     private let countMax: Int
+    private let seed = UInt64.random(in: .min ... .max)
 
     /// - Parameters:
     ///   - start: commits up to this version are not known.
@@ -40,69 +30,148 @@ struct WrittenPaths {
 
     /// Notes a commit; commits come in the order of their versions, and those that changed no tree need not.
     mutating func append(_ note: CommitNote) {
-        if newer.count >= countMax / 2 {
+        if newer.versions.count >= countMax / 2 {
             older = newer
             newer = Commits(start: note.version - 1)
         }
-        for change in note.cutChanges {
-            var path = PathHash(note.database)
-            for key in change.path.keys {
-                newer.below[path.value] = note.version
-                path.append(key)
-            }
-            newer.at[path.value] = note.version
-            if let uid = note.uid, let after = change.after, change.isCreation {
-                newer.creations[path.value(uid)] = Creation(version: note.version, byteCount: after.byteCount)
-            }
+        // A span copies no change.
+        let cut = note.cutChanges
+        let changes = cut.span
+        for index in changes.indices { append(changes[index], of: note) }
+    }
+
+    private mutating func append(_ change: borrowing PathChange, of note: CommitNote) {
+        var path = PathHash(seed, note.database)
+        for index in change.path.keys.indices {
+            newer.versions.set(path.below, note.version)
+            path.append(change.path.keys[index].text)
+        }
+        newer.versions.set(path.at, note.version)
+        if let uid = note.uid, let byteCount = change.createdByteCount {
+            newer.versions.set(path.creation(by: uid, byteCount), note.version)
         }
     }
 
     /// Whether a commit after `version` wrote at, above or below `path`; true also when that is no longer known.
     func contains(_ path: TreePath, of database: DatabaseID, after version: UInt64) -> Bool {
         if version < older.start { return true }
-        func isAfter(_ found: UInt64?) -> Bool { found.map { $0 > version } ?? false }
-        var hash = PathHash(database)
+        var hash = PathHash(seed, database)
         for key in path.keys {
-            if isAfter(newer.at[hash.value]) || isAfter(older.at[hash.value]) { return true }
-            hash.append(key)
+            if isAfter(version, hash.at) { return true }
+            hash.append(key.text)
         }
-        return [newer, older].contains { isAfter($0.at[hash.value]) || isAfter($0.below[hash.value]) }
+        return isAfter(version, hash.at) || isAfter(version, hash.below)
     }
 
-    /// The newest commit in which this user put a node at `path` where there was none; nil when it is not known.
-    func creation(at path: TreePath, of database: DatabaseID, by uid: String) -> Creation? {
-        var hash = PathHash(database)
-        for key in path.keys { hash.append(key) }
-        let value = hash.value(uid)
-        return newer.creations[value] ?? older.creations[value]
+    private func isAfter(_ version: UInt64, _ hash: UInt64) -> Bool {
+        newest(hash).map { $0 > version } ?? false
+    }
+
+    /// The version of the newest commit in which this user put a node of so many bytes (`TreeNode.byteCount`) at `path`
+    /// where there was none; nil when it is not known.
+    func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int) -> UInt64? {
+        var hash = PathHash(seed, database)
+        for key in path.keys { hash.append(key.text) }
+        return newest(hash.creation(by: uid, byteCount))
+    }
+
+    private func newest(_ hash: UInt64) -> UInt64? { newer.versions[hash] ?? older.versions[hash] }
+}
+
+/// The newest version for each of many hashes: a hash table that need not hash its keys again.
+private struct HashedVersions {
+    /// Version 0: free; no commit has it.
+    private var slots: [(hash: UInt64, version: UInt64)] = []
+    private(set) var count = 0
+
+    private static let initialSlots = 256
+
+    subscript(hash: UInt64) -> UInt64? {
+        guard !slots.isEmpty else { return nil }
+        let slot = slots[index(of: hash)]
+        return slot.version == 0 ? nil : slot.version
+    }
+
+    mutating func set(_ hash: UInt64, _ version: UInt64) {
+        // A half of the slots stays free, so that searches are short.
+        if count >= slots.count / 2 { grow() }
+        let index = index(of: hash)
+        if slots[index].version == 0 { count += 1 }
+        slots[index] = (hash, version)
+    }
+
+    /// The slot of a hash, or the free one where it belongs.
+    private func index(of hash: UInt64) -> Int {
+        let mask = UInt64(truncatingIfNeeded: slots.count) &- 1
+        var index = hash & mask
+        while true {
+            let slot = slots[Int(truncatingIfNeeded: index)]
+            if slot.version == 0 || slot.hash == hash { return Int(truncatingIfNeeded: index) }
+            index = (index &+ 1) & mask
+        }
+    }
+
+    private mutating func grow() {
+        let former = slots
+        slots = Array(repeating: (0, 0), count: max(former.count * 2, Self.initialSlots))
+        for slot in former where slot.version != 0 { slots[index(of: slot.hash)] = slot }
     }
 }
 
 extension PathChange {
     /// Whether it put a node where there was none.
     var isCreation: Bool { if case .empty? = before, !path.isPriority { after?.isEmpty == false } else { false } }
+
+    /// The byte count of a node that it put where there was none.
+    fileprivate var createdByteCount: Int? { isCreation ? after?.byteCount : nil }
 }
 
-/// The hash of a path that grows key by key.
+/// The hash of a path that grows key by key: each word of eight bytes is folded in by a multiplication with a random
+/// factor of this process.
 private struct PathHash {
-    private var hasher = Hasher()
+    private let seed: UInt64
+    private var state: UInt64
 
-    init(_ database: DatabaseID) { hasher.combine(database) }
-
-    mutating func append(_ key: TreeKey) { hasher.combine(key) }
-
-    var value: Int { hasher.finalized }
-
-    func value(_ uid: String) -> Int {
-        var copy = hasher
-        copy.combine(uid)
-        return copy.finalized
+    init(_ seed: UInt64, _ database: DatabaseID) {
+        self.seed = seed
+        state = Self.folded(seed ^ UInt64(database.rawValue), 0x9E37_79B9_7F4A_7C15)
     }
-}
 
-extension Hasher {
-    fileprivate var finalized: Int {
-        let copy = self
-        return copy.finalize()
+    mutating func append(_ text: String) {
+        let bytes = text.utf8.span.bytes
+        var offset = 0
+        while offset < bytes.byteCount {
+            var word: UInt64 = 0
+            let end = min(offset + 8, bytes.byteCount)
+            if end - offset == 8 {
+                word = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            } else {
+                for index in offset..<end {
+                    word = word << 8 | UInt64(bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self))
+                }
+            }
+            append(word)
+            offset = end
+        }
+        append(UInt64(truncatingIfNeeded: bytes.byteCount))
+    }
+
+    private mutating func append(_ word: UInt64) { state = Self.folded(state ^ word, seed | 1) }
+
+    private static func folded(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let product = left.multipliedFullWidth(by: right)
+        return product.high ^ product.low &+ left
+    }
+
+    /// Of a write at the path, and below it.
+    var at: UInt64 { Self.folded(state ^ 1, seed | 1) }
+    var below: UInt64 { Self.folded(state ^ 2, seed | 1) }
+
+    /// Of a node that a user created at the path.
+    func creation(by uid: String, _ byteCount: Int) -> UInt64 {
+        var copy = self
+        copy.append(uid)
+        copy.append(UInt64(truncatingIfNeeded: byteCount))
+        return Self.folded(copy.state ^ 3, seed | 1)
     }
 }

@@ -71,15 +71,18 @@ struct EmptyRanges {
         }
     }
 
+    /// Called for every row that is put: most are in no range, and need not be copied.
     private mutating func cut(at key: Span<UInt8>) {
-        // Called for every row that is put: most are in no range, and need not be copied.
-        let isInside = key.withUnsafeBufferPointer { key in
+        let inside: Int? = key.withUnsafeBufferPointer { key in
             let index = firstIndex { key.lexicographicallyPrecedes($0.upper) }
-            return index < ranges.count && !key.lexicographicallyPrecedes(ranges[index].lower)
+            return index < ranges.count && !key.lexicographicallyPrecedes(ranges[index].lower) ? index : nil
         }
-        guard isInside else { return }
+        guard let inside else { return }
         let key = key.withUnsafeBufferPointer { Array($0) }
-        cut(from: key, to: key + [0])
+        guard ranges[inside].isCut.below, key.count < Self.keyBytesMax else { return cut(from: key, to: key + [0]) }
+        // Where keys rise, each push begins the range anew: the piece before it is useless.
+        ranges[inside].lower = key + [0]
+        if !ranges[inside].lower.lexicographicallyPrecedes(ranges[inside].upper) { ranges.remove(at: inside) }
     }
 
     private mutating func cut(from lower: [UInt8], to upper: [UInt8]) {

@@ -62,14 +62,19 @@ struct ChildKey: Comparable, Sendable {
 
     /// - Parameter key: a child's key as encoded by `TreeKeyCodec`.
     init(_ key: ArraySlice<UInt8>) {
-        words = (Self.word(0, key), Self.word(1, key), Self.word(2, key))
+        let bytes = key.span.bytes
+        words = (Self.word(0, bytes), Self.word(1, bytes), Self.word(2, bytes))
     }
 
-    private static func word(_ number: Int, _ component: ArraySlice<UInt8>) -> UInt64 {
-        let start = component.startIndex + 8 * number
+    private static func word(_ number: Int, _ bytes: RawSpan) -> UInt64 {
+        let start = 8 * number
+        if start + 8 <= bytes.byteCount {
+            return UInt64(bigEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self))
+        }
         var word: UInt64 = 0
         for index in start..<start + 8 {
-            word = word << 8 | (index < component.endIndex ? UInt64(component[index]) : 0)
+            let byte = index < bytes.byteCount ? bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self) : 0
+            word = word << 8 | UInt64(byte)
         }
         return word
     }

@@ -74,7 +74,9 @@ public final class NodeCache: Sendable {
     func commit(_ plan: WritePlan, codec: TreeKeyCodec, in turn: UInt64) {
         access(in: turn) { [rowsMax] state in
             state.turn += 1
-            for change in plan.changes { state.nodes.invalidate(change) }
+            // A span copies no change.
+            let changes = plan.changes.span
+            for index in changes.indices { state.nodes.invalidate(changes[index]) }
             state.ranges.invalidate(plan, codec, rowsMax: rowsMax)
         }
     }

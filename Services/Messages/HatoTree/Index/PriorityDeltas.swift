@@ -7,12 +7,13 @@ struct PriorityDeltas {
     let write: IndexedWrite
 
     func append(to rows: inout RowBatch) throws {
-        for index in write.changes.indices {
-            let change = write.changes[index]
-            if change.path.isPriority {
-                appendPriority(change, to: &rows)
-            } else if !change.surelyHasNone {
-                try appendNode(change, to: &rows)
+        // A span copies no change.
+        let changes = write.changes.span
+        for index in changes.indices {
+            if changes[index].path.isPriority {
+                appendPriority(changes[index], to: &rows)
+            } else if !changes[index].surelyHasNone {
+                try appendNode(changes[index], to: &rows)
             }
         }
         try appendVanished(to: &rows)
@@ -71,11 +72,13 @@ struct PriorityDeltas {
     private func appendVanished(to rows: inout RowBatch) throws {
         // Many changes may have emptied the same parent.
         var seen: Set<TreePath> = []
-        for change in write.changes {
-            let keys = change.path.keys
-            let deepest = min(change.existedDepth, change.path.isPriority ? keys.count : keys.count - 1)
-            guard deepest > change.existsDepth else { continue }
-            for depth in (change.existsDepth + 1)...deepest {
+        let changes = write.changes.span
+        for index in changes.indices {
+            let keys = changes[index].path.keys
+            let existsDepth = changes[index].existsDepth
+            let deepest = min(changes[index].existedDepth, changes[index].path.isPriority ? keys.count : keys.count - 1)
+            guard deepest > existsDepth else { continue }
+            for depth in (existsDepth + 1)...deepest {
                 let ancestor = TreePath(uncheckedKeys: Array(keys.prefix(depth)))
                 guard seen.insert(ancestor).inserted else { continue }
                 if let row = row(ancestor.keys, try reader.priority(at: ancestor)) { rows.delete(row.span) }

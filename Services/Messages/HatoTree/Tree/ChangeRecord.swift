@@ -85,10 +85,20 @@ extension TreeNode {
         case .empty: 0
         case .leaf(let leaf, let priority): leaf.byteCount + (priority?.leaf.byteCount ?? 0)
         case .object(let children, let priority):
-            children.sorted.indices.reduce(priority?.leaf.byteCount ?? 0) { count, index in
-                count + children.sorted[index].key.text.utf8.count + 1 + children.sorted[index].node.byteCount
-            }
+            children.byteCount + (priority?.leaf.byteCount ?? 0)
         }
+    }
+}
+
+extension TreeChildren {
+    fileprivate var byteCount: Int {
+        // A span copies no child.
+        let children = sorted.span
+        var count = 0
+        for index in children.indices {
+            count += children[index].key.text.utf8.count + 1 + children[index].node.byteCount
+        }
+        return count
     }
 }
 
