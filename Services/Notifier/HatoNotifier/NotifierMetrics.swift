@@ -18,7 +18,7 @@ final class NotifierMetrics: Sendable {
         init(_ outcome: DeliveryOutcome) {
             switch outcome {
             case .delivered: self = .delivered
-            case .failed: self = .failed
+            case .failed, .postponed: self = .failed
             case .deviceGone: self = .gone
             }
         }

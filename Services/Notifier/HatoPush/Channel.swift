@@ -4,8 +4,8 @@ public import HatoModel
 public protocol Channel: Sendable {
     var platform: Notifier.Platform { get }
 
-    /// Checks an address before it is registered; returns it in its one normal spelling.
-    func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress
+    /// Checks an address before it is registered for a user; returns it in its one normal spelling.
+    func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress
 
     /// Tries once and says what happened; never longer than the channel's time limit.
     func deliver(_ delivery: Delivery) async -> DeliveryOutcome
@@ -78,6 +78,8 @@ public enum DeliveryOutcome: Sendable, Hashable {
     case delivered(DeliveryAnswer)
     /// Try again, but not before `retryAfter`.
     case failed(DeliveryAnswer, retryAfter: Duration?)
+    /// The receiver was not called, for lack of something of ours: no attempt of the receiver's.
+    case postponed(DeliveryAnswer)
     /// The receiver says that this address is no more.
     case deviceGone(DeliveryAnswer)
 }

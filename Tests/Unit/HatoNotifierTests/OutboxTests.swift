@@ -285,6 +285,23 @@ import Testing
         #expect(outbox.pending == 2)
     }
 
+    @Test func anAttemptThatDidNotReachItsReceiverDoesNotCount() async throws {
+        let outbox = try await Outbox.test(MemoryStore(), clock) {
+            $0.delivery.attemptsMax = 1
+            $0.delivery.disableAfter = .seconds(1)
+        }
+        try await outbox.addDevice("d1", of: "u1")
+        let id = try await outbox.send("a")
+        for _ in 0..<3 {
+            try await round(outbox, .postponed(DeliveryAnswer(error: "too many names wait")))
+            clock.advance(by: .seconds(14))
+            #expect(try await outbox.lease(limit: 1).leases.isEmpty, "it is not tried at once")
+            clock.advance(by: .seconds(30))
+        }
+        #expect(try await outbox.status(of: id)?.deliveries.first?.attempts == 0)
+        #expect(try await round(outbox, delivered) == ["a"])
+    }
+
     @Test func oldRowsAreForgotten() async throws {
         let store = try MemoryStore()
         let outbox = try await Outbox.test(store, clock) { $0.delivery.attemptsMax = 1 }

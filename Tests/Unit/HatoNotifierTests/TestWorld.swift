@@ -85,7 +85,7 @@ final class ScriptedChannel: Channel {
         state.withLock { $0.script = script }
     }
 
-    func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress { address }
+    func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress { address }
 
     func deliver(_ delivery: Delivery) async -> DeliveryOutcome {
         let device = delivery.content.device

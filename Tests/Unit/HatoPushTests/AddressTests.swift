@@ -6,7 +6,7 @@ import Testing
 private struct TableResolver: HostResolver {
     var table: [String: [String]] = [:]
 
-    func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] {
+    func addresses(of host: String, for caller: LookUpCaller) async throws(AddressRefusal) -> [IPAddress] {
         guard let texts = table[host] else { throw .unresolvable(host: host, "unknown") }
         return texts.compactMap { IPAddress($0) }
     }
@@ -17,7 +17,7 @@ private struct TableResolver: HostResolver {
     {
         let addressGuard = AddressGuard(.init(allowsPrivate: allowsPrivate), resolver: TableResolver(table: table))
         do {
-            _ = try await addressGuard.admit(url)
+            _ = try await addressGuard.admit(url, for: LookUpCaller(uid: "u", isDelivery: false))
             return nil
         } catch {
             return error.reason
@@ -114,7 +114,8 @@ private struct TableResolver: HostResolver {
     }
 
     @Test func theSystemFindsLoopback() async throws {
-        let addresses = try await SystemHostResolver().addresses(of: "localhost")
+        let addresses = try await SystemHostResolver().addresses(
+            of: "localhost", for: LookUpCaller(uid: "u", isDelivery: false))
         #expect(!addresses.isEmpty && addresses.allSatisfy { !$0.isPublic })
     }
 }

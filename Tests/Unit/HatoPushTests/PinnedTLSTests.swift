@@ -10,7 +10,9 @@ import Testing
 @testable import HatoPush
 
 private struct LoopbackResolver: HostResolver {
-    func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] { [.v4(0x7F00_0001)] }
+    func addresses(of host: String, for caller: LookUpCaller) async throws(AddressRefusal) -> [IPAddress] {
+        [.v4(0x7F00_0001)]
+    }
 }
 
 private let openssl = ["/usr/bin/openssl", "/usr/local/bin/openssl", "/opt/homebrew/bin/openssl"]

@@ -8,7 +8,9 @@ import Testing
 
 /// Every name is this machine.
 private struct LoopbackResolver: HostResolver {
-    func addresses(of host: String) async throws(AddressRefusal) -> [IPAddress] { [.v4(0x7F00_0001)] }
+    func addresses(of host: String, for caller: LookUpCaller) async throws(AddressRefusal) -> [IPAddress] {
+        [.v4(0x7F00_0001)]
+    }
 }
 
 /// Counts up and down.
@@ -246,7 +248,7 @@ private final class Counter: Sendable {
         }
         #expect(answer.error?.contains("not on the public internet") == true)
         await #expect(throws: AddressRefusal.privateAddress(host: "inside.example")) {
-            _ = try await channel.check(.webhook(url: "https://inside.example/", secrets: []))
+            _ = try await channel.check(.webhook(url: "https://inside.example/", secrets: []), for: "u")
         }
         await channel.shutdown()
     }

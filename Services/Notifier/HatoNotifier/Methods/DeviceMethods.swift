@@ -34,7 +34,7 @@ struct DeviceMethods: NotifierMethods {
         guard let channel = channels.first(where: { $0.platform == request.platform }) else {
             throw RPCError.invalidArgument("platform", reason: "unsupported_platform", "This platform is not served")
         }
-        let checked = try await channel.check(.webhook(url: request.url, secrets: []))
+        let checked = try await channel.check(.webhook(url: request.url, secrets: []), for: uid)
         guard case .webhook(let url, _) = checked else { throw RPCError.internalError }
         let fresh = WebhookSecret(random: configuration.random)
         let (id, limits, time, policy) = (

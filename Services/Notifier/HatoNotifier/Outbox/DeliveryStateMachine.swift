@@ -105,6 +105,17 @@ struct DeliveryStateMachine: FieldObject, Hashable {
         return .waitUntil(time)
     }
 
+    /// The receiver was not called: the attempt does not count. `delay` in milliseconds.
+    mutating func attemptPostponed(_ report: Notifier.AttemptReport, delay: Int64, at now: Int64) -> Action {
+        guard state == .leased else { return .ignore }
+        lastAttempt = report
+        attempts = max(0, attempts - 1)
+        guard now + delay < expiresAt else { return expired(at: now) }
+        state = .pending
+        time = now + delay
+        return .waitUntil(time)
+    }
+
     mutating func deviceWentAway(_ report: Notifier.AttemptReport?, at now: Int64) -> Action {
         guard !isFinished else { return .ignore }
         if let report { lastAttempt = report }

@@ -52,12 +52,19 @@ extension Outbox {
 }
 
 extension DeliveryStateMachine {
+    /// The shortest wait, in milliseconds, after an attempt that did not reach its receiver.
+    private static let postponement: Int64 = 15_000
+
     mutating func attemptEnded(
         _ outcome: DeliveryOutcome, at now: Int64, random: Double, _ policy: DeliveryPolicy
     ) -> Action {
         switch outcome {
         case .delivered(let answer): return attemptDelivered(answer.report(at: now), at: now)
         case .deviceGone(let answer): return deviceWentAway(answer.report(at: now), at: now)
+        case .postponed(let answer):
+            // Attempts that do not count make no wait longer: it is long from the first one.
+            let delay = Int64(Double(Self.postponement) * (1 + random))
+            return attemptPostponed(answer.report(at: now), delay: delay, at: now)
         case .failed(let answer, let floor):
             let delay = policy.backoff.delay(afterAttempt: attempts, random: random, floor: floor)
             return attemptFailed(answer.report(at: now), delay: delay, at: now, policy)
@@ -79,6 +86,7 @@ extension OutboxDraft {
     ) throws -> Notifier.DeviceState? {
         guard var device = try transaction.readable(DeviceRecord.self, DeviceRecord.key(name)) else { return nil }
         switch outcome {
+        case .postponed: return device.state
         case .delivered:
             guard device.failingSince != nil else { return device.state }
             device.failingSince = nil

@@ -184,8 +184,7 @@ struct OutboxDraft {
     mutating func dropBecauseFull(_ delivery: DeliveryRecord) throws {
         var dropped = delivery
         guard case .finish = dropped.machine.outboxWasFull(at: now) else { return }
-        droppedBecauseFull.count += 1
-        droppedBecauseFull.uid = delivery.uid
+        droppedBecauseFull = FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
         let head = try heads[delivery.lane]?.bytes ?? transaction.value(delivery.dueKey)
         if head == delivery.key.bytes {
             try finishHead(dropped, dueKey: delivery.dueKey)

@@ -36,14 +36,14 @@ public struct AddressGuard: Sendable {
     }
 
     /// Checks a webhook address and resolves its name. Throws `AddressRefusal`.
-    public func admit(_ text: String) async throws(AddressRefusal) -> Admitted {
+    public func admit(_ text: String, for caller: LookUpCaller) async throws(AddressRefusal) -> Admitted {
         let url = try WebhookURL(text)
         if !policy.allowsPrivate {
             guard url.scheme == "https" else { throw .plainHTTP }
             guard policy.ports.contains(url.port) else { throw .portNotAllowed(url.port, allowed: policy.ports) }
         }
         if let literal = url.literal { return try admit(url, [literal]) }
-        return try admit(url, await resolver.addresses(of: url.host))
+        return try admit(url, await resolver.addresses(of: url.host, for: caller))
     }
 
     /// One address that is not allowed spoils the host: a name that also leads inside is not a public receiver.

@@ -60,9 +60,11 @@ public struct WebhookChannel: Channel {
         clients = PinnedClients(configuration, clientsMax: limits.clientsMax)
     }
 
-    public func check(_ address: DeviceAddress) async throws(AddressRefusal) -> DeviceAddress {
+    public func check(_ address: DeviceAddress, for uid: String) async throws(AddressRefusal) -> DeviceAddress {
         switch address {
-        case .webhook(let url, let secrets): .webhook(url: try await addressGuard.admit(url).url.text, secrets: secrets)
+        case .webhook(let url, let secrets):
+            let admitted = try await addressGuard.admit(url, for: LookUpCaller(uid: uid, isDelivery: false))
+            return .webhook(url: admitted.url.text, secrets: secrets)
         }
     }
 
@@ -72,8 +74,11 @@ public struct WebhookChannel: Channel {
         switch delivery.address {
         case .webhook(let url, let secrets):
             signingSecrets = secrets
-            do { admitted = try await addressGuard.admit(url) } catch {
-                return .failed(DeliveryAnswer(error: error.message), retryAfter: nil)
+            let caller = LookUpCaller(uid: delivery.content.uid, isDelivery: true)
+            do { admitted = try await addressGuard.admit(url, for: caller) } catch {
+                let answer = DeliveryAnswer(error: error.message)
+                if case .noLookUp = error { return .postponed(answer) }
+                return .failed(answer, retryAfter: nil)
             }
         }
         let request = request(to: admitted, delivery, signingSecrets)
