@@ -279,9 +279,13 @@ final class KeptStore: Store {
     private let store: any Store
     private let beforeBackup: @Sendable () -> Void
     private let records = Atomic(0)
+    /// Whether what is read for topics waits until there are two newer groups.
+    private let topicsAreSlow: Bool
+    private let slowReads = Mutex<[(version: UInt64, body: @Sendable () -> Void)]>([])
 
-    init(_ store: any Store, beforeBackup: @escaping @Sendable () -> Void = {}) {
+    init(_ store: any Store, topicsAreSlow: Bool = false, beforeBackup: @escaping @Sendable () -> Void = {}) {
         self.store = store
+        self.topicsAreSlow = topicsAreSlow
         self.beforeBackup = beforeBackup
     }
 
@@ -306,11 +310,27 @@ final class KeptStore: Store {
     }
     func submitRead(of client: String?, _ body: @escaping @Sendable () -> Void) {
         readClients.withLock { $0.append(client) }
-        store.submitRead(of: client, body)
+        guard topicsAreSlow, client?.hasPrefix("topic ") == true else { return store.submitRead(of: client, body) }
+        slowReads.withLock { $0.append((store.version, body)) }
     }
     func observeCommits(
         _ observer: @escaping @Sendable (CommitGroup) -> Void, ended: @escaping @Sendable (StoreError) -> Void
-    ) -> CommitObservation { store.observeCommits(observer, ended: ended) }
+    ) -> CommitObservation {
+        let observation = store.observeCommits(
+            { [self] group in
+                observer(group)
+                for body in takeSlowReads(before: group.snapshot.version) { store.submitRead(of: nil, body) }
+            }, ended: ended)
+        return observation
+    }
+
+    private func takeSlowReads(before version: UInt64) -> [@Sendable () -> Void] {
+        slowReads.withLock { reads in
+            defer { reads.removeAll { $0.version + 1 < version } }
+            return reads.filter { $0.version + 1 < version }.map(\.body)
+        }
+    }
+
     func commits(after version: UInt64, limit: Int) throws(StoreError) -> [Commit] {
         let commits = try store.commits(after: version, limit: limit)
         records.add(commits.count, ordering: .relaxed)

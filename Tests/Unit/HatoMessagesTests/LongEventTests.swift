@@ -71,7 +71,8 @@ import Testing
 
     /// A topic for which something is worked out all the time is never ready.
     @Test(.timeLimit(.minutes(3))) func aListenerBeginsWhileLongChangesGoOn() async throws {
-        try await running { running in
+        let store = KeptStore(try MemoryStore(), topicsAreSlow: true)
+        try await RunningMessages.with(store: store, change: { $0.limits.eventRowsMax = 1 }) { running in
             let (client, query) = (running.administrator, TreeQuery(order: .child("/date"), limit: .last(2)))
             var first = EventReader(try await client.subscribe(Messages.Listen(path: "/a", query: query)))
             _ = try await first.next()
