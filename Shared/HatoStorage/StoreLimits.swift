@@ -10,8 +10,9 @@ public struct StoreLimits: Sendable, Hashable {
     public var overlapWritesMin = 64
     /// One result of `commits` ends after the commit that reaches this many bytes of records.
     public var commitsBytesMax = 4 << 20
-    /// Threads that run the reads of `submitRead`.
-    public var readerThreads = 2
+    /// Threads that run the reads of `submitRead`. One client has all but one of them at most (`ReaderPool`): with
+    /// three, its reads still keep two processors busy.
+    public var readerThreads = 3
 
     /// A longer key fails its transaction.
     public static let keyBytesMax = 65_535
