@@ -286,7 +286,7 @@ final class ClientLink: @unchecked Sendable {
                 }
             }
         KeepAlive.options(RPCLimits())
-            .reduce(bootstrap) { $0.channelOption(.tcpOption($1.option), value: $1.seconds) }
+            .reduce(bootstrap) { $0.channelOption(.tcpOption($1.option), value: $1.value) }
             .connect(host: host, port: configuration.port)
             .assumeIsolated()
             .whenComplete { [self] outcome in

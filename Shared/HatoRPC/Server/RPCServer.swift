@@ -92,9 +92,10 @@ public final class RPCServer: Sendable {
                     try Self.setUp(channel, hub, tls)
                 }
             }
-        return KeepAlive.options(limits).reduce(bootstrap) { bootstrap, keepAlive in
-            bootstrap.childChannelOption(.tcpOption(keepAlive.option), value: keepAlive.seconds)
-        }
+            .childChannelOption(
+                .socketOption(.so_rcvbuf), value: SocketOptionValue(limits.socketReceivedBytesMax))
+        let options = KeepAlive.options(limits) + [SocketOutput.option(limits)]
+        return options.reduce(bootstrap) { $0.childChannelOption(.tcpOption($1.option), value: $1.value) }
     }
 
     private static func setUp(_ channel: any Channel, _ hub: LoopHub, _ tls: NIOSSLContext?) throws {

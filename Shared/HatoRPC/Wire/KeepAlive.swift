@@ -16,7 +16,7 @@ enum KeepAlive {
         private static let idle = TCP_KEEPIDLE
     #endif
 
-    static func options(_ limits: RPCLimits) -> [(option: NIOBSDSocket.Option, seconds: SocketOptionValue)] {
+    static func options(_ limits: RPCLimits) -> [(option: NIOBSDSocket.Option, value: SocketOptionValue)] {
         [
             (NIOBSDSocket.Option(rawValue: idle), SocketOptionValue(limits.keepAliveIdleSeconds)),
             (NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL), SocketOptionValue(limits.keepAliveIntervalSeconds)),

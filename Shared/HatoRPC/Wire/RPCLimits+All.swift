@@ -4,6 +4,8 @@ extension RPCLimits {
     private static let bytes = 1...(1 << 40)
     /// The range for the size of one buffer.
     private static let bufferBytes = 1...(1 << 30)
+    /// The range for a buffer of the operating system.
+    private static let socketBytes = 4_096...(1 << 30)
     private static let counts = 1...1_000_000_000
     private static let seconds = 1...315_360_000
     /// The range that the operating system accepts for TCP keep-alive times and counts.
@@ -76,6 +78,12 @@ extension RPCLimits {
         Limit(
             "awaited-event-seconds-max", \.awaitedEventSecondsMax, seconds,
             "seconds in which a peer has to take the events it holds, when others wait for the memory of events"),
+        Limit(
+            "socket-unsent-bytes-max", \.socketUnsentBytesMax, socketBytes,
+            "output that the system keeps for one peer beside what is on its way to it, in bytes"),
+        Limit(
+            "socket-received-bytes-max", \.socketReceivedBytesMax, socketBytes,
+            "input of one connection that the system keeps, in bytes"),
         Limit(
             "keep-alive-idle-seconds", \.keepAliveIdleSeconds, keepAliveSeconds,
             "seconds of silence before TCP asks the peer"),

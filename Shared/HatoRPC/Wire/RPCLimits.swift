@@ -77,6 +77,11 @@ public struct RPCLimits: Limits, Hashable {
     /// While others wait for the memory of events, a peer must take those that it holds, with their last byte, within
     /// this time; else resource_exhausted `peer_stalled`, then the connection closes.
     public var awaitedEventSecondsMax = 60
+    /// Bytes of output that the system keeps for one peer beside what is on its way to it (TCP_NOTSENT_LOWAT). What it
+    /// does not take stays in the output of the connection, which `processBytesInFlightMax` counts.
+    public var socketUnsentBytesMax = 128 << 10
+    /// Bytes of input that the system keeps for one connection (SO_RCVBUF); Linux adds as much for its own records.
+    public var socketReceivedBytesMax = 256 << 10
     /// TCP keep-alive: seconds of silence before the first probe, between probes, and probes without response.
     public var keepAliveIdleSeconds = 20
     /// Seconds of silence after which TCP asks whether the peer is there, and between two such probes.

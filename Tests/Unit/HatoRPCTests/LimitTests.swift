@@ -1,3 +1,4 @@
+import Foundation
 import HatoModel
 import HatoRPC
 import HatoTesting
@@ -21,6 +22,41 @@ struct LimitTests {
         #expect(limits.responseBytesMax == 16 * 1024 * 1024)
         #expect(limits.idleSecondsMax == 600)
         #expect((limits.keepAliveIdleSeconds, limits.keepAliveIntervalSeconds, limits.keepAliveProbes) == (20, 10, 4))
+    }
+
+    @Test func systemKeepsLittleOfEachConnection() async throws {
+        let service = try await TestService {
+            $0.limits.socketUnsentBytesMax = 96 << 10
+            $0.limits.socketReceivedBytesMax = 32 << 10
+        }
+        let peer = try await service.peer()
+        _ = try await peer.call("check.echo")
+        let port = try #require(peer.channel.localAddress?.port)
+        let accepted = try #require(socket(connectedTo: port))
+        #expect(option(accepted, CInt(IPPROTO_TCP), TCP_NOTSENT_LOWAT) == 96 << 10)
+        // Linux says twice the value that was set (socket(7)).
+        let received = try #require(option(accepted, SOL_SOCKET, SO_RCVBUF))
+        #expect([32 << 10, 64 << 10].contains(received))
+        await service.stop()
+    }
+
+    /// The socket of this process whose peer has this port.
+    private func socket(connectedTo port: Int) -> CInt? {
+        (0..<4_096).first { descriptor in
+            var address = sockaddr_in()
+            var count = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let result = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &count) }
+            }
+            return result == 0 && address.sin_family == sa_family_t(AF_INET)
+                && Int(UInt16(bigEndian: address.sin_port)) == port
+        }
+    }
+
+    private func option(_ descriptor: CInt, _ level: CInt, _ name: CInt) -> Int? {
+        var value: CInt = 0
+        var count = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, level, name, &value, &count) == 0 ? Int(value) : nil
     }
 
     @Test func lineOverTheLimitIsRefusedThenTheConnectionCloses() async throws {
