@@ -92,10 +92,8 @@ final class CommitHistory: ChangeHistory, Sendable {
         }
         if let note = recent.pending.last(where: isFirst) { return note.version }
         // Usually the caller's own, which is found without a record.
-        if let uid, case .durable(let creation)? = recent.creation(at: path, of: database, by: uid),
-            creation.version <= version
-        {
-            return creation.version
+        if let uid, case .durable(let own)? = recent.creation(at: path, of: database, by: uid), own <= version {
+            return own
         }
         var end = min(store.version, version)
         let kept = store.keptCommits.oldest.map { $0 - 1 } ?? end

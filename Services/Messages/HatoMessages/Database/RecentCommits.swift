@@ -81,9 +81,10 @@ final class RecentCommits: Sendable {
         case durable(UInt64)
     }
 
-    /// The newest commit in which this user put a node at `path` where there was none; nil when it is not known. Of
-    /// durable commits only those with a node of so many bytes (`TreeNode.byteCount`).
-    func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int) -> Creation? {
+    /// The newest commit in which this user put a node at `path` where there was none; nil when it is not known.
+    ///
+    /// - Parameter byteCount: of the node (`TreeNode.byteCount`), for durable commits; nil: any.
+    func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int? = nil) -> Creation? {
         state.withLock { state in
             for note in state.pending.reversed() where note.database == database && note.uid == uid {
                 if let change = note.creation(of: path) { return .pending(change.after) }

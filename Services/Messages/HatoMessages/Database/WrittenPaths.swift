@@ -48,6 +48,7 @@ struct WrittenPaths {
         }
         newer.versions.set(path.at, note.version)
         if let uid = note.uid, let byteCount = change.createdByteCount {
+            newer.versions.set(path.creation(by: uid), note.version)
             newer.versions.set(path.creation(by: uid, byteCount), note.version)
         }
     }
@@ -67,9 +68,11 @@ struct WrittenPaths {
         newest(hash).map { $0 > version } ?? false
     }
 
-    /// The version of the newest commit in which this user put a node of so many bytes (`TreeNode.byteCount`) at `path`
-    /// where there was none; nil when it is not known.
-    func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int) -> UInt64? {
+    /// The version of the newest commit in which this user put a node at `path` where there was none; nil when it is not
+    /// known.
+    ///
+    /// - Parameter byteCount: of the node (`TreeNode.byteCount`); nil: any.
+    func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int? = nil) -> UInt64? {
         var hash = PathHash(seed, database)
         for key in path.keys { hash.append(key.text) }
         return newest(hash.creation(by: uid, byteCount))
@@ -168,10 +171,10 @@ private struct PathHash {
     var below: UInt64 { Self.folded(state ^ 2, seed | 1) }
 
     /// Of a node that a user created at the path.
-    func creation(by uid: String, _ byteCount: Int) -> UInt64 {
+    func creation(by uid: String, _ byteCount: Int? = nil) -> UInt64 {
         var copy = self
         copy.append(uid)
-        copy.append(UInt64(truncatingIfNeeded: byteCount))
+        if let byteCount { copy.append(UInt64(truncatingIfNeeded: byteCount)) }
         return Self.folded(copy.state ^ 3, seed | 1)
     }
 }
