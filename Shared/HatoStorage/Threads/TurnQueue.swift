@@ -5,36 +5,54 @@
 /// - The jobs of one client run in the order in which they were appended, and so many at a time.
 /// - While jobs of the service and of clients wait, they alternate.
 struct TurnQueue<Job> {
-    private struct Turn {
-        var client: String
-        var job: Job
+    private struct Client {
+        /// The job that runs next, usually the only one that waits.
+        var next: Job?
+        var further = FirstInFirstOut<Job>()
+        /// How many of its jobs run; 0 when they are not counted.
+        var running = 0
+        /// Whether it is in `turns`.
+        var isInTurns = false
+
+        var isIdle: Bool { next == nil && running == 0 }
+
+        mutating func append(_ job: Job) {
+            if next == nil { next = job } else { further.append(job) }
+        }
+
+        mutating func takeNext() -> Job? {
+            let job = next.take()
+            next = further.takeFirst()
+            return job
+        }
+
+        /// Whether it has to be added to `turns`.
+        mutating func lineUp(_ runningMax: Int?) -> Bool {
+            guard !isInTurns, next != nil, running < runningMax ?? .max else { return false }
+            isInTurns = true
+            return true
+        }
     }
 
-    private let runningMax: Int
+    private let runningMax: Int?
     private var service = FirstInFirstOut<Job>()
-    /// The next job of each client that waits, in the order of their turns.
-    private var turns = FirstInFirstOut<Turn>()
-    /// The further jobs of each client that is in `turns` or `held`.
-    private var further: [String: FirstInFirstOut<Job>] = [:]
-    /// By client, how many of its jobs run; empty when they are not counted.
-    private var running: [String: Int] = [:]
-    /// The next job of each client of which as many run as may.
-    private var held: [String: Job] = [:]
+    /// Those with a job that waits or runs.
+    private var clients: [String: Client] = [:]
+    /// Those of which a job may run next, in the order of their turns.
+    private var turns = FirstInFirstOut<String>()
     private var isServiceNext = true
     /// How many jobs wait.
     private(set) var count = 0
 
     /// - Parameter runningMax: how many jobs of one client may run at a time: then `ended` follows each; nil: any
     ///   number.
-    init(runningMax: Int? = nil) { self.runningMax = runningMax ?? 0 }
+    init(runningMax: Int? = nil) { self.runningMax = runningMax }
 
     /// - Parameter client: nil for a job of the service.
     mutating func append(_ job: Job, of client: String?) {
         count += 1
         guard let client else { return service.append(job) }
-        guard further[client]?.append(job) == nil else { return }
-        further[client] = FirstInFirstOut()
-        line(up: Turn(client: client, job: job))
+        if update(client, { $0.append(job) }) { turns.append(client) }
     }
 
     /// The job that runs next; nil when none may.
@@ -48,27 +66,36 @@ struct TurnQueue<Job> {
 
     /// A job of the client that `takeNext` has returned is over.
     mutating func ended(of client: String?) {
-        guard runningMax > 0, let client, let count = running[client] else { return }
-        running[client] = count > 1 ? count - 1 : nil
-        if let job = held.removeValue(forKey: client) { turns.append(Turn(client: client, job: job)) }
+        guard runningMax != nil, let client else { return }
+        if update(client, { $0.running = max(0, $0.running - 1) }) { turns.append(client) }
     }
 
     private mutating func takeOfClient() -> (Job, String?)? {
-        guard let turn = turns.takeFirst() else { return nil }
-        if runningMax > 0 { running[turn.client, default: 0] += 1 }
-        if let next = further[turn.client]?.takeFirst() {
-            line(up: Turn(client: turn.client, job: next))
-        } else {
-            further[turn.client] = nil
+        guard let client = turns.takeFirst() else { return nil }
+        var job: Job?
+        let isCounted = runningMax != nil
+        let isNext = update(client) {
+            $0.isInTurns = false
+            job = $0.takeNext()
+            if isCounted { $0.running += 1 }
         }
-        return (turn.job, turn.client)
+        if isNext { turns.append(client) }
+        return job.map { ($0, client) }
     }
 
-    private mutating func line(up turn: Turn) {
-        if runningMax > 0, running[turn.client, default: 0] >= runningMax {
-            held[turn.client] = turn.job
-        } else {
-            turns.append(turn)
+    /// Changes a client; returns whether it has to be added to `turns`.
+    private mutating func update(_ name: String, _ change: (inout Client) -> Void) -> Bool {
+        // Each search in the dictionary hashes the name.
+        guard let index = clients.index(forKey: name) else {
+            var client = Client()
+            change(&client)
+            let isNext = client.lineUp(runningMax)
+            if !client.isIdle { clients[name] = client }
+            return isNext
         }
+        change(&clients.values[index])
+        let isNext = clients.values[index].lineUp(runningMax)
+        if clients.values[index].isIdle { clients.remove(at: index) }
+        return isNext
     }
 }
