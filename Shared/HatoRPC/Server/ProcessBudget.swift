@@ -163,7 +163,8 @@ final class ClientAccount: Sendable {
 
     /// A user, wherever the connections come from; else the address.
     static func name(_ caller: Caller, _ address: ClientAddress) -> String {
-        if case .user(let user) = caller { return "user \(user.uid)" }
+        // Made for each read: concatenation is faster than interpolation.
+        if case .user(let user) = caller { return "user " + user.uid }
         return "address \(address.network)"
     }
 

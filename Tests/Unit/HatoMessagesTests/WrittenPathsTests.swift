@@ -119,11 +119,14 @@ import Testing
         #expect(creation("/p/k1000", by: "masuo", byteCount: 2) == nil)
         #expect(creation("/p/k1000", by: "sazae") == nil)
         #expect(creation("/p/k11", by: "masuo") == nil, "forgotten")
+        paths.append(try note(1_001, "/p/k1000", database, value: .string("another size")))
+        #expect(creation("/p/k1000", by: "masuo") == nil && creation("/p/k1000", by: "masuo", byteCount: 14) == 1_001)
     }
 
-    private func note(_ version: UInt64, _ path: String, _ database: DatabaseID) throws -> CommitNote {
-        let change = PathChange(
-            path: try TreePath(path), before: .empty, after: .leaf(.bool(true)), depths: (1, 2))
+    private func note(
+        _ version: UInt64, _ path: String, _ database: DatabaseID, value: TreeLeaf = .bool(true)
+    ) throws -> CommitNote {
+        let change = PathChange(path: try TreePath(path), before: .empty, after: .leaf(value), depths: (1, 2))
         let record = ChangeRecord(
             version: version, time: 0, uid: "masuo", database: String(database.rawValue), changes: [change])
         return try #require(try CommitNote.of(Commit(version: version, record: [0] + record.encoded)))

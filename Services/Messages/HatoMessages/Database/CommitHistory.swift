@@ -63,10 +63,10 @@ final class CommitHistory: ChangeHistory, Sendable {
     // MARK: Pushes
 
     /// A push is repeated soon, or not at all: it is looked for in so many commits, and so many bytes of them, a few at
-    /// a time.
+    /// a time: a record has 1 MiB at most, and the store returns 4 MiB at a time.
     private static let pushCommitsMax: UInt64 = 1_024
     private static let pushBytesMax = 1 << 20
-    private static let pushCommitsAtATime: UInt64 = 8
+    private static let pushCommitsAtATime: UInt64 = 4
 
     /// Nobody's pushes are not told from those of another nobody.
     func node(pushedAt path: TreePath, byteCount: Int) throws -> TreeNode? {

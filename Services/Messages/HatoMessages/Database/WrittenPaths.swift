@@ -75,7 +75,10 @@ struct WrittenPaths {
     func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int? = nil) -> UInt64? {
         var hash = PathHash(seed, database)
         for key in path.keys { hash.append(key.text) }
-        return newest(hash.creation(by: uid, byteCount))
+        let creation = newest(hash.creation(by: uid))
+        guard let byteCount else { return creation }
+        // The node may have been removed, and created again with another size.
+        return newest(hash.creation(by: uid, byteCount)) == creation ? creation : nil
     }
 
     private func newest(_ hash: UInt64) -> UInt64? { newer.versions[hash] ?? older.versions[hash] }

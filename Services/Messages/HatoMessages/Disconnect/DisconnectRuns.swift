@@ -140,8 +140,10 @@ final class DisconnectRuns: Sendable {
                 throw MessagesError.databaseNotFound(write.name)
             }
             let caller = write.batch.owner.caller(at: parts.now())
-            _ = try queue.commit(
-                Write(database: write.name, mutation: write.batch.mutation, caller: caller), in: transaction)
+            var mutation = write.batch.mutation
+            // A batch that would take long is split; one write is planned whatever it replaces.
+            if write.batch.writes.count > 1 { mutation.limitToTurn() }
+            _ = try queue.commit(Write(database: write.name, mutation: mutation, caller: caller), in: transaction)
             entries.wrote(write, in: transaction)
             parts.metrics.wroteOnDisconnect(write.batch.writes.count)
             return []
