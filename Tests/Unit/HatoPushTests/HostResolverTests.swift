@@ -147,4 +147,78 @@ struct HostResolverTests {
         servers.answerSlowOnes(2)
         _ = try await first.value
     }
+
+    /// Many accounts under one ending, whose name server does not respond, stop no delivery to other names under it.
+    @Test func namesUnderOneEndingHoldUpNoDelivery() async throws {
+        let servers = NameServers()
+        let resolver = resolver(servers) { $0.lookUpsMax = 8 }
+        let slow = (0..<4).map { number in
+            Task {
+                try await resolver.addresses(
+                    of: "\(number).slow.co.jp", for: user("\(number)", isDelivery: number % 2 == 0))
+            }
+        }
+        while servers.asked.withLock({ $0.count }) < 4 { await Task.yield() }
+        #expect(try await resolver.addresses(of: "quick.co.jp", for: user("other", isDelivery: true)).count == 1)
+        servers.answerSlowOnes(4)
+        for task in slow { _ = try await task.value }
+    }
+
+    /// What a queue decides for calls whose answers are not needed.
+    private func asked(_ queue: inout LookUpQueue, _ host: String, _ caller: LookUpCaller) -> LookUpQueue.Decision {
+        queue.asked(LookUpQueue.Ask(host: host, caller: caller) { _ in }, at: .now)
+    }
+
+    /// The name that loses its place to the call; empty: none does; nil: the call is refused.
+    private func loser(_ queue: inout LookUpQueue, _ host: String, _ caller: LookUpCaller) -> String? {
+        if case .waits(_, let instead) = asked(&queue, host, caller) { instead?.host ?? "" } else { nil }
+    }
+
+    @Test func whenTooManyWaitTheUserWithTheMostLosesItsNewest() {
+        var limits = ResolverLimits()
+        limits.lookUpsMax = 1
+        limits.waitingMax = 4
+        var queue = LookUpQueue(limits)
+        guard case .begins = asked(&queue, "first.test", user("a")) else {
+            Issue.record("the first look-up does not begin")
+            return
+        }
+        for number in 0..<3 { #expect(loser(&queue, "\(number).many.test", user("many")) == "") }
+        #expect(loser(&queue, "delivery.test", user("b", isDelivery: true)) == "")
+        #expect(loser(&queue, "3.many.test", user("many")) == nil)
+        #expect(loser(&queue, "c.test", user("c")) == "2.many.test")
+        #expect(loser(&queue, "d.test", user("d")) == "1.many.test")
+        // Each has one: one more registration is refused, and a delivery takes the place of a registration.
+        #expect(loser(&queue, "e.test", user("e")) == nil)
+        for uid in ["f", "g", "h"] {
+            let instead = loser(&queue, "\(uid).test", user(uid, isDelivery: true))
+            #expect(["0.many.test", "c.test", "d.test"].contains(instead))
+        }
+        #expect(loser(&queue, "i.test", user("i", isDelivery: true)) == nil)
+        // All that wait get their look-ups, one after the other.
+        var (host, begun) = ("first.test", [String]())
+        while let next = queue.answered(host, .success([]), at: .now).next.first {
+            begun.append(next)
+            host = next
+        }
+        #expect(begun == ["delivery.test", "f.test", "g.test", "h.test"])
+    }
+
+    @Test func whatAnEarlierCallOfTheNameWaitsForIsShared() {
+        var limits = ResolverLimits()
+        limits.lookUpsMax = 1
+        var queue = LookUpQueue(limits)
+        _ = asked(&queue, "first.test", user("a"))
+        guard case .waits(let place, nil) = asked(&queue, "shared.test", user("b")) else {
+            Issue.record("it does not wait")
+            return
+        }
+        _ = asked(&queue, "shared.test", user("c", isDelivery: true))
+        _ = asked(&queue, "shared.test", user("b"))
+        let late = [queue.timePassed(for: place, at: .now), queue.timePassed(for: place, at: .now)]
+        #expect(late.map { $0?.1 } == [.failure(.noLookUp(host: "shared.test")), nil])
+        let next = queue.answered("first.test", .success([]), at: .now).next
+        let asks = queue.answered("shared.test", .success([]), at: .now).asks
+        #expect(next == ["shared.test"] && asks.count == 2)
+    }
 }

@@ -8,7 +8,10 @@ extension Outbox {
         var next: Int64?
         var isMore = true
         while isMore {
-            (next, isMore) = try await change { draft in try draft.purge(policy, rowsMax: 100) }
+            (next, isMore) = try await change { draft in
+                var purge = Purge(policy)
+                return try purge.run(on: &draft, rowsMax: 100)
+            }
         }
         try await forgetEvents()
         return next
@@ -110,13 +113,20 @@ extension StoreReading {
     }
 }
 
-extension OutboxDraft {
-    fileprivate mutating func purge(_ policy: DeliveryPolicy, rowsMax: Int) throws -> (next: Int64?, isMore: Bool) {
-        let cutoff = now - policy.keepFinished.milliseconds
+/// One transaction that forgets.
+private struct Purge {
+    private let policy: DeliveryPolicy
+    /// A notification has several rows when deliveries of it were dropped because too many waited.
+    private var visited: Set<String> = []
+
+    init(_ policy: DeliveryPolicy) { self.policy = policy }
+
+    mutating func run(on draft: inout OutboxDraft, rowsMax: Int) throws -> (next: Int64?, isMore: Bool) {
+        let (transaction, cutoff) = (draft.transaction, cutoff(draft))
         let due = try transaction.rows(
             RecordKey(.purge), before: RecordKey(.purge).with(time: max(0, cutoff)), limit: rowsMax)
         // A notification can have gone to thousands of devices: the rest is for the next transaction.
-        for row in due where writes.count < rowsMax * 20 { try purge(row.key, policy) }
+        for row in due where draft.writes.count < rowsMax * 20 { try forget(row, in: &draft) }
         // What was put off instead is seen by the next transaction only.
         if !due.isEmpty { return (nil, true) }
         let first = try transaction.rows(
@@ -127,42 +137,70 @@ extension OutboxDraft {
         return (finishedAt.map { $0 + policy.keepFinished.milliseconds + 1 }, false)
     }
 
+    private func cutoff(_ draft: OutboxDraft) -> Int64 { draft.now - policy.keepFinished.milliseconds }
+
     /// A notification goes as a whole: not before its last delivery has ended, and its dead are old enough.
-    private mutating func purge(_ key: RecordKey, _ policy: DeliveryPolicy) throws {
-        writes.delete(key)
-        var reader = RecordKeyReader(key.bytes)
+    private mutating func forget(_ row: (key: RecordKey, value: [UInt8]), in draft: inout OutboxDraft) throws {
+        draft.writes.delete(row.key)
+        let transaction = draft.transaction
+        var reader = RecordKeyReader(row.key.bytes)
         guard reader.number() != nil, let id = reader.text() else { return }
-        let (deliveries, damaged) = try deliveries(of: id)
+        if !row.value.isEmpty { return try forgetKey(row.value, of: id, in: &draft) }
+        guard visited.insert(id).inserted else { return }
+        let notification = try transaction.readable(NotificationRecord.self, NotificationRecord.key(id))
+        // Its row at its time stands.
+        let isEarly = notification.map { $0.expiresAt >= cutoff(draft) } ?? false
+        let (deliveries, damaged) = try transaction.deliveries(of: id)
         let waits = deliveries.contains { !$0.machine.isFinished }
         let deadUntil = deliveries.filter { $0.machine.state == .dead }.map { $0.machine.time }.max()
             .map { $0 + policy.keepDead.milliseconds }
-        if waits || (deadUntil ?? 0) > now {
+        if waits || (deadUntil ?? 0) > draft.now {
+            if isEarly { return }
             // Its row stands `keepFinished` before the time when it is looked at again.
-            let again = waits ? now : (deadUntil ?? now) - policy.keepFinished.milliseconds
-            writes.put(NotificationRecord.purgeKey(id, at: again))
+            let again = waits ? draft.now : (deadUntil ?? draft.now) - policy.keepFinished.milliseconds
+            draft.writes.put(NotificationRecord.purgeKey(id, at: again))
             return
         }
-        if let notification = try transaction.readable(NotificationRecord.self, NotificationRecord.key(id)),
-            let bytes = notification.idempotencyKey
-        {
-            // A later notification may have taken the key since it expired.
-            let key = RecordKey(bytes: bytes)
-            if try transaction.readable(IdempotencyRecord.self, key)?.notification == id { writes.delete(key) }
+        if let notification, isEarly {
+            // Repetitions are known, and parts may come, for as long as otherwise.
+            guard damaged.isEmpty, try !isIncomplete(notification, transaction) else { return }
+            if let key = notification.idempotencyKey {
+                draft.writes.put(notification.purgeKey, bytes: key)
+            } else {
+                draft.writes.delete(notification.purgeKey)
+            }
+        } else if let key = notification?.idempotencyKey {
+            try forgetKey(key, of: id, in: &draft)
         }
         for delivery in deliveries {
-            if delivery.machine.state == .dead { leaveDead(delivery) }
-            writes.delete(delivery.key)
+            if delivery.machine.state == .dead { draft.leaveDead(delivery) }
+            draft.writes.delete(delivery.key)
         }
         for key in damaged + [NotificationRecord.key(id)] {
-            try forgetSetAside(key)
-            writes.delete(key)
+            try draft.forgetSetAside(key)
+            draft.writes.delete(key)
         }
     }
 
+    /// A later notification may have taken the key since it expired.
+    private func forgetKey(_ key: [UInt8], of id: String, in draft: inout OutboxDraft) throws {
+        let key = RecordKey(bytes: key)
+        if try draft.transaction.readable(IdempotencyRecord.self, key)?.notification == id { draft.writes.delete(key) }
+    }
+
+    /// Whether parts of it are still to come.
+    private func isIncomplete(_ notification: NotificationRecord, _ reading: any StoreReading) throws -> Bool {
+        guard let key = notification.idempotencyKey else { return false }
+        let record = try reading.readable(IdempotencyRecord.self, RecordKey(bytes: key))
+        return record?.notification == notification.id && record?.through != nil
+    }
+}
+
+extension StoreReading {
     /// Those that can be read, and the keys of the others.
-    private func deliveries(of notification: String) throws -> ([DeliveryRecord], damaged: [RecordKey]) {
+    fileprivate func deliveries(of notification: String) throws -> ([DeliveryRecord], damaged: [RecordKey]) {
         var (deliveries, damaged): ([DeliveryRecord], [RecordKey]) = ([], [])
-        for row in try transaction.rows(DeliveryRecord.prefix(notification)) {
+        for row in try rows(DeliveryRecord.prefix(notification)) {
             if let delivery = try? RecordCodec.decode(DeliveryRecord.self, row.value, key: row.key.bytes) {
                 deliveries.append(delivery)
             } else {

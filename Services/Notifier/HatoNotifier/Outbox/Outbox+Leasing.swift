@@ -169,9 +169,7 @@ extension OutboxDraft {
         var parked = delivery
         parked.parkedAt = group.host
         guard parked.dueKey != dueKey else { return }
-        writes.delete(dueKey)
-        writes.put(parked.dueKey, bytes: parked.key.bytes)
-        writes.put(parked.key, parked)
+        move(parked, to: group.host, from: dueKey)
     }
 }
 

@@ -43,6 +43,7 @@ final class Outbox: Sendable {
         }
         let outbox = Outbox(store, configuration, metrics: metrics, logger: logger, counts)
         try await outbox.reclaimLeases()
+        try await outbox.dropExcess()
         return outbox
     }
 
@@ -92,12 +93,12 @@ final class Outbox: Sendable {
     func change<Outcome: Sendable>(
         _ body: @escaping @Sendable (inout OutboxDraft) throws -> Outcome
     ) async throws -> Outcome {
-        let (waiting, waitingMax, time) = (waiting, limits.pendingMax, time)
+        let (waiting, waitingMax, policy, time) = (waiting, limits.pendingMax, policy, time)
         let committed = try await store.write { transaction in
             try waiting.transaction {
                 var draft = OutboxDraft(transaction, now: time.now(), waiting)
                 let outcome = try body(&draft)
-                try draft.dropExcess(waitingMax)
+                if draft.enteredCount > 0 { try draft.dropExcess(waitingMax, policy) }
                 try draft.writes.apply(to: transaction)
                 return (outcome, draft.effects)
             }
@@ -111,6 +112,18 @@ final class Outbox: Sendable {
         tellOfDrops(effects.droppedBecauseFull)
         if effects.hasEnqueued { wake.withLock { $0 }() }
         return outcome
+    }
+
+    /// Drops what waits beyond a limit that has become lower, in transactions of bounded size.
+    private func dropExcess() async throws {
+        let (waitingMax, policy) = (limits.pendingMax, policy)
+        while waiting.total > waitingMax {
+            let dropped = try await change { draft in
+                try draft.dropExcess(waitingMax, policy)
+                return draft.droppedBecauseFull.count
+            }
+            if dropped == 0 { return }
+        }
     }
 
     private func tellUnreadable(_ effects: OutboxDraft.Effects) {

@@ -3,12 +3,16 @@ import HatoStorage
 
 /// When more deliveries wait than may, users with the most lose their oldest: who has few waiting loses none.
 extension OutboxDraft {
-    /// Drops the oldest waiting deliveries of the users with the most, until no more wait than `waitingMax`.
-    mutating func dropExcess(_ waitingMax: Int) throws {
+    /// Drops the oldest waiting deliveries of the users with the most, until no more wait than `waitingMax`: as many as
+    /// entered, and more as far as one transaction takes them.
+    mutating func dropExcess(_ waitingMax: Int, _ policy: DeliveryPolicy) throws {
         // Users whose deliveries are all being attempted.
         var passedOver: Set<UserDigest> = []
         var read: [UserDigest: RecordKey] = [:]
-        while waiting.total > waitingMax, let user = waiting.longest(besides: passedOver) {
+        while waiting.total > waitingMax,
+            droppedBecauseFull.count < enteredCount || writes.count < Self.writesMax,
+            let user = waiting.longest(besides: passedOver)
+        {
             var last = read[user] ?? waiting.lastLost(by: user)
             var oldest = try oldestWaiting(of: user, after: &last)
             if oldest == nil, last != nil, read[user] == nil {
@@ -20,7 +24,7 @@ extension OutboxDraft {
                 passedOver.insert(user)
                 continue
             }
-            try dropBecauseFull(oldest)
+            try dropBecauseFull(oldest, policy)
             waiting.lost(oldest.waitingKey, of: user)
         }
     }
@@ -38,7 +42,7 @@ extension OutboxDraft {
                 continue
             }
             let delivery = try transaction.readable(DeliveryRecord.self, RecordKey(bytes: key))
-            if let delivery, delivery.machine.state == .pending { return delivery }
+            if let delivery, delivery.machine.state == .pending, !hasMoved(delivery.key) { return delivery }
         }
         return nil
     }

@@ -26,11 +26,18 @@ struct OutboxDraft {
     private var left: Set<RecordKey> = []
     /// The deliveries that became heads of lanes.
     private var heads: [Lane: RecordKey] = [:]
-    private var droppedBecauseFull = FullDrops()
+    private(set) var droppedBecauseFull = FullDrops()
+    /// How many deliveries entered lanes.
+    private(set) var enteredCount = 0
     private var sequenceIndex: UInt32 = 0
 
-    /// Rows after which a transaction ends no more heads.
-    private static let writesMax = 4_096
+    /// The deliveries whose lanes moved: as the transaction reads them, they stand elsewhere.
+    private var moved: Set<RecordKey> = []
+
+    /// Rows after which a transaction ends no more heads, and drops no more than it adds.
+    static let writesMax = 4_096
+    /// What was dropped because too many wait is forgotten after one to two of it, in milliseconds.
+    private static let keepBecauseFull: Int64 = 3_600_000
 
     init(_ transaction: any StoreTransaction, now: Int64, _ waiting: WaitingCounts) {
         self.transaction = transaction
@@ -95,6 +102,7 @@ struct OutboxDraft {
         writes.put(delivery.waitingKey, bytes: delivery.laneKey.bytes)
         waiting.add(1, to: delivery.owner)
         entered[delivery.owner, default: []].append(delivery)
+        enteredCount += 1
         pendingChange += 1
         hasEnqueued = true
     }
@@ -180,11 +188,15 @@ struct OutboxDraft {
         return rows.count < limit ? nil : rows.last?.key
     }
 
-    /// Drops a delivery that waits, because too many do.
-    mutating func dropBecauseFull(_ delivery: DeliveryRecord) throws {
+    /// Drops a delivery that waits, because too many do. Its notification is forgotten soon: what cannot wait must not
+    /// fill the disk instead.
+    mutating func dropBecauseFull(_ delivery: DeliveryRecord, _ policy: DeliveryPolicy) throws {
         var dropped = delivery
         guard case .finish = dropped.machine.outboxWasFull(at: now) else { return }
         droppedBecauseFull = FullDrops(count: droppedBecauseFull.count + 1, uid: delivery.uid)
+        // At few times, so that a notification to many devices is looked at few times.
+        let end = (now / Self.keepBecauseFull + 2) * Self.keepBecauseFull
+        writes.put(NotificationRecord.purgeKey(delivery.notification, at: end - policy.keepFinished.milliseconds))
         let head = try heads[delivery.lane]?.bytes ?? transaction.value(delivery.dueKey)
         if head == delivery.key.bytes {
             try finishHead(dropped, dueKey: delivery.dueKey)
@@ -202,6 +214,7 @@ struct OutboxDraft {
     }
 
     func hasLeft(_ laneKey: RecordKey) -> Bool { left.contains(laneKey) }
+    func hasMoved(_ delivery: RecordKey) -> Bool { moved.contains(delivery) }
 
     private mutating func leaveLane(_ delivery: DeliveryRecord) {
         var delivery = delivery
@@ -262,16 +275,22 @@ struct OutboxDraft {
 
     /// The head of a lane goes on: leased, or due at another time. `dueKey` is where the lane stood.
     mutating func moveHead(_ delivery: DeliveryRecord, dueKey: RecordKey) {
-        var delivery = delivery
-        delivery.parkedAt = nil
-        writes.delete(dueKey)
-        writes.put(delivery.key, delivery)
-        writes.put(delivery.dueKey, bytes: delivery.key.bytes)
+        move(delivery, to: nil, from: dueKey)
         if delivery.machine.state == .leased {
             writes.put(delivery.leasedKey)
         } else {
             writes.delete(delivery.leasedKey)
         }
+    }
+
+    /// The lane of a delivery stands elsewhere: in `due`, or parked at a host. `dueKey` is where it stood.
+    mutating func move(_ delivery: DeliveryRecord, to host: String?, from dueKey: RecordKey) {
+        var delivery = delivery
+        delivery.parkedAt = host
+        moved.insert(delivery.key)
+        writes.delete(dueKey)
+        writes.put(delivery.key, delivery)
+        writes.put(delivery.dueKey, bytes: delivery.key.bytes)
     }
 }
 

@@ -4,38 +4,23 @@ import HatoStorage
 extension WaitingCounts {
     private static let pageMax = 1_000
 
-    /// The counts of a store, whose rows in `waiting` are made anew where those of lanes differ: an earlier version
-    /// wrote none.
+    /// The counts of a store. Rows in `waiting` that are not those of lanes are made anew: an earlier version wrote
+    /// none.
     static func of(_ store: any Store) async throws -> WaitingCounts {
-        let isWhole = try await store.read { try $0.count(.lane) == $0.count(.waiting) }
-        if !isWhole {
-            try await forEachPage(of: .waiting, in: store) { transaction, rows, writes in
-                for row in rows where try !transaction.contains(RecordKey(bytes: row.value)) { writes.delete(row.key) }
-            }
-            try await forEachPage(of: .lane, in: store) { transaction, rows, writes in
-                for row in rows {
-                    let delivery = try transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value))
-                    if let delivery { writes.put(delivery.waitingKey, bytes: row.key.bytes) }
-                }
+        let (counts, isWhole) = try await store.read { try $0.waitingCounts(pageMax: pageMax) }
+        if isWhole { return counts }
+        try await forEachPage(of: .waiting, in: store) { transaction, rows, writes in
+            for row in rows where try !transaction.contains(RecordKey(bytes: row.value)) { writes.delete(row.key) }
+        }
+        try await forEachPage(of: .lane, in: store) { transaction, rows, writes in
+            for row in rows {
+                // One that cannot be read counts for no user.
+                let delivery = try transaction.readable(DeliveryRecord.self, RecordKey(bytes: row.value))
+                guard let key = delivery?.waitingKey, try transaction.value(key) != row.key.bytes else { continue }
+                writes.put(key, bytes: row.key.bytes)
             }
         }
-        return try await store.read { snapshot in
-            let counts = WaitingCounts()
-            var (user, count): (UserDigest?, Int) = (nil, 0)
-            // Those of one user lie side by side.
-            try snapshot.scan(KeyRange(prefix: RecordKey(.waiting).bytes), reverse: false) { key, _ in
-                var reader = RecordKeyReader(key.copied)
-                let next = reader.number().map { UserDigest($0) }
-                if next != user {
-                    if let user { counts.add(count, to: user) }
-                    (user, count) = (next, 0)
-                }
-                count += 1
-                return .next
-            }
-            if let user { counts.add(count, to: user) }
-            return counts
-        }
+        return try await store.read { try $0.waitingCounts(pageMax: pageMax).counts }
     }
 
     private static func forEachPage(
@@ -55,5 +40,32 @@ extension WaitingCounts {
                 return rows.count < pageMax ? nil : rows.last?.key
             }.outcome
         } while last != nil
+    }
+}
+
+extension StoreReading {
+    /// The counts of the rows in `waiting`, and whether these are those of lanes.
+    fileprivate func waitingCounts(pageMax: Int) throws -> (counts: WaitingCounts, isWhole: Bool) {
+        let counts = WaitingCounts()
+        var (user, count): (UserDigest?, Int) = (nil, 0)
+        var (last, isWhole): (RecordKey?, Bool) = (nil, true)
+        while true {
+            let rows = try rows(RecordKey(.waiting), after: last, limit: pageMax)
+            for row in rows {
+                var reader = RecordKeyReader(row.key.bytes)
+                let next = reader.number().map { UserDigest($0) }
+                // Those of one user lie side by side.
+                if next != user {
+                    if let user { counts.add(count, to: user) }
+                    (user, count) = (next, 0)
+                }
+                count += 1
+                if isWhole { isWhole = try contains(RecordKey(bytes: row.value)) }
+            }
+            guard rows.count == pageMax else { break }
+            last = rows.last?.key
+        }
+        if let user { counts.add(count, to: user) }
+        return (counts, try isWhole && self.count(.lane) == counts.total)
     }
 }

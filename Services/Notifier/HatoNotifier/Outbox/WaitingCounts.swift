@@ -26,30 +26,36 @@ final class WaitingCounts: Sendable {
         var total = 0
         /// The changes of the transaction under way.
         var changes: [(user: UserDigest, change: Int)] = []
-        /// The user that lost a delivery last, and its row: what is older has ended or is being attempted.
-        var lost: (user: UserDigest, row: RecordKey)?
+        /// The row that a user lost last: what is older has ended or is being attempted. Only saves walking over those.
+        var lost: [UserDigest: RecordKey] = [:]
+        /// Those of the transaction under way.
+        var losses: [UserDigest: RecordKey] = [:]
 
         mutating func add(_ change: Int, to user: UserDigest) {
             let count = -(users.priority(of: user) ?? 0) + change
             total += change
             if count > 0 { users.insert(user, -count) } else { users.remove(user) }
         }
+
+        mutating func end() {
+            (changes, losses) = ([], [:])
+        }
     }
+
+    /// Users whose last loss is remembered; when there are more, all are forgotten.
+    private static let lostMax = 256
 
     private let state = Mutex(State())
 
     /// The count of all users.
     var total: Int { state.withLock { $0.total } }
 
-    func count(of user: UserDigest) -> Int { state.withLock { -($0.users.priority(of: user) ?? 0) } }
-
     /// Runs `body`, and takes back what it added when it throws or `keeping` is false.
     func transaction<Outcome>(keeping: Bool = true, _ body: () throws -> Outcome) throws -> Outcome {
-        state.withLock { $0.changes = [] }
+        state.withLock { $0.end() }
         do {
             let outcome = try body()
-            if !keeping { takeBack() }
-            state.withLock { $0.changes = [] }
+            if keeping { keep() } else { takeBack() }
             return outcome
         } catch {
             takeBack()
@@ -57,11 +63,19 @@ final class WaitingCounts: Sendable {
         }
     }
 
+    private func keep() {
+        state.withLock { state in
+            if state.lost.count + state.losses.count > Self.lostMax { state.lost = [:] }
+            for (user, row) in state.losses.prefix(Self.lostMax) { state.lost[user] = row }
+            state.end()
+        }
+    }
+
     private func takeBack() {
         state.withLock { state in
             // The last one first, so that no count is below 0 in between.
             for (user, change) in state.changes.reversed() { state.add(-change, to: user) }
-            state.lost = nil
+            state.end()
         }
     }
 
@@ -87,9 +101,7 @@ final class WaitingCounts: Sendable {
     }
 
     /// Where to look for the oldest delivery of a user that waits: behind the one it lost last.
-    func lastLost(by user: UserDigest) -> RecordKey? {
-        state.withLock { state in state.lost.flatMap { $0.user == user ? $0.row : nil } }
-    }
+    func lastLost(by user: UserDigest) -> RecordKey? { state.withLock { $0.lost[user] } }
 
-    func lost(_ row: RecordKey, of user: UserDigest) { state.withLock { $0.lost = (user, row) } }
+    func lost(_ row: RecordKey, of user: UserDigest) { state.withLock { $0.losses[user] = row } }
 }

@@ -39,7 +39,7 @@ struct RecordKey: Hashable, Sendable {
         case dead = 0x6B  // k
         /// scope, key → `IdempotencyRecord`
         case idempotency = 0x69  // i
-        /// time, notification → nothing; when to forget it
+        /// time, notification → nothing; when to forget it. After it was forgotten early → its idempotency key
         case purge = 0x78  // x
         /// key of a row that could not be read and was set aside → nothing
         case unreadable = 0x7A  // z

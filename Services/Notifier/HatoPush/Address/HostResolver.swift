@@ -35,10 +35,12 @@ public struct ResolverLimits: Sendable, Hashable {
     public var lookUpsToRegisterMax = 8
     /// Those among them for one user.
     public var lookUpsPerUserMax = 2
-    /// Those among them for names of one domain: names without a response delay only these.
-    public var lookUpsPerDomainMax = 2
-    /// Names that wait for a look-up for one user; further ones are refused at once.
+    /// Those among them that are not for deliveries, for names of one domain.
+    public var lookUpsToRegisterPerDomainMax = 2
+    /// Calls of one user that wait for a look-up, of deliveries and others each; further ones are refused at once.
     public var waitingPerUserMax = 64
+    /// Calls of all users that wait for a look-up; above, users with the most lose their newest, deliveries last.
+    public var waitingMax = 1_024
     /// How long a caller waits, for a thread and for the response together.
     public var timeout: Duration = .seconds(5)
     /// How long addresses are remembered, and for a user that a domain did not respond.
@@ -68,18 +70,23 @@ public final class SystemHostResolver: HostResolver {
 
     public func addresses(of host: String, for caller: LookUpCaller) async throws(AddressRefusal) -> [IPAddress] {
         let host = host.lowercased()
-        let answer = await withCheckedContinuation { (asking: CheckedContinuation<LookUpAnswer, Never>) in
-            switch state.withLock({ $0.asked(host, by: (caller, asking), at: .now) }) {
-            case .known(let answer): return asking.resume(returning: answer)
-            case .waits: break
-            case .begins: run(host)
+        let answer = await withCheckedContinuation { (continuation: CheckedContinuation<LookUpAnswer, Never>) in
+            let ask = LookUpQueue.Ask(host: host, caller: caller) { continuation.resume(returning: $0) }
+            let place: LookUpQueue.Place
+            switch state.withLock({ $0.asked(ask, at: .now) }) {
+            case .known(let answer): return continuation.resume(returning: answer)
+            case .waits(let taken, let instead):
+                place = taken
+                if let instead { instead.answered(.failure(.noLookUp(host: instead.host))) }
+            case .begins(let taken):
+                place = taken
+                run(host)
             }
             let patience = limits.timeout.components
             let end = DispatchTime.now() + Double(patience.seconds) + Double(patience.attoseconds) * 1e-18
             deadlines.asyncAfter(deadline: end) { [self] in
-                for (waited, answer) in state.withLock({ $0.timePassed(for: host, at: .now) }) {
-                    waited.resume(returning: answer)
-                }
+                guard let (late, answer) = state.withLock({ $0.timePassed(for: place, at: .now) }) else { return }
+                late.answered(answer)
             }
         }
         return try answer.get()
@@ -88,8 +95,8 @@ public final class SystemHostResolver: HostResolver {
     private func run(_ host: String) {
         threads.async { [self] in
             let answer = lookUp(host)
-            let (asking, next) = state.withLock { $0.answered(host, answer, at: .now) }
-            for asking in asking { asking.resume(returning: answer) }
+            let (asks, next) = state.withLock { $0.answered(host, answer, at: .now) }
+            for ask in asks { ask.answered(answer) }
             for host in next { run(host) }
         }
     }

@@ -1,19 +1,42 @@
 typealias LookUpAnswer = Result<[IPAddress], AddressRefusal>
 
-/// Which names are being looked up, which wait, the callers that wait for them, and what is remembered.
+/// Which names are being looked up, which callers wait, and what is remembered.
+///
+/// At most `waitingMax` callers wait for a look-up to begin, so nothing here walks through more.
 struct LookUpQueue {
-    enum Decision {
-        case known(LookUpAnswer)
-        /// Until another look-up ends, or one of the same name.
-        case waits
-        /// Its look-up is to begin now.
-        case begins
+    /// A call, and what it does with its answer.
+    struct Ask: Sendable {
+        var host: String
+        var caller: LookUpCaller
+        var answered: @Sendable (LookUpAnswer) -> Void
     }
 
-    private struct Caller {
-        var name: LookUpCaller
-        var continuation: CheckedContinuation<LookUpAnswer, Never>
-        var end: ContinuousClock.Instant
+    /// Which call of which name.
+    struct Place: Sendable {
+        var host: String
+        var number: UInt64
+    }
+
+    enum Decision {
+        case known(LookUpAnswer)
+        /// Until another look-up ends, or one of the same name. `instead` lost its place to it.
+        case waits(Place, instead: Ask?)
+        /// Its look-up is to begin now.
+        case begins(Place)
+    }
+
+    private struct LookUp {
+        /// For whom it is.
+        var caller: LookUpCaller
+        var domain: String
+        var began: ContinuousClock.Instant
+        /// By number: those that get its answer.
+        var asks: [UInt64: Ask] = [:]
+    }
+
+    private struct Waiting {
+        var ask: Ask
+        var domain: String
     }
 
     private struct DomainOfUser: Hashable {
@@ -22,11 +45,16 @@ struct LookUpQueue {
     }
 
     private let limits: ResolverLimits
-    /// By name: for whom it is, and since when.
-    private var running: [String: (caller: LookUpCaller, began: ContinuousClock.Instant)] = [:]
-    /// Names without a look-up yet, the longest waiting first.
-    private var waiting: [(host: String, caller: LookUpCaller)] = []
-    private var asking: [String: [Caller]] = [:]
+    /// By name.
+    private var running: [String: LookUp] = [:]
+    private var runningOfUser: [String: Int] = [:]
+    private var registrations = 0
+    /// Of look-ups to register.
+    private var registrationsOfDomain: [String: Int] = [:]
+    /// By number: calls whose look-up has not begun.
+    private var waiting: [UInt64: Waiting] = [:]
+    private var waitingOf: [LookUpCaller: Int] = [:]
+    private var lastNumber: UInt64 = 0
     /// When users with names here had their last look-up.
     private var turns: [String: UInt64] = [:]
     private var turn: UInt64 = 0
@@ -36,98 +64,144 @@ struct LookUpQueue {
 
     init(_ limits: ResolverLimits) { self.limits = limits }
 
-    mutating func asked(
-        _ host: String,
-        by asker: (name: LookUpCaller, continuation: CheckedContinuation<LookUpAnswer, Never>),
-        at now: ContinuousClock.Instant
-    ) -> Decision {
-        let caller = asker.name
+    mutating func asked(_ ask: Ask, at now: ContinuousClock.Instant) -> Decision {
+        let (host, caller, domain) = (ask.host, ask.caller, domain(ask.host))
         if let known = addresses.value(of: host, at: now) { return .known(.success(known)) }
-        if silent.value(of: DomainOfUser(uid: caller.uid, domain: domain(host)), at: now) != nil {
+        if silent.value(of: DomainOfUser(uid: caller.uid, domain: domain), at: now) != nil {
             return .known(.failure(.silent(host)))
         }
-        let begins = running[host] == nil && mayRun(host, caller)
-        if begins {
-            began(host, caller, at: now)
-        } else if running[host] == nil {
-            guard waiting.count(where: { $0.caller.uid == caller.uid }) < limits.waitingPerUserMax else {
-                return .known(.failure(.noLookUp(host: host)))
-            }
-            waiting.append((host, caller))
+        lastNumber += 1
+        let place = Place(host: host, number: lastNumber)
+        if running[host] != nil {
+            running[host]?.asks[place.number] = ask
+            return .waits(place, instead: nil)
         }
-        let end = now + limits.timeout
-        asking[host, default: []].append(Caller(name: caller, continuation: asker.continuation, end: end))
-        return begins ? .begins : .waits
+        if mayRun(caller, domain) {
+            began(host, domain, for: caller, at: now)
+            running[host]?.asks[place.number] = ask
+            return .begins(place)
+        }
+        guard waitingOf[caller, default: 0] < limits.waitingPerUserMax else {
+            return .known(.failure(.noLookUp(host: host)))
+        }
+        var instead: Ask?
+        if waiting.count >= limits.waitingMax {
+            guard let number = placeForOneMore(of: caller) else { return .known(.failure(.noLookUp(host: host))) }
+            instead = leaveWaiting(number)?.ask
+            if let user = instead?.caller.uid { forgetTurn(of: user) }
+        }
+        waiting[place.number] = Waiting(ask: ask, domain: domain)
+        waitingOf.add(1, to: caller)
+        return .waits(place, instead: instead)
     }
 
-    /// The callers that have waited long enough, with what they get. A name that no caller waits for any more
-    /// needs no look-up.
-    mutating func timePassed(
-        for host: String, at now: ContinuousClock.Instant
-    ) -> [(CheckedContinuation<LookUpAnswer, Never>, LookUpAnswer)] {
-        let callers = asking[host] ?? []
-        let left = callers.filter { $0.end > now }
-        asking[host] = left.isEmpty ? nil : left
-        if left.isEmpty { waiting.removeAll { $0.host == host } }
+    /// The newest call of the caller that has the most, registrations before deliveries; nil when the new call is it.
+    private func placeForOneMore(of caller: LookUpCaller) -> UInt64? {
+        func weight(_ caller: LookUpCaller, _ count: Int) -> (Int, Int) { (caller.isDelivery ? 0 : 1, count) }
+        let most = waitingOf.max { weight($0.key, $0.value) < weight($1.key, $1.value) }
+        guard let most, weight(most.key, most.value) > weight(caller, waitingOf[caller, default: 0] + 1) else {
+            return nil
+        }
+        return waiting.filter { $0.value.ask.caller == most.key }.keys.max()
+    }
+
+    /// A call has waited long enough: the call and its answer, unless it got one. A name that no call
+    /// waits for any more needs no look-up.
+    mutating func timePassed(for place: Place, at now: ContinuousClock.Instant) -> (Ask, LookUpAnswer)? {
+        if let ask = leaveWaiting(place.number)?.ask {
+            forgetTurn(of: ask.caller.uid)
+            return (ask, .failure(.noLookUp(host: ask.host)))
+        }
+        guard let ask = running[place.host]?.asks.removeValue(forKey: place.number), let lookUp = running[place.host]
+        else { return nil }
         // One that has hardly begun is no matter of the name servers.
-        let isSilent = running[host].map { now - $0.began >= limits.timeout / 2 } ?? false
-        return callers.filter { $0.end <= now }.map { caller in
-            guard isSilent else { return (caller.continuation, .failure(.noLookUp(host: host))) }
-            let domain = DomainOfUser(uid: caller.name.uid, domain: domain(host))
-            silent.remember(true, of: domain, until: now + limits.memory)
-            return (caller.continuation, .failure(.silent(host)))
-        }
+        guard now - lookUp.began >= limits.timeout / 2 else { return (ask, .failure(.noLookUp(host: ask.host))) }
+        let domain = DomainOfUser(uid: ask.caller.uid, domain: lookUp.domain)
+        silent.remember(true, of: domain, until: now + limits.memory)
+        return (ask, .failure(.silent(ask.host)))
     }
 
-    /// The callers that waited for the name, and which names to look up next.
+    /// The calls that waited for the name, and which names to look up next.
     mutating func answered(
         _ host: String, _ answer: LookUpAnswer, at now: ContinuousClock.Instant
-    ) -> (asking: [CheckedContinuation<LookUpAnswer, Never>], next: [String]) {
+    ) -> (asks: [Ask], next: [String]) {
         if case .success(let found) = answer {
             addresses.remember(found, of: host, until: now + limits.memory)
         }
-        let callers = asking.removeValue(forKey: host) ?? []
-        let uid = running.removeValue(forKey: host)?.caller.uid
+        guard let ended = running.removeValue(forKey: host) else { return ([], []) }
+        count(-1, ended.caller, ended.domain)
         var next: [String] = []
-        while let index = nextWaiting() {
-            let (host, caller) = waiting[index]
-            began(host, caller, at: now)
-            next.append(host)
+        while let waiting = nextWaiting() {
+            began(waiting.ask.host, waiting.domain, for: waiting.ask.caller, at: now)
+            next.append(waiting.ask.host)
         }
-        if let uid, !running.values.contains(where: { $0.caller.uid == uid }),
-            !waiting.contains(where: { $0.caller.uid == uid })
-        {
-            turns[uid] = nil
-        }
-        return (callers.map(\.continuation), next)
+        forgetTurn(of: ended.caller.uid)
+        return (Array(ended.asks.values), next)
     }
 
-    /// That of the user whose last look-up is longest ago.
-    private func nextWaiting() -> Int? {
+    /// The longest waiting one of the user whose last look-up is longest ago.
+    private func nextWaiting() -> Waiting? {
         guard running.count < limits.lookUpsMax else { return nil }
-        return waiting.indices.filter { mayRun(waiting[$0].host, waiting[$0].caller) }
-            .min { turns[waiting[$0].caller.uid, default: 0] < turns[waiting[$1].caller.uid, default: 0] }
+        return waiting.lazy.filter { mayRun($0.value.ask.caller, $0.value.domain) }
+            .min { (turn(of: $0.value), $0.key) < (turn(of: $1.value), $1.key) }?.value
     }
 
-    private func mayRun(_ host: String, _ caller: LookUpCaller) -> Bool {
-        let isFree = running.count < limits.lookUpsMax
+    private func turn(of waiting: Waiting) -> UInt64 { turns[waiting.ask.caller.uid, default: 0] }
+
+    private func mayRun(_ caller: LookUpCaller, _ domain: String) -> Bool {
+        guard running.count < limits.lookUpsMax else { return false }
         let mayRegister =
-            caller.isDelivery || running.values.count { !$0.caller.isDelivery } < limits.lookUpsToRegisterMax
-        return isFree && mayRegister
-            && running.values.count { $0.caller.uid == caller.uid } < limits.lookUpsPerUserMax
-            && running.keys.count { domain($0) == domain(host) } < limits.lookUpsPerDomainMax
+            registrations < limits.lookUpsToRegisterMax
+            && registrationsOfDomain[domain, default: 0] < limits.lookUpsToRegisterPerDomainMax
+        return (caller.isDelivery || mayRegister)
+            && runningOfUser[caller.uid, default: 0] < limits.lookUpsPerUserMax
     }
 
-    private mutating func began(_ host: String, _ caller: LookUpCaller, at now: ContinuousClock.Instant) {
-        running[host] = (caller, now)
-        waiting.removeAll { $0.host == host }
+    /// Begins the look-up of a name; the calls that wait for the name get its answer.
+    private mutating func began(
+        _ host: String, _ domain: String, for caller: LookUpCaller, at now: ContinuousClock.Instant
+    ) {
+        var lookUp = LookUp(caller: caller, domain: domain, began: now)
+        for number in waiting.filter({ $0.value.ask.host == host }).keys {
+            lookUp.asks[number] = leaveWaiting(number)?.ask
+        }
+        running[host] = lookUp
+        count(1, caller, domain)
+        for ask in lookUp.asks.values { forgetTurn(of: ask.caller.uid) }
         turn += 1
         turns[caller.uid] = turn
     }
 
+    private mutating func count(_ change: Int, _ caller: LookUpCaller, _ domain: String) {
+        runningOfUser.add(change, to: caller.uid)
+        guard !caller.isDelivery else { return }
+        registrations += change
+        registrationsOfDomain.add(change, to: domain)
+    }
+
+    private mutating func leaveWaiting(_ number: UInt64) -> Waiting? {
+        let left = waiting.removeValue(forKey: number)
+        if let left { waitingOf.add(-1, to: left.ask.caller) }
+        return left
+    }
+
+    /// A user without names here has no turn.
+    private mutating func forgetTurn(of uid: String) {
+        let waits = [true, false].contains { waitingOf[LookUpCaller(uid: uid, isDelivery: $0)] != nil }
+        if !waits, runningOfUser[uid] == nil { turns[uid] = nil }
+    }
+
     /// The last two labels: what one owner can make any number of names under. Under a shared ending such as `co.uk`
-    /// that takes unrelated names together, which costs them no more than a short wait.
+    /// that takes unrelated names together, which may delay their registration, and no delivery.
     private func domain(_ host: String) -> String { host.split(separator: ".").suffix(2).joined(separator: ".") }
+}
+
+extension Dictionary where Value == Int {
+    /// Counts without zeros.
+    fileprivate mutating func add(_ change: Int, to key: Key) {
+        let count = self[key, default: 0] + change
+        self[key] = count > 0 ? count : nil
+    }
 }
 
 extension AddressRefusal {
