@@ -9,7 +9,7 @@ final class ConnectionMemory {
     /// The client that is charged for the connection.
     private(set) var account: ClientAccount
     /// There when the request in flight is the one that may run although too much is held.
-    private var exemption: ProcessBudget.RequestExemption?
+    private var exemption: ProcessBudget.StartExemption?
     /// Whether the budget has called this connection to look whether its request may start.
     private var isCalled = false
 
@@ -41,7 +41,7 @@ final class ConnectionMemory {
     ///
     /// - Parameter counted: what is given back.
     func leave(counted: Int) {
-        if let exemption { budget.returnRequestExemption(exemption) }
+        if let exemption { budget.returnExemption(exemption) }
         exemption = nil
         budget.add(-counted, to: account)
         budget.leave(account)
@@ -56,7 +56,7 @@ final class ConnectionMemory {
 
     /// Whether a request of this method may start now.
     func mayStart(_ method: RPCMethod) -> Bool {
-        mayStart(state.machine.requestArrived(method.kind, budget.mayStartRequest(account)), .read)
+        mayStart(state.machine.requestArrived(method.kind, budget.mayStart(.read, account)), .read)
     }
 
     /// Whether a line may be read now: what is in it takes many times its own bytes.
@@ -64,7 +64,7 @@ final class ConnectionMemory {
     /// - Parameter isSmall: whether it is read also when too much is held, unless requests of the connection are in
     ///   flight.
     func mayTakeLine(isSmall: Bool) -> Bool {
-        mayStart(state.machine.lineTurnCame(isSmall: isSmall, budget.mayStartRequest(account)), .line)
+        mayStart(state.machine.lineTurnCame(isSmall: isSmall, budget.mayStart(.line, account)), .line)
     }
 
     func isSmall(_ line: ByteBuffer) -> Bool { line.readableBytes <= Self.smallLineBytesMax }
@@ -85,7 +85,7 @@ final class ConnectionMemory {
     /// Whether this connection's request is the one that starts although too much is held; if not, this connection is
     /// called again when one may start.
     private func takeExemption(for use: ConnectionStateMachine.ExemptionUse) -> Bool {
-        if let exemption = budget.takeRequestExemption(account) {
+        if let exemption = budget.takeExemption(use, account) {
             self.exemption = exemption
             state.machine.exemptionTaken(for: use)
             return true
@@ -93,7 +93,7 @@ final class ConnectionMemory {
         guard !state.machine.isWaitingToStart else { return false }
         state.machine.startWaitChanged(isWaiting: true)
         let connection = state.connection
-        budget.whenARequestMayStart(for: connection.id, of: account) {
+        budget.whenOneMayStart(use, for: connection.id, of: account) {
             connection.hub.post(.run(connection) { $0.requestMayStart() })
         }
         return false
@@ -109,13 +109,13 @@ final class ConnectionMemory {
     func passOnCall() {
         guard isCalled else { return }
         isCalled = false
-        budget.requestLooked(of: account)
+        budget.startLooked(of: account)
     }
 
     /// Called when something has ended, or waits for a large reservation.
     func returnExemptionIfDone() {
         guard state.machine.returnsExemption(), let exemption else { return }
         self.exemption = nil
-        budget.returnRequestExemption(exemption)
+        budget.returnExemption(exemption)
     }
 }

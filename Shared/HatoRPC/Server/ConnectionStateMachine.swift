@@ -55,7 +55,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     /// What runs although client or process hold too much.
-    enum ExemptionUse: Hashable, Sendable {
+    enum ExemptionUse: Hashable, Sendable, CaseIterable {
         /// The reads in flight.
         case read
         /// A line, with everything in it: no other line is taken meanwhile.

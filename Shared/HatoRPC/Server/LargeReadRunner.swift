@@ -77,7 +77,7 @@ final class LargeReadRunner {
         reads = LargeReads()
         let budget = state.server.budget
         if let account = dropped.account { budget.dropReads(of: state.connection.id, account: account) }
-        budget.forgetRequest(of: state.connection.id, memory.account)
+        budget.forgetStart(of: state.connection.id, memory.account)
         withExtendedLifetime(dropped) {}
     }
 }

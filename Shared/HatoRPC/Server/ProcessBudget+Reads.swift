@@ -1,3 +1,4 @@
+import NIOCore
 import Synchronization
 
 /// The memory of one large read: counted for its client from the grant until the connection counts the result itself,
@@ -98,7 +99,8 @@ extension ProcessBudget {
 
     private func nextRead() -> (LargeReadState.Waiting, ReadReservation)? {
         largeReads.withLock { state in
-            let memory = ReadReservationQueue.Memory(used: usedBytes) { self.usedBytes(of: $0) }
+            let memory = ReadReservationQueue.Memory(
+                used: usedBytes, usedByClient: { self.usedBytes(of: $0) }, now: Self.now)
             guard let request = state.queue.next(memory), let read = state.waiting.removeValue(forKey: request.id)
             else { return nil }
             largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
@@ -115,10 +117,13 @@ extension ProcessBudget {
     }
 
     fileprivate func readTaken(_ id: UInt64, _ account: ClientAccount) {
-        largeReads.withLock { $0.queue.taken(id) }
+        largeReads.withLock { $0.queue.taken(id, at: Self.now) }
         leave(account)
         grantReads()
     }
+
+    /// Milliseconds.
+    private static var now: UInt64 { NIODeadline.now().uptimeNanoseconds / 1_000_000 }
 
     /// Whether another connection waits to read for what this one holds.
     func isAwaitedByReads(_ connection: UInt64, of client: ClientAccount) -> Bool {

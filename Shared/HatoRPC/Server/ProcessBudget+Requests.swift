@@ -1,106 +1,141 @@
 import Synchronization
 
-/// The requests that wait to start and what calls them; guarded by the mutex of `ProcessBudget`.
-struct RequestState {
-    var queue = StartQueue()
-    var resumes: [UInt64: @Sendable () -> Void] = [:]
-}
-
 extension ProcessBudget {
-    /// The one request that runs although too much is held, of all or of a client.
-    enum RequestExemption {
-        case process
+    /// What waits for memory to start.
+    typealias Start = ConnectionStateMachine.ExemptionUse
+
+    /// The one that starts although too much is held, of all or of a client.
+    enum StartExemption {
+        case process(Start)
         case client(ClientAccount)
     }
 
-    func mayStartRequest(_ account: ClientAccount) -> Bool { usedBytes <= limit && account.usedBytes <= clientMax }
+    func withGate<Result: Sendable>(_ start: Start, _ body: (borrowing StartGate) -> Result) -> Result {
+        switch start {
+        case .read: body(readStarts)
+        case .line: body(lineStarts)
+        }
+    }
 
-    /// Nil when another request has it. To be returned when the request ends.
-    func takeRequestExemption(_ account: ClientAccount) -> RequestExemption? {
+    func mayStart(_ start: Start, _ account: ClientAccount) -> Bool {
+        usedBytes <= withGate(start) { $0.limit } && account.usedBytes <= clientMax
+    }
+
+    /// Nil when another one has it. To be returned when the request ends.
+    func takeExemption(_ start: Start, _ account: ClientAccount) -> StartExemption? {
         // A client waits for what it holds itself before it takes what is left for all.
-        if account.usedBytes > clientMax { return Self.take(account.isRequestExempt) ? .client(account) : nil }
-        return Self.take(isRequestExempt) ? .process : nil
+        if account.usedBytes > clientMax { return Self.take(account.isStartExempt) ? .client(account) : nil }
+        return withGate(start) { Self.take($0.isExempt) } ? .process(start) : nil
     }
 
     private static func take(_ isExempt: borrowing Atomic<Bool>) -> Bool {
         isExempt.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
     }
 
-    func returnRequestExemption(_ exemption: RequestExemption) {
+    func returnExemption(_ exemption: StartExemption) {
         switch exemption {
-        case .process: isRequestExempt.store(false, ordering: .sequentiallyConsistent)
+        case .process(let start): withGate(start) { $0.isExempt.store(false, ordering: .sequentiallyConsistent) }
         case .client(let account):
-            account.isRequestExempt.store(false, ordering: .sequentiallyConsistent)
-            requests.withLock { $0.queue.lookAgain(account.name) }
+            account.isStartExempt.store(false, ordering: .sequentiallyConsistent)
+            lookAgain(account.name)
         }
-        offerRequests()
+        offerStarts()
     }
 
-    /// Calls once, when a request of this connection may start or an exemption is free; not after `forgetRequest`. The
-    /// connection calls `requestLooked` when it has looked: then the next one is called.
-    func whenARequestMayStart(
-        for connection: UInt64, of account: ClientAccount, _ resume: @escaping @Sendable () -> Void
+    private func lookAgain(_ client: String) {
+        for start in Start.allCases { withGate(start) { $0.change { $0.queue.lookAgain(client) } } }
+    }
+
+    /// Calls once, when one of this connection may start or an exemption is free; not after `forgetStart`. The
+    /// connection calls `startLooked` when it has looked: then the next one is called.
+    func whenOneMayStart(
+        _ start: Start, for connection: UInt64, of account: ClientAccount, _ resume: @escaping @Sendable () -> Void
     ) {
-        requests.withLock { state in
-            state.queue.waits(connection, of: account.name)
-            state.resumes[connection] = resume
-            requestsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
+        withGate(start) {
+            $0.change { state in
+                state.queue.waits(connection, of: account.name)
+                state.resumes[connection] = resume
+            }
         }
         account.setWaiting(true)
         // What was given back before is seen here.
-        offerRequests()
+        offerStarts()
     }
 
     /// A connection that was called has looked, and starts its request or waits again.
-    func requestLooked(of account: ClientAccount) {
-        guard requestsWaiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
-        requests.withLock { $0.queue.lookAgain(account.name) }
-        offerRequests()
+    func startLooked(of account: ClientAccount) {
+        guard isAnyWaitingToStart else { return }
+        lookAgain(account.name)
+        offerStarts()
     }
 
+    private var isAnyWaitingToStart: Bool { !readStarts.isEmpty || !lineStarts.isEmpty }
+
     /// The connection has closed. If it was called just before, it is the turn of the next.
-    func forgetRequest(of connection: UInt64, _ account: ClientAccount) {
-        requests.withLock { state in
-            state.queue.forget(connection)
-            state.resumes[connection] = nil
-            requestsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
+    func forgetStart(of connection: UInt64, _ account: ClientAccount) {
+        for start in Start.allCases {
+            withGate(start) {
+                $0.change { state in
+                    state.queue.forget(connection)
+                    state.resumes[connection] = nil
+                }
+            }
         }
-        requestLooked(of: account)
+        startLooked(of: account)
     }
 
     /// Calls those that may start now: as many as there is memory for, or as exemptions are free. Costs one look while
     /// none waits.
-    func offerRequests() {
-        guard requestsWaiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
-        let ready = requests.withLock { state in
-            var ready: [@Sendable () -> Void] = []
-            var free = freeBytes
-            var isExemptionFree = !isRequestExempt.load(ordering: .sequentiallyConsistent)
-            while let connection = state.queue.next(memory(mayStart: free >= 0 || isExemptionFree)) {
-                if free < 0 { isExemptionFree = false }
-                free = free.subtractingReportingOverflow(readBytes).partialValue
-                if let resume = state.resumes.removeValue(forKey: connection) { ready.append(resume) }
-            }
-            requestsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
-            return ready
+    func offerStarts() {
+        for start in Start.allCases where withGate(start, { !$0.isEmpty }) {
+            for resume in readyToStart(start) { resume() }
         }
-        for resume in ready { resume() }
+    }
+
+    private func readyToStart(_ start: Start) -> [@Sendable () -> Void] {
+        withGate(start) { gate in
+            gate.change { state in
+                var ready: [@Sendable () -> Void] = []
+                var free = gate.limit - usedBytes
+                var isExemptionFree = !gate.isExempt.load(ordering: .sequentiallyConsistent)
+                while let connection = state.queue.next(memory(mayStart: free >= 0 || isExemptionFree)) {
+                    if free < 0 { isExemptionFree = false }
+                    free = free.subtractingReportingOverflow(readBytes).partialValue
+                    if let resume = state.resumes.removeValue(forKey: connection) { ready.append(resume) }
+                }
+                return ready
+            }
+        }
     }
 
     private func memory(mayStart: Bool) -> StartQueue.Memory {
         StartQueue.Memory(
             mayStart: mayStart, isBeyondShare: { self.usedBytes(of: $0) > self.clientMax },
             isExemptionFree: { name in
-                !(self.account(of: name)?.isRequestExempt.load(ordering: .sequentiallyConsistent) ?? false)
+                !(self.account(of: name)?.isStartExempt.load(ordering: .sequentiallyConsistent) ?? false)
             })
     }
 
-    func areRequestsWaiting(but connection: UInt64, of client: ClientAccount) -> Bool {
-        let isFull = usedBytes > limit
-        return requests.withLock { state in
-            isFull
-                ? state.queue.isAwaited(butBy: connection)
-                : state.queue.isAwaited(butBy: connection, of: client.name)
+    func isStartWaiting(but connection: UInt64, of client: ClientAccount) -> Bool {
+        Start.allCases.contains { start in
+            withGate(start) { gate in
+                let isFull = usedBytes > gate.limit
+                return gate.change { state in
+                    isFull
+                        ? state.queue.isAwaited(butBy: connection)
+                        : state.queue.isAwaited(butBy: connection, of: client.name)
+                }
+            }
         }
+    }
+
+    func isStartWaiting(of name: String) -> Bool {
+        Start.allCases.contains { withGate($0) { $0.change { $0.queue.isWaiting(name) } } }
+    }
+
+    /// The client is within its share again, if it is: what of it waits looks again.
+    func lookAgainAtStarts(of account: ClientAccount) -> Bool {
+        if account.usedBytes <= clientMax { lookAgain(account.name) }
+        return isStartWaiting(of: account.name)
     }
 }

@@ -11,7 +11,8 @@ import Synchronization
 ///   limit; so all claims together leave free memory for responses.
 /// - The size of a read's result is not known before. It starts with a small reservation, and while a client holds more
 ///   than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
-///   (`StartQueue`). So does a line whose values take many times its bytes.
+///   (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
+///   the limit: what is written in large pieces leaves memory for small reads.
 /// - A read that outgrows its reservation begins again with a large one (`ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
@@ -35,9 +36,8 @@ final class ProcessBudget: Sendable {
     /// The free memory with which a claim goes on.
     let leastLineNeed = Atomic(Int.max)
     /// See ProcessBudget+Requests.swift.
-    let requests = Mutex(RequestState())
-    let requestsWaiting = Atomic(0)
-    let isRequestExempt = Atomic(false)
+    let readStarts: StartGate
+    let lineStarts: StartGate
     /// See ProcessBudget+Reads.swift.
     let largeReads: Mutex<LargeReadState>
     let largeReadsWaiting = Atomic(0)
@@ -50,6 +50,8 @@ final class ProcessBudget: Sendable {
         clientMax = limits.clientBytesInFlightMax
         readBytes = max(1, limits.unreservedReadBytesMax)
         linesMax = limit - limit / 4
+        readStarts = StartGate(limit: limit)
+        lineStarts = StartGate(limit: linesMax)
         lines = Mutex(LineState(queue: LineClaims(linesMax: linesMax, clientMax: clientMax)))
         largeReads = Mutex(
             LargeReadState(
@@ -108,7 +110,7 @@ final class ProcessBudget: Sendable {
     private func released(by account: ClientAccount?) {
         if let account, account.isWaiting { lookAgain(at: account) }
         if linesMax - usedBytes >= leastLineNeed.load(ordering: .sequentiallyConsistent) { offerLines() }
-        offerRequests()
+        offerStarts()
         if largeReadsWaiting.load(ordering: .sequentiallyConsistent) > 0 { grantReads() }
         offerEventMemory()
     }
@@ -122,15 +124,12 @@ final class ProcessBudget: Sendable {
             leastLineNeed.store(state.queue.leastNeed ?? .max, ordering: .sequentiallyConsistent)
             return state.queue.isWaiting(account.name)
         }
-        let isRequestWaiting = requests.withLock { state in
-            if account.usedBytes <= clientMax { state.queue.lookAgain(account.name) }
-            return state.queue.isWaiting(account.name)
-        }
+        let isStartWaiting = lookAgainAtStarts(of: account)
         let isReadWaiting = largeReads.withLock { state in
             state.queue.heldChanged(account.name)
             return state.queue.isWaiting(account.name)
         }
-        if isLineWaiting || isRequestWaiting || isReadWaiting { account.setWaiting(true) }
+        if isLineWaiting || isStartWaiting || isReadWaiting { account.setWaiting(true) }
     }
 
     /// Whether connections of this client may go on reading although they hold something already.
@@ -145,7 +144,7 @@ final class ProcessBudget: Sendable {
     /// - Parameter holdsEvents: whether it has events to take that connections share.
     func isAwaited(_ connection: UInt64, of client: ClientAccount, holdsEvents: Bool = false) -> Bool {
         usedBytes > limit || isAwaitedByReads(connection, of: client)
-            || areRequestsWaiting(but: connection, of: client)
+            || isStartWaiting(but: connection, of: client)
             || holdsEvents && areEventsAwaited(butBy: connection)
             || lines.withLock { $0.queue.isAwaited(connection, of: client.name) }
     }
@@ -156,7 +155,7 @@ final class ClientAccount: Sendable {
     let name: String
     private let used = Atomic(0)
     /// Whether the one request runs that may although the client holds too much.
-    let isRequestExempt = Atomic(false)
+    let isStartExempt = Atomic(false)
     private let waiting = Atomic(false)
 
     init(_ name: String) { self.name = name }

@@ -5,12 +5,16 @@
 /// the result.
 ///
 /// - At most `runningMax` large reads run at a time, so that readers stay free for small ones.
-/// - Clients take turns; among those with open reservations, the one that holds the least is first. The reads of one
-///   client are granted in the order in which they came.
+/// - Clients take turns; among those with open reservations, the one that holds the least is first, and among the
+///   others the one whose peers kept reservations open for the least time lately, in seconds. The reads of one client
+///   are granted in the order in which they came.
 /// - A quarter of the limit stays free of large reads, for small ones and for requests.
-/// - The first reservation of a client needs free memory for itself. Each further one also leaves as much free as the
-///   client then holds, and keeps the client within `clientMax`.
+/// - The first reservation of a client needs free memory for itself, and leaves as much again for the next client
+///   unless its peers took what they got within a second lately: however many clients do not take their results, one
+///   that does finds memory. Each further one leaves as much free as the client then holds, and keeps the client within
+///   `clientMax`.
 /// - Where nothing fits, one client without an open reservation gets one beyond the limit: reads always make progress.
+///   Of clients that must leave memory for the next one, that holds only while no reservation is open.
 /// - A batch has one reservation for all its entries. A further large read of it waits for its turn to run, not for
 ///   memory.
 ///
@@ -28,6 +32,8 @@ struct ReadReservationQueue {
         /// By all.
         var used: Int
         var usedByClient: (String) -> Int
+        /// Milliseconds since some fixed moment.
+        var now: UInt64 = 0
     }
 
     private struct Client {
@@ -38,18 +44,38 @@ struct ReadReservationQueue {
         /// Reservations that are granted and not taken.
         var open = 0
         var turn: UInt64 = 0
+        var keeping = Keeping()
     }
 
     private struct Open {
         var client: String
         var isRunning: Bool
+        var since: UInt64
+    }
+
+    /// For how long a client kept reservations open; halved every minute.
+    private struct Keeping {
+        var milliseconds: UInt64 = 0
+        var at: UInt64 = 0
+
+        func seconds(at now: UInt64) -> Int {
+            let minutes = (now - min(now, at)) / 60_000
+            return Int(clamping: (minutes < 64 ? milliseconds >> minutes : 0) / 1_000)
+        }
+
+        mutating func add(_ more: UInt64, at now: UInt64) {
+            let before = UInt64(clamping: seconds(at: now)) * 1_000
+            milliseconds = min(before, 1 << 40) + min(more, 1 << 40)
+            at = now
+        }
     }
 
     private struct Held: Comparable {
-        var bytes: Int
+        /// Bytes or seconds.
+        var amount: Int
         var turn: UInt64
 
-        static func < (left: Held, right: Held) -> Bool { (left.bytes, left.turn) < (right.bytes, right.turn) }
+        static func < (left: Held, right: Held) -> Bool { (left.amount, left.turn) < (right.amount, right.turn) }
     }
 
     /// What one large read reserves.
@@ -61,10 +87,14 @@ struct ReadReservationQueue {
     /// Reads that wait.
     private var requests: [UInt64: Request] = [:]
     private var idsByConnection: [UInt64: [UInt64]] = [:]
+    /// Of clients without a read, as many as `formerMax`.
+    private var former: [String: Keeping] = [:]
+    private static let formerMax = 4_096
+    private var now: UInt64 = 0
     /// Clients whose next read runs in a reservation that is there, by turn.
     private var again = IndexedHeap<String, UInt64>()
-    /// Clients without a reservation, by turn.
-    private var first = IndexedHeap<String, UInt64>()
+    /// Clients without a reservation, by the seconds for which they kept reservations open, and by turn.
+    private var first = IndexedHeap<String, Held>()
     /// Clients that want a further reservation, by what they hold; keys are too low rather than too high.
     private var further = IndexedHeap<String, Held>()
     private var open: [UInt64: Open] = [:]
@@ -103,6 +133,7 @@ struct ReadReservationQueue {
 
     private mutating func add(_ request: Request, place: Int) {
         var client = clients[request.client] ?? Client()
+        if let keeping = former.removeValue(forKey: request.client) { client.keeping = keeping }
         if client.waiting.isEmpty {
             lastTurn += 1
             client.turn = lastTurn
@@ -127,11 +158,13 @@ struct ReadReservationQueue {
     }
 
     /// The peer has taken the result, or there is none.
-    mutating func taken(_ id: UInt64) {
+    mutating func taken(_ id: UInt64, at time: UInt64 = 0) {
         readEnded(id)
         guard let ended = open.removeValue(forKey: id) else { return }
+        now = max(now, time)
         if exempt == id { exempt = nil }
         clients[ended.client]?.open -= 1
+        clients[ended.client]?.keeping.add(now - min(now, ended.since), at: now)
         heldChanged(ended.client)
     }
 
@@ -150,16 +183,26 @@ struct ReadReservationQueue {
         further.remove(name)
         guard let client = clients[name] else { return }
         guard let next = client.waiting.first?.key else {
-            if client.open == 0 { clients[name] = nil }
+            if client.open == 0 {
+                clients[name] = nil
+                noteFormer(name, client.keeping)
+            }
             return
         }
         if let opened = open[next] {
             if !opened.isRunning { again.insert(name, client.turn) }
         } else if client.open == 0 {
-            first.insert(name, client.turn)
+            first.insert(name, Held(amount: client.keeping.seconds(at: now), turn: client.turn))
         } else {
-            further.insert(name, Held(bytes: .min, turn: client.turn))
+            further.insert(name, Held(amount: .min, turn: client.turn))
         }
+    }
+
+    private mutating func noteFormer(_ name: String, _ keeping: Keeping) {
+        guard keeping.seconds(at: now) > 0 else { return }
+        if former.count >= Self.formerMax { former = former.filter { $0.value.seconds(at: now) > 0 } }
+        if former.count >= Self.formerMax { former = [:] }
+        former[name] = keeping
     }
 
     /// Removes a read that waits.
@@ -179,9 +222,10 @@ struct ReadReservationQueue {
     /// The next read that goes on; the caller counts `bytes` for a new reservation before it asks again. Nil: all must
     /// wait.
     mutating func next(_ memory: Memory) -> Request? {
+        now = max(now, memory.now)
         guard runningCount < runningMax else { return nil }
         if let name = nextClient(memory) { return grant(name) }
-        guard exempt == nil, let name = first.first?.key else { return nil }
+        guard exempt == nil, let (name, rank) = first.first, rank.amount == 0 || open.isEmpty else { return nil }
         let request = grant(name)
         exempt = request?.id
         return request
@@ -191,14 +235,18 @@ struct ReadReservationQueue {
         var next = again.first
         let after = memory.used + bytes
         guard after <= largeMax else { return next?.key }
-        if let (name, turn) = first.first, turn < next?.priority ?? .max { next = (name, turn) }
+        if let (name, rank) = first.first, rank.amount == 0 || after + bytes <= largeMax,
+            rank.turn < next?.priority ?? .max
+        {
+            next = (name, rank.turn)
+        }
         while let (name, rank) = further.first {
-            let held = Held(bytes: memory.usedByClient(name), turn: rank.turn)
+            let held = Held(amount: memory.usedByClient(name), turn: rank.turn)
             guard held == rank else {
                 further.insert(name, held)
                 continue
             }
-            let own = held.bytes + bytes
+            let own = held.amount + bytes
             let fits = own <= clientMax && own <= largeMax - after
             if fits, rank.turn < next?.priority ?? .max { next = (name, rank.turn) }
             break
@@ -210,7 +258,7 @@ struct ReadReservationQueue {
         guard let id = clients[name]?.waiting.first?.key, let request = requests[id] else { return nil }
         remove(id)
         if open[id] == nil { clients[name]?.open += 1 }
-        open[id] = Open(client: name, isRunning: true)
+        open[id] = Open(client: name, isRunning: true, since: open[id]?.since ?? now)
         runningCount += 1
         lastTurn += 1
         clients[name]?.turn = lastTurn

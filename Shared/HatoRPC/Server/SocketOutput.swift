@@ -12,8 +12,8 @@ import NIOCore
 ///
 /// Without a bound, the buffer of a socket grows to megabytes while its peer reads fast, and stays so when the peer
 /// stops: memory that no budget counts. TCP_NOTSENT_LOWAT bounds the part that is not on its way to the peer yet. A
-/// peer that does not read keeps the rest in its own buffers. SO_SNDBUF stays as the system sets it: it would also bound
-/// what is on its way, and with it the speed of a fast link over a long distance.
+/// peer that does not read keeps the rest in its own buffers. SO_SNDBUF stays as the system sets it: it would also
+/// bound what is on its way, and with it the speed of a fast link over a long distance.
 enum SocketOutput {
     static func option(_ limits: RPCLimits) -> (option: NIOBSDSocket.Option, value: SocketOptionValue) {
         (NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT), SocketOptionValue(limits.socketUnsentBytesMax))

@@ -225,16 +225,16 @@ struct FloodTests {
         let budget = ProcessBudget(limit: 1_000, clientMax: 250)
         let (hostile, other) = (budget.enter("mallory"), budget.enter("anna"))
         budget.add(260, to: hostile)
-        #expect(!budget.mayStartRequest(hostile))
-        #expect(budget.mayStartRequest(other))
-        let exemption = try #require(budget.takeRequestExemption(hostile))
-        #expect(budget.takeRequestExemption(hostile) == nil)
+        #expect(!budget.mayStart(.read, hostile))
+        #expect(budget.mayStart(.read, other))
+        let exemption = try #require(budget.takeExemption(.read, hostile))
+        #expect(budget.takeExemption(.read, hostile) == nil)
         budget.add(800, to: hostile)
-        #expect(budget.takeRequestExemption(other) != nil)
+        #expect(budget.takeExemption(.read, other) != nil)
         let resumed = Shared(0)
-        budget.whenARequestMayStart(for: 1, of: hostile) { resumed.change { $0 += 1 } }
+        budget.whenOneMayStart(.read, for: 1, of: hostile) { resumed.change { $0 += 1 } }
         #expect(resumed.current == 0)
-        budget.returnRequestExemption(exemption)
+        budget.returnExemption(exemption)
         #expect(resumed.current == 1)
     }
 

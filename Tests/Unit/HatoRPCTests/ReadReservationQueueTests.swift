@@ -14,6 +14,7 @@ struct ReadReservationQueueTests {
         var held: [String: Int] = [:]
         var open: [ReadReservationQueue.Request] = []
         var lastID: UInt64 = 0
+        var now: UInt64 = 0
 
         init(limit: Int = 512, clientMax: Int = 128, runningMax: Int = 1) {
             queue = ReadReservationQueue(
@@ -31,7 +32,8 @@ struct ReadReservationQueueTests {
 
         mutating func next() -> ReadReservationQueue.Request? {
             let held = held
-            guard let request = queue.next(.init(used: used) { held[$0] ?? 0 }) else { return nil }
+            let memory = ReadReservationQueue.Memory(used: used, usedByClient: { held[$0] ?? 0 }, now: now)
+            guard let request = queue.next(memory) else { return nil }
             self.held[request.client, default: 0] += Self.bytes
             open.append(request)
             return request
@@ -41,7 +43,7 @@ struct ReadReservationQueueTests {
         mutating func allWait() -> Bool { next() == nil }
 
         mutating func taken(_ request: ReadReservationQueue.Request) {
-            queue.taken(request.id)
+            queue.taken(request.id, at: now)
             open.removeAll { $0.id == request.id }
             held[request.client, default: 0] -= Self.bytes
         }
@@ -96,6 +98,35 @@ struct ReadReservationQueueTests {
         world.taken(beyond)
         let after = world.next()
         #expect(after != nil)
+    }
+
+    @Test func clientsThatKeptTheirReservationsLeaveMemoryForOneThatDoesNot() throws {
+        var world = World(limit: 128, runningMax: 100)
+        for number in 0..<20 { world.outgrew("user\(number)") }
+        while world.next() != nil {}
+        #expect(world.open.count == 7, "six that fit, and one beyond the limit")
+        while let request = world.open.first {
+            world.now += 5_000
+            world.taken(request)
+            while world.next() != nil {}
+        }
+        for number in 0..<20 { world.outgrew("user\(number)") }
+        while world.next() != nil {}
+        #expect(world.open.count == 5)
+        for _ in 0..<10 {
+            world.outgrew("anna")
+            let next = world.next()
+            let request = try #require(next)
+            #expect(request.client == "anna")
+            world.now += 10
+            world.taken(request)
+            let isNextWaiting = world.allWait()
+            #expect(isNextWaiting)
+        }
+        // Where nothing is open, they go on all the same.
+        for request in world.open { world.taken(request) }
+        let next = world.next()
+        #expect(next != nil)
     }
 
     @Test func readsOfAClosedConnectionAreDropped() throws {

@@ -184,42 +184,63 @@ struct WaitingTests {
         let filler = budget.enter("filler")
         budget.add(1_000, to: filler)
         budget.add(1, to: filler)
-        let exemption = try #require(budget.takeRequestExemption(accounts[0]))
+        let exemption = try #require(budget.takeExemption(.read, accounts[0]))
         let called = Shared<[Int]>([])
         for (index, account) in accounts.enumerated() {
-            budget.whenARequestMayStart(for: UInt64(index), of: account) { called.change { $0.append(index) } }
+            budget.whenOneMayStart(.read, for: UInt64(index), of: account) { called.change { $0.append(index) } }
         }
         #expect(called.current == [])
-        budget.returnRequestExemption(exemption)
+        budget.returnExemption(exemption)
         #expect(called.current == [0], "one, not all")
         // It does not take the exemption: the next one is called.
-        budget.requestLooked(of: accounts[0])
+        budget.startLooked(of: accounts[0])
         #expect(called.current == [0, 1])
-        let taken = try #require(budget.takeRequestExemption(accounts[1]))
+        let taken = try #require(budget.takeExemption(.read, accounts[1]))
         budget.add(-31, to: filler)
         #expect(called.current == [0, 1, 2, 3, 4, 5], "as many as there is memory for")
-        budget.forgetRequest(of: 5, accounts[5])
-        budget.returnRequestExemption(taken)
+        budget.forgetStart(of: 5, accounts[5])
+        budget.returnExemption(taken)
+    }
+
+    @Test func linesLeaveMemoryForReads() throws {
+        let budget = ProcessBudget(limit: 1_000, clientMax: 1_000, readBytes: 10)
+        let (writer, reader) = (budget.enter("writer"), budget.enter("reader"))
+        budget.add(800, to: writer)
+        #expect(!budget.mayStart(.line, writer) && budget.mayStart(.read, reader))
+        let exemption = try #require(budget.takeExemption(.line, writer))
+        #expect(budget.takeExemption(.line, reader) == nil)
+        let called = Shared<[UInt64]>([])
+        budget.whenOneMayStart(.line, for: 1, of: reader) { called.change { $0.append(1) } }
+        budget.add(201, to: writer)
+        let read = try #require(budget.takeExemption(.read, reader), "reads have one of their own")
+        budget.whenOneMayStart(.read, for: 2, of: reader) { called.change { $0.append(2) } }
+        #expect(called.current == [])
+        budget.add(-101, to: writer)
+        #expect(called.current == [2], "the line waits for more")
+        budget.add(-150, to: writer)
+        #expect(called.current == [2, 1])
+        budget.returnExemption(exemption)
+        budget.returnExemption(read)
     }
 
     @Test func requestsOfAClientBeyondItsShareGoOnOneByOne() throws {
         let budget = ProcessBudget(limit: 10_000, clientMax: 100, readBytes: 10)
         let (mallory, anna) = (budget.enter("mallory"), budget.enter("anna"))
         budget.add(200, to: mallory)
-        let exemption = try #require(budget.takeRequestExemption(mallory))
+        let exemption = try #require(budget.takeExemption(.read, mallory))
         let called = Shared<[UInt64]>([])
         for id in 1...3 as ClosedRange<UInt64> {
-            budget.whenARequestMayStart(for: id, of: mallory) { called.change { $0.append(id) } }
+            budget.whenOneMayStart(.read, for: id, of: mallory) { called.change { $0.append(id) } }
         }
-        budget.whenARequestMayStart(for: 9, of: anna) { called.change { $0.append(9) } }
+        budget.whenOneMayStart(.read, for: 9, of: anna) { called.change { $0.append(9) } }
         #expect(called.current == [9])
-        budget.returnRequestExemption(exemption)
+        budget.returnExemption(exemption)
         #expect(called.current == [9, 1])
         // It has closed meanwhile.
-        budget.forgetRequest(of: 1, mallory)
+        budget.forgetStart(of: 1, mallory)
         #expect(called.current == [9, 1, 2])
-        _ = budget.takeRequestExemption(mallory)
-        budget.requestLooked(of: mallory)
+        _ = budget.takeExemption(.read, mallory)
+        budget.startLooked(of: mallory)
         #expect(called.current == [9, 1, 2])
         budget.add(-150, to: mallory)
         #expect(called.current == [9, 1, 2, 3], "within its share again")

@@ -134,12 +134,12 @@ struct FeedWindow: Sendable {
         return true
     }
 
-    /// Drops what every trigger has done with; returns the newest commit among it that is done as a whole, and how many
-    /// changes went.
+    /// Drops what every trigger has done with and the pass is beyond; returns the newest commit among it that is done as
+    /// a whole, and how many changes went.
     mutating func dropDone() -> (through: FeedCommit?, count: Int) {
         let resting = progress.filter(\.isResting).map(\.start).min() ?? scan
         let waiting = progress.filter { !$0.isResting }.map { max($0.start, scan) }.min() ?? scan
-        let done = max(0, min(resting, waiting, end) - first)
+        let done = max(0, min(resting, waiting, scan) - first)
         guard let last = slots[..<done].lastIndex(where: \.isLast) else { return (nil, 0) }
         let commit = slots[last].commit
         slots.removeFirst(last + 1)
