@@ -58,7 +58,9 @@ struct SharedEventTests {
     }
 
     @Test func peerThatKeepsAnEventWhileOthersWaitIsCutOff() throws {
-        let server = Server(limit: Self.limit) { $0.stalledPeerBytesPerSecond = 1_000 }
+        let server = Server(limit: Self.limit) {
+            ($0.stalledPeerBytesPerSecond, $0.stalledPeerSecondsMax) = (1_000, 10)
+        }
         let (slow, other) = (try server.peer(), try server.peer())
         #expect(slow.notify(Self.event("a", 4 * Self.limit)))
         server.loop.run()

@@ -36,7 +36,8 @@ final class CommitQueue: Sendable {
         self.publisher = publisher
         store = parts.store
         catalogue = parts.catalogue
-        large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 2))
+        // One: what a large write is planned in takes many times the memory of its values, and is not counted.
+        large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 1))
     }
 
     /// `answer` gets what came of it, and the version at which it is durable.

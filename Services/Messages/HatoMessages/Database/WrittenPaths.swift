@@ -68,8 +68,8 @@ struct WrittenPaths {
         newest(hash).map { $0 > version } ?? false
     }
 
-    /// The version of the newest commit in which this user put a node at `path` where there was none; nil when it is not
-    /// known.
+    /// The version of the newest commit in which this user put a node at `path` where there was none; nil when it is
+    /// not known.
     ///
     /// - Parameter byteCount: of the node (`TreeNode.byteCount`); nil: any.
     func creation(at path: TreePath, of database: DatabaseID, by uid: String, byteCount: Int? = nil) -> UInt64? {

@@ -134,8 +134,8 @@ struct FeedWindow: Sendable {
         return true
     }
 
-    /// Drops what every trigger has done with and the pass is beyond; returns the newest commit among it that is done as
-    /// a whole, and how many changes went.
+    /// Drops what every trigger has done with and the pass is beyond; returns the newest commit among it that is done
+    /// as a whole, and how many changes went.
     mutating func dropDone() -> (through: FeedCommit?, count: Int) {
         let resting = progress.filter(\.isResting).map(\.start).min() ?? scan
         let waiting = progress.filter { !$0.isResting }.map { max($0.start, scan) }.min() ?? scan
