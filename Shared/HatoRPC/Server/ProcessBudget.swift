@@ -11,8 +11,8 @@ import Synchronization
 ///   limit; so all claims together leave free memory for responses.
 /// - The size of a read's result is not known before. It starts with a small reservation, and while a client holds more
 ///   than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
-///   (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than half of the
-///   limit: what is written in large pieces leaves memory for small reads, and for planning it.
+///   (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
+///   the limit: what is written in large pieces leaves memory for small reads.
 /// - A read that outgrows its reservation begins again with a large one (`ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
@@ -51,7 +51,7 @@ final class ProcessBudget: Sendable {
         readBytes = max(1, limits.unreservedReadBytesMax)
         linesMax = limit - limit / 4
         readStarts = StartGate(limit: limit)
-        lineStarts = StartGate(limit: limit / 2)
+        lineStarts = StartGate(limit: linesMax)
         lines = Mutex(LineState(queue: LineClaims(linesMax: linesMax, clientMax: clientMax)))
         largeReads = Mutex(
             LargeReadState(

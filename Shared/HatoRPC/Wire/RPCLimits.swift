@@ -68,7 +68,7 @@ public struct RPCLimits: Limits, Hashable {
     /// While others wait for the memory that responses and notifications to a peer take, it must take
     /// `stalledPeerBytesPerSecond` on average over this time; else resource_exhausted `peer_stalled`, then the
     /// connection closes.
-    public var stalledPeerSecondsMax = 5
+    public var stalledPeerSecondsMax = 10
     /// Bytes a second that a peer must take while others wait for the memory of what is sent to it.
     public var stalledPeerBytesPerSecond = 32 << 10
     /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut

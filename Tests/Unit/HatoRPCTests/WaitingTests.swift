@@ -205,19 +205,19 @@ struct WaitingTests {
     @Test func linesLeaveMemoryForReads() throws {
         let budget = ProcessBudget(limit: 1_000, clientMax: 1_000, readBytes: 10)
         let (writer, reader) = (budget.enter("writer"), budget.enter("reader"))
-        budget.add(600, to: writer)
+        budget.add(800, to: writer)
         #expect(!budget.mayStart(.line, writer) && budget.mayStart(.read, reader))
         let exemption = try #require(budget.takeExemption(.line, writer))
         #expect(budget.takeExemption(.line, reader) == nil)
         let called = Shared<[UInt64]>([])
         budget.whenOneMayStart(.line, for: 1, of: reader) { called.change { $0.append(1) } }
-        budget.add(401, to: writer)
+        budget.add(201, to: writer)
         let read = try #require(budget.takeExemption(.read, reader), "reads have one of their own")
         budget.whenOneMayStart(.read, for: 2, of: reader) { called.change { $0.append(2) } }
         #expect(called.current == [])
         budget.add(-101, to: writer)
         #expect(called.current == [2], "the line waits for more")
-        budget.add(-400, to: writer)
+        budget.add(-150, to: writer)
         #expect(called.current == [2, 1])
         budget.returnExemption(exemption)
         budget.returnExemption(read)
