@@ -22,6 +22,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 
 func library(_ name: String, in folder: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -76,6 +78,8 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
     ],
     targets: [
         // The model and the transport.
@@ -145,8 +149,11 @@ let package = Package(
             ], embedding: ["Rules/chat.rules.json"]),
 
         // Tests.
+        library("TestCertificates", in: "Tests/Support", [asn1, crypto, x509]),
         unitTests(of: "HatoModel", ["HatoTesting"]),
-        unitTests(of: "HatoRPC", ["HatoModel", "HatoTesting", nioCore, nioEmbedded, nioPosix, nioSSL, logging]),
+        unitTests(
+            of: "HatoRPC",
+            ["HatoModel", "HatoTesting", "TestCertificates", nioCore, nioEmbedded, nioPosix, nioSSL, logging]),
         unitTests(of: "HatoStorage", ["HatoTesting", "HatoRocksDB"]),
         unitTests(of: "HatoRules", ["HatoModel"]),
         unitTests(of: "HatoTree", ["HatoModel", "HatoRules", "HatoTesting"]),
@@ -158,7 +165,10 @@ let package = Package(
             of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
         unitTests(
             of: "HatoPush",
-            ["HatoModel", "HatoRuntime", "HatoTesting", asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL]),
+            [
+                "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
+                asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
+            ]),
         unitTests(
             of: "HatoNotifier",
             [
@@ -170,7 +180,7 @@ let package = Package(
         suite(
             "Conformance", ["HatoModel", "HatoTree", "HatoRules", "HatoStorage", "HatoRPC", "HatoMessages", logging],
             exclude: ["Tables", "README.md"]),
-        suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", crypto]),
+        suite("Integration", ["HatoModel", "HatoRPC", "HatoRuntime", "HatoTesting", "TestCertificates", crypto]),
         suite("Fault", ["HatoTesting", "HatoModel", "HatoRPC", "HatoRuntime"], exclude: ["README.md"]),
         suite("Tidy", ["HatoModel"], exclude: ["words.json"]),
     ],

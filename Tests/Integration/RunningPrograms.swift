@@ -2,6 +2,7 @@ import Foundation
 import HatoModel
 import HatoRPC
 import HatoTesting
+import TestCertificates
 import Testing
 
 /// The effects of limits, defaults and the environment on a built program.
@@ -50,17 +51,12 @@ struct RunningPrograms {
     }
 
     /// In the environment of `serve`, as a container's health check.
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"), "openssl is missing"))
-    func healthCheckOfAServiceWithTLSReadsTheVariables() async throws {
+    @Test func healthCheckOfAServiceWithTLSReadsTheVariables() async throws {
         let folder = try TemporaryFolder()
-        let (certificate, key) = ("\(folder.path)/server.pem", "\(folder.path)/server.key")
-        try folder.run(
-            "/usr/bin/openssl",
-            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=auth -addext subjectAltName=DNS:auth"
-                .split(separator: " ").map(String.init) + ["-keyout", key, "-out", certificate])
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+        let certificates = try TestCertificates(["server": [.dns("auth")]])
         let environment = [
-            "HATO_TLS_CERTIFICATE": certificate, "HATO_TLS_KEY": key, "HATO_TLS_CA": certificate,
+            "HATO_TLS_CERTIFICATE": certificates.path("server.pem"), "HATO_TLS_KEY": certificates.path("server.key"),
+            "HATO_TLS_CA": certificates.path("ca.pem"),
             "HATO_TLS_SERVER_NAME": "auth",
         ]
         let auth = try await ServingProgram(

@@ -46,6 +46,7 @@ import Testing
     /// Test folder → the targets of ours it may import, besides the tested target.
     static let allowedInTests: [String: Set<String>] = [
         "Tests/Unit/HatoModelTests": ["HatoTesting"],
+        "Tests/Support": [],
         "Tests/Unit/HatoRPCTests": ["HatoModel", "HatoTesting"],
         "Tests/Unit/HatoStorageTests": ["HatoRocksDB", "HatoTesting"],
         "Tests/Unit/HatoRulesTests": ["HatoModel"],

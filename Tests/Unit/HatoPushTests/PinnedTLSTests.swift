@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import TestCertificates
 import Testing
 
 @testable import HatoPush
@@ -15,21 +16,15 @@ private struct LoopbackResolver: HostResolver {
     }
 }
 
-private let openssl = ["/usr/bin/openssl", "/usr/local/bin/openssl", "/opt/homebrew/bin/openssl"]
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-
 /// The connection goes to the checked address, but certificate and server name are those of the host.
-@Suite(.timeLimit(.minutes(10)), .enabled(if: openssl != nil, "the openssl command is missing"))
+@Suite(.timeLimit(.minutes(10)))
 struct PinnedTLSTests {
     @Test func theCertificateMustBeTheHosts() async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "hato-pinned-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try await makeCertificate(in: folder)
-        let server = try await TLSServer(folder: folder)
+        let certificates = try TestCertificates(["server": [.dns("receiver.test")]])
+        let server = try await TLSServer(certificates)
         var client = HTTPClient.Configuration()
         var tls = TLSConfiguration.makeClientConfiguration()
-        tls.trustRoots = .file(folder.appending(path: "server.pem").path)
+        tls.trustRoots = .file(certificates.path("ca.pem"))
         client.tlsConfiguration = tls
         let channel = WebhookChannel(
             AddressGuard(.init(allowsPrivate: true), resolver: LoopbackResolver()), limits: .init(), version: "0.1.0",
@@ -54,14 +49,11 @@ struct PinnedTLSTests {
 
     @Test(arguments: [(TLSVersion.tlsv11, false), (.tlsv12, true)])
     func oldVersionsOfTLSAreNotSpoken(newest: TLSVersion, isDelivered: Bool) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "hato-pinned-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try await makeCertificate(in: folder)
-        let server = try await TLSServer(folder: folder, newest: newest)
+        let certificates = try TestCertificates(["server": [.dns("receiver.test")]])
+        let server = try await TLSServer(certificates, newest: newest)
         var client = HTTPClient.Configuration()
         var tls = TLSConfiguration.makeClientConfiguration()
-        tls.trustRoots = .file(folder.appending(path: "server.pem").path)
+        tls.trustRoots = .file(certificates.path("ca.pem"))
         client.tlsConfiguration = tls
         let channel = WebhookChannel(
             AddressGuard(.init(allowsPrivate: true), resolver: LoopbackResolver()), limits: .init(), version: "0.1.0",
@@ -74,21 +66,6 @@ struct PinnedTLSTests {
         await channel.shutdown()
         await server.stop()
     }
-
-    private func makeCertificate(in folder: URL) async throws {
-        let process = Process()
-        process.executableURL = openssl.map { URL(fileURLWithPath: $0) }
-        process.arguments =
-            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=receiver.test -addext subjectAltName=DNS:receiver.test -keyout server.key -out server.pem"
-            .split(separator: " ").map(String.init)
-        process.currentDirectoryURL = folder
-        process.standardError = FileHandle.nullDevice
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        try #require(status == 0)
-    }
 }
 
 /// Answers 204 to everything, over TLS.
@@ -97,9 +74,9 @@ private final class TLSServer: Sendable {
     private let channel: any NIOCore.Channel
     var port: Int { channel.localAddress?.port ?? 0 }
 
-    init(folder: URL, newest: TLSVersion? = nil) async throws {
-        let certificates = try NIOSSLCertificate.fromPEMFile(folder.appending(path: "server.pem").path)
-        let key = try NIOSSLPrivateKey(file: folder.appending(path: "server.key").path, format: .pem)
+    init(_ files: TestCertificates, newest: TLSVersion? = nil) async throws {
+        let certificates = try NIOSSLCertificate.fromPEMFile(files.path("server.pem"))
+        let key = try NIOSSLPrivateKey(file: files.path("server.key"), format: .pem)
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv1

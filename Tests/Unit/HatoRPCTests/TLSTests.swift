@@ -3,10 +3,11 @@ import HatoRPC
 import NIOCore
 import NIOPosix
 import NIOSSL
+import TestCertificates
 import Testing
 
 /// TLS and mutual TLS, with certificates made for the test.
-@Suite(.timeLimit(.minutes(10)), .enabled(if: TestCertificates.isPossible, "the openssl command is missing"))
+@Suite(.timeLimit(.minutes(10)))
 struct TLSTests {
     private func configuration(
         _ port: Int, _ certificates: TestCertificates, client: String? = nil, host: String = "localhost"
@@ -25,7 +26,7 @@ struct TLSTests {
     }
 
     @Test func callsGoOverTLS() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
         for host in ["localhost", "127.0.0.1"] {
             let client = RPCClient(configuration(service.port, certificates, host: host))
@@ -38,8 +39,8 @@ struct TLSTests {
     }
 
     @Test func serverWithTheCertificateOfAnotherAuthorityIsNotCalled() async throws {
-        let certificates = try await TestCertificates()
-        let others = try await TestCertificates()
+        let certificates = try TestCertificates()
+        let others = try TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
         let client = RPCClient(configuration(service.port, others))
         await #expect(throws: RPCError.self) { try await client.call(Check.Echo(value: 1)) }
@@ -47,7 +48,7 @@ struct TLSTests {
     }
 
     @Test func serverUnderAnotherNameIsNotTalkedTo() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         // NIOSSL also takes a certificate that bears the address it connected to: this one bears only a name.
         let service = try await TestService {
             $0.tls = RPCServerTLS(
@@ -63,8 +64,8 @@ struct TLSTests {
     }
 
     @Test func mutualTLSTakesOnlyClientsWithACertificateOfItsAuthority() async throws {
-        let certificates = try await TestCertificates()
-        let others = try await TestCertificates()
+        let certificates = try TestCertificates()
+        let others = try TestCertificates()
         let service = try await TestService { $0.tls = server(certificates, mutual: true) }
         let known = RPCClient(configuration(service.port, certificates, client: "client"))
         #expect(try await known.call(Check.Echo(value: "x")).value == "x")
@@ -79,7 +80,7 @@ struct TLSTests {
     }
 
     @Test func plainTextOnATLSPortGetsNoResponse() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
         let peer = try await service.peer()
         peer.sendLater(#"{"jsonrpc":"2.0","id":1,"method":"check.echo"}"# + "\n")
@@ -88,7 +89,7 @@ struct TLSTests {
     }
 
     @Test func handshakeThatNeverEndsIsCutOff() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         let service = try await TestService {
             $0.tls = server(certificates)
             $0.limits.handshakeSecondsMax = 1
@@ -100,7 +101,7 @@ struct TLSTests {
 
     @Test(arguments: ["GET / HTTP/1.1\r\n", "Host: x\r\n"])
     func httpIsClosedUnansweredAlsoInsideTLS(opening: String) async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
         var settings = TLSConfiguration.makeClientConfiguration()
         settings.trustRoots = .file(certificates.path("ca.pem"))
@@ -116,7 +117,7 @@ struct TLSTests {
 
     @Test(arguments: [(TLSVersion.tlsv12, true), (.tlsv11, false)])
     func listenerSpeaksNoOldVersionOfTLS(newest: TLSVersion, isSpoken: Bool) async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         let service = try await TestService { $0.tls = server(certificates) }
         var settings = TLSConfiguration.makeClientConfiguration()
         settings.trustRoots = .file(certificates.path("ca.pem"))
@@ -134,7 +135,7 @@ struct TLSTests {
 
     @Test(arguments: [(TLSVersion.tlsv12, true), (.tlsv11, false)])
     func linkSpeaksNoOldVersionOfTLS(newest: TLSVersion, isSpoken: Bool) async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try TestCertificates()
         var settings = TLSConfiguration.makeServerConfiguration(
             certificateChain: try NIOSSLCertificate.fromPEMFile(certificates.path("server.pem")).map {
                 .certificate($0)
