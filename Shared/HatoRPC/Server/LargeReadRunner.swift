@@ -5,21 +5,26 @@ import HatoModel
 final class LargeReadRunner {
     private let state: ConnectionState
     private let memory: ConnectionMemory
-    private var reads = LargeReads()
+    private var reads: LargeReads
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
         self.state = state
         self.memory = memory
+        reads = LargeReads(sizes: state.server.budget.readSizes.count)
     }
 
     /// Whether a read waits that does not run yet.
     var hasParked: Bool { reads.hasParked }
+    /// Where in the output the last large result ends that the peer has not taken; nil: there is none.
+    var heldEnd: Int? { reads.heldEnd }
 
-    /// `again` runs the read from its beginning, when the memory of a large one is reserved.
+    /// `again` runs the read from its beginning, when the memory of a larger one is reserved.
     func outgrew(_ reply: PendingResponse, _ again: @escaping LargeReads.Again) {
         guard state.machine.phase != .closed, !state.machine.isCutOff else { return }
-        reads.outgrew(reply, again)
-        state.machine.readOutgrew()
+        let (isFirst, outgrown) = reads.outgrew(reply, again)
+        if isFirst { state.machine.readOutgrew() }
+        // Let go of when the next is asked for at the earliest: others are granted then.
+        withExtendedLifetime(outgrown) {}
     }
 
     /// Returns whether the read that has ended had outgrown its small reservation.
@@ -48,7 +53,8 @@ final class LargeReadRunner {
             connection.hub.post(.run(connection) { $0.largeReadGranted(reservation) })
         }
         switch need {
-        case .reservation: server.budget.reserveRead(for: connection.id, of: memory.account, granted: granted)
+        case .reservation(let size):
+            server.budget.reserveRead(size, for: connection.id, of: memory.account, granted: granted)
         case .turn(let reservation): server.budget.runRead(in: reservation, for: connection.id, granted: granted)
         }
     }
@@ -74,7 +80,7 @@ final class LargeReadRunner {
     func drop() {
         // Let go of at the end: the requests in it end then, and give back what they have reserved.
         let dropped = reads
-        reads = LargeReads()
+        reads = LargeReads(sizes: state.server.budget.readSizes.count)
         let budget = state.server.budget
         if let account = dropped.account { budget.dropReads(of: state.connection.id, account: account) }
         budget.forgetStart(of: state.connection.id, memory.account)

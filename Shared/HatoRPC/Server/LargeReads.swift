@@ -1,7 +1,8 @@
 /// The reads of one connection that have outgrown their small reservation, in the order of their requests. Pure.
 ///
 /// One request at a time has a large reservation, and only when every earlier response has left: so its response can
-/// leave at once, and no large response ever waits for another read of its connection. A batch has one reservation for
+/// leave at once, and no large response ever waits for another read of its connection. It begins with the smallest size
+/// (`ReadSize`) and, when it outgrows that, again with the next. A batch has one reservation of the largest size for
 /// all its entries; its large reads run in it one after another.
 struct LargeReads {
     /// A request, and the entry of it in a batch.
@@ -23,7 +24,8 @@ struct LargeReads {
 
     /// What to ask the budget for.
     enum Need {
-        case reservation
+        /// Of this size, of `sizes`.
+        case reservation(size: Int)
         /// A turn to run in the reservation that the batch has.
         case turn(ReadReservation)
     }
@@ -31,6 +33,8 @@ struct LargeReads {
     private struct Parked {
         var reply: PendingResponse
         var again: Again
+        /// The size that it has not outgrown yet.
+        var size: Int
 
         var key: Key { Key(reply.ticket) }
     }
@@ -39,6 +43,7 @@ struct LargeReads {
     private struct Holder {
         var sequence: UInt64
         var account: ClientAccount
+        var size: Int
         var reservation: ReadReservation?
         var running: Key?
         var isWaiting = true
@@ -53,20 +58,34 @@ struct LargeReads {
         var isCounted = false
     }
 
+    /// How many sizes there are.
+    private let sizes: Int
     private var parked: [Parked] = []
     private var holder: Holder?
     private var leaving: [Leaving] = []
 
+    init(sizes: Int) { self.sizes = sizes }
+
     var isEmpty: Bool { parked.isEmpty && holder == nil && leaving.isEmpty }
     /// Whether a read waits that does not run yet.
     var hasParked: Bool { !parked.isEmpty }
+    /// Where in the output the last response with a reservation ends that the peer has not taken; nil: there is none.
+    var heldEnd: Int? { leaving.last?.end }
     /// The client that a reservation was asked for.
     var account: ClientAccount? { holder?.account }
 
-    mutating func outgrew(_ reply: PendingResponse, _ again: @escaping Again) {
-        let read = Parked(reply: reply, again: again)
+    /// Returns whether the read had its small reservation until now, and the reservation that it gives back.
+    mutating func outgrew(_ reply: PendingResponse, _ again: @escaping Again) -> (isFirst: Bool, ReadReservation?) {
+        var read = Parked(reply: reply, again: again, size: reply.ticket.entry == nil ? 0 : sizes - 1)
+        var outgrown: ReadReservation?
+        if let holder, holder.running == read.key {
+            read.size = min(holder.size + 1, sizes - 1)
+            outgrown = holder.reservation
+            self.holder = nil
+        }
         let index = parked.firstIndex { read.key < $0.key } ?? parked.endIndex
         parked.insert(read, at: index)
+        return (outgrown == nil, outgrown)
     }
 
     /// What is to be asked for now, for `account`.
@@ -86,10 +105,10 @@ struct LargeReads {
             return .turn(reservation)
         }
         guard mayReserve else { return nil }
-        let waiting = parked.lazy.map(\.key.sequence) + (batch.map { [$0] } ?? [])
-        guard let sequence = waiting.first(where: leavesNext) else { return nil }
-        holder = Holder(sequence: sequence, account: account)
-        return .reservation
+        let waiting = parked.lazy.map { ($0.key.sequence, $0.size) } + (batch.map { [($0, sizes - 1)] } ?? [])
+        guard let (sequence, size) = waiting.first(where: { leavesNext($0.0) }) else { return nil }
+        holder = Holder(sequence: sequence, account: account, size: size)
+        return .reservation(size: size)
     }
 
     /// The reservation, or the turn to run in it, has come. Returns the request that has it, and its read that begins

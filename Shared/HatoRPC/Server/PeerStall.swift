@@ -1,23 +1,48 @@
 /// Decides whether a peer does not take what is sent to it, or only has a thin line. Pure.
 ///
-/// It gets, every `stalledPeerSecondsMax` while the peer's socket is full, what the peer has taken.
+/// It gets, every `peerLookSeconds` while the peer's socket is full, what the peer has taken.
 struct PeerStall {
-    /// Events that the peer holds and other connections share, at a look.
-    struct SharedEvents {
+    /// Memory that the peer holds and others may wait for, at a look.
+    struct Held {
         /// What the peer's socket has taken of the output.
         var sent: Int
-        /// Where in the output the last of these events ends.
+        /// Where in the output the last of what is held ends.
         var end: Int
-        /// Whether others wait for the memory of events.
+        /// Whether others wait for this memory.
         var isAwaited: Bool
+    }
+
+    /// For how long the peer has kept something that it held when others began to wait: however fast it takes the
+    /// bytes, the memory is free after the last one.
+    struct Keeping {
+        /// Where that ends; nil: no others wait.
+        private var end: Int?
+        private var seconds = 0
+
+        /// - Parameter held: nil: nothing.
+        /// - Returns: the seconds since others began to wait.
+        mutating func looked(at held: Held?, _ limits: RPCLimits) -> Int {
+            guard let held, held.isAwaited else {
+                end = nil
+                return 0
+            }
+            if let end, held.sent < end {
+                seconds += limits.peerLookSeconds
+            } else {
+                (end, seconds) = (held.end, 0)
+            }
+            return seconds
+        }
     }
 
     /// Bytes the peer had taken when it was last looked at; nil: its socket has taken everything since.
     private var takenBefore: Int?
-    /// Where the events end that the peer held when others began to wait; nil: none wait.
-    private var awaitedEnd: Int?
-    /// Seconds since then.
-    private var awaitedSeconds = 0
+    /// By how much it has taken less than it must, in bytes.
+    private var missing = 0
+    /// Of the events that connections share.
+    var events = Keeping()
+    /// Of the results of large reads.
+    var results = Keeping()
 
     /// The socket has not taken everything.
     mutating func filled(taken: Int) { if takenBefore == nil { takenBefore = taken } }
@@ -25,30 +50,24 @@ struct PeerStall {
     /// The socket has taken everything.
     mutating func drained() { self = PeerStall() }
 
-    /// Whether the peer has taken too little since it was last looked at, `stalledPeerSecondsMax` ago.
-    mutating func looked(taken: Int, _ limits: RPCLimits) -> Bool {
-        guard let before = takenBefore else { return false }
+    /// Called every `peerLookSeconds`.
+    mutating func looked(taken: Int, _ limits: RPCLimits) {
+        guard let before = takenBefore else { return }
         takenBefore = taken
-        let (wanted, isTooMuch) = limits.stalledPeerSecondsMax.multipliedReportingOverflow(
-            by: limits.stalledPeerBytesPerSecond)
-        return isTooMuch || taken - before < wanted
+        let (due, isTooMuch) = missing.addingReportingOverflow(Self.wanted(in: limits.peerLookSeconds, limits))
+        // It catches up, but takes nothing in advance.
+        let after = isTooMuch ? .max : max(0, due - max(0, taken - before))
+        missing = min(after, Self.wanted(in: limits.stalledPeerSecondsMax, limits))
     }
 
-    /// Whether the peer has kept, for `awaitedEventSecondsMax` in which others waited for the memory of events, one
-    /// that it held at their beginning: however fast it takes the bytes, the event is in memory until its last one.
-    ///
-    /// - Parameter events: those the peer holds; nil: none.
-    mutating func looked(at events: SharedEvents?, _ limits: RPCLimits) -> Bool {
-        guard let events, events.isAwaited else {
-            awaitedEnd = nil
-            return false
-        }
-        guard let end = awaitedEnd, events.sent < end else {
-            awaitedEnd = events.end
-            awaitedSeconds = 0
-            return false
-        }
-        awaitedSeconds += limits.stalledPeerSecondsMax
-        return awaitedSeconds >= limits.awaitedEventSecondsMax
+    /// Whether the peer has taken less than it must, and has not caught up.
+    var isBehind: Bool { missing > 0 }
+
+    /// The same, by as much as it must take in so many seconds.
+    func isBehind(by seconds: Int, _ limits: RPCLimits) -> Bool { missing >= Self.wanted(in: seconds, limits) }
+
+    private static func wanted(in seconds: Int, _ limits: RPCLimits) -> Int {
+        let (wanted, isTooMuch) = seconds.multipliedReportingOverflow(by: limits.stalledPeerBytesPerSecond)
+        return isTooMuch ? .max : wanted
     }
 }

@@ -9,8 +9,8 @@ final class PeerWatch {
     private let largeReads: LargeReadRunner
     private let output: ConnectionOutput
     private var stall = PeerStall()
-    /// Looks in a row at which the peer had stalled while reads of its own waited.
-    private var looksWithParkedReads = 0
+    /// For how many seconds the peer has stalled while reads of its own waited.
+    private var secondsWithParkedReads = 0
     /// There while the socket has not taken everything.
     private var watch: Scheduled<Void>?
 
@@ -31,9 +31,9 @@ final class PeerWatch {
         }
         guard watch == nil, state.machine.phase != .closed else { return }
         stall.filled(taken: takenBytes(channel))
-        let patience = TimeAmount.seconds(Int64(state.server.limits.stalledPeerSecondsMax))
+        let time = TimeAmount.seconds(Int64(state.server.limits.peerLookSeconds))
         let connection = state.connection
-        watch = state.hub.loop.assumeIsolated().scheduleTask(in: patience) { connection.handler?.peerIsDue() }
+        watch = state.hub.loop.assumeIsolated().scheduleTask(in: time) { connection.handler?.peerIsDue() }
     }
 
     /// The socket has taken everything, or the connection has closed.
@@ -50,19 +50,38 @@ final class PeerWatch {
     /// Called when the watch is due. Returns whether the peer is to be cut off; else the next watch begins.
     func hasStalled(_ channel: (any Channel)?) -> Bool {
         watch = nil
-        let isStalled = stall.looked(taken: takenBytes(channel), state.server.limits)
-        looksWithParkedReads = isStalled && largeReads.hasParked ? looksWithParkedReads + 1 : 0
-        // Not left out when the peer has stalled: what it counts goes on.
-        let keepsEvents = stall.looked(at: sharedEvents, state.server.limits)
-        if keepsEvents || isStalled && (isTooLongParked || isAwaited) { return true }
+        let limits = state.server.limits
+        stall.looked(taken: takenBytes(channel), limits)
+        let isStalled = stall.isBehind(by: limits.stalledPeerSecondsMax, limits)
+        secondsWithParkedReads =
+            isStalled && largeReads.hasParked ? secondsWithParkedReads + limits.peerLookSeconds : 0
+        // Not left out when the peer has stalled: what they count goes on.
+        let keepsEvents = stall.events.looked(at: sharedEvents, limits) >= limits.awaitedEventSecondsMax
+        let keepsResults = keepsResults(limits)
+        // A read that waits keeps the store from forgetting what was overwritten since.
+        let isTooLongParked = secondsWithParkedReads > limits.parkedReadSecondsMax
+        if keepsEvents || keepsResults || isStalled && (isTooLongParked || isAwaited) { return true }
         settled(channel)
         return false
     }
 
-    private var sharedEvents: PeerStall.SharedEvents? {
+    /// Whether the peer does not take the result of a large read, or has not taken it in time, while others wait for
+    /// the memory of such reads.
+    private func keepsResults(_ limits: RPCLimits) -> Bool {
+        let held = largeReads.heldEnd.map { end in
+            PeerStall.Held(
+                sent: output.sentBytes, end: end,
+                isAwaited: state.server.budget.isAwaitedByReads(state.connection.id, of: memory.account))
+        }
+        let seconds = stall.results.looked(at: held, limits)
+        guard let held, held.isAwaited else { return false }
+        return seconds >= limits.awaitedReadSecondsMax || stall.isBehind
+    }
+
+    private var sharedEvents: PeerStall.Held? {
         let connection = state.connection
         guard connection.holdsSharedEvents else { return nil }
-        return PeerStall.SharedEvents(
+        return PeerStall.Held(
             sent: output.sentBytes, end: output.sharedEnd,
             isAwaited: state.server.budget.areEventsAwaited(butBy: connection.id))
     }
@@ -71,11 +90,5 @@ final class PeerWatch {
         let connection = state.connection
         return state.server.budget.isAwaited(
             connection.id, of: memory.account, holdsEvents: connection.holdsSharedEvents)
-    }
-
-    /// A read that waits keeps the store from forgetting what was overwritten since.
-    private var isTooLongParked: Bool {
-        let limits = state.server.limits
-        return looksWithParkedReads > limits.parkedReadSecondsMax / max(1, limits.stalledPeerSecondsMax)
     }
 }

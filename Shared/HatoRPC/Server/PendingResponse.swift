@@ -59,7 +59,7 @@ final class PendingResponse: Sendable {
         succeed { writer in writer.write(encoded: result.bytes) }
     }
 
-    /// Runs `again` when the memory of a large read is reserved; never when the connection closes first.
+    /// Runs `again` when the memory of a larger read is reserved; never when the connection closes first.
     func readAgain(_ again: @escaping @Sendable (ReadReservation) -> Void) {
         connection.hub.post(.run(connection) { $0.readOutgrew(self, again) })
     }

@@ -7,24 +7,31 @@ import Synchronization
 /// The reader keeps it until the result is complete, and the connection until its peer has taken the result.
 public final class ReadReservation: Sendable {
     fileprivate let id: UInt64
+    /// Its size, of `ProcessBudget.readSizes`.
+    fileprivate let size: Int
     private let bytes: Atomic<Int>
     fileprivate let account: ClientAccount
     private let budget: ProcessBudget
 
-    fileprivate init(_ id: UInt64, bytes: Int, of account: ClientAccount, in budget: ProcessBudget) {
+    fileprivate init(_ id: UInt64, size: Int, of account: ClientAccount, in budget: ProcessBudget) {
         self.id = id
-        self.bytes = Atomic(bytes)
+        self.size = size
+        bytes = Atomic(budget.readSizes[size].bytes)
         self.account = account
         self.budget = budget
     }
 
     deinit {
         counted()
-        budget.readTaken(id, account)
+        budget.readTaken(id, size, account)
     }
 
+    /// What the result may take. A read that needs more begins again (`RPCReply.readAgain`), unless that is all that
+    /// any response may have.
+    public var resultBytesMax: Int { budget.readSizes[size].bytes }
+
     /// The result is complete, or the read has failed: the next one may run.
-    public func readEnded() { budget.readEnded(id) }
+    public func readEnded() { budget.readEnded(id, size) }
 
     /// From now on the connection counts what the result takes.
     func counted() {
@@ -42,25 +49,44 @@ struct LargeReadState {
         var granted: @Sendable (ReadReservation) -> Void
     }
 
-    var queue: ReadReservationQueue
+    /// One for each size.
+    var queues: [ReadReservationQueue]
     var waiting: [UInt64: Waiting] = [:]
     var lastID: UInt64 = 0
+
+    init(_ sizes: [ReadSize], _ limits: RPCLimits) {
+        queues = sizes.map {
+            ReadReservationQueue(
+                $0, clientMax: limits.clientBytesInFlightMax, runningMax: limits.largeReadsRunningMax)
+        }
+    }
+
+    var waitingCount: Int { queues.reduce(0) { $0 + $1.waitingCount } }
+
+    /// The client may hold less. Returns whether something of it waits.
+    mutating func heldChanged(_ client: String) -> Bool {
+        for size in queues.indices { queues[size].heldChanged(client) }
+        return queues.contains { $0.isWaiting(client) }
+    }
 }
 
 extension ProcessBudget {
     /// Calls `granted` once, from any thread, when the memory of a large read is reserved; never when
     /// `dropReads(of:account:)` comes first.
+    ///
+    /// - Parameter size: of `readSizes`.
     func reserveRead(
-        for connection: UInt64, of account: ClientAccount, granted: @escaping @Sendable (ReadReservation) -> Void
+        _ size: Int, for connection: UInt64, of account: ClientAccount,
+        granted: @escaping @Sendable (ReadReservation) -> Void
     ) {
         // The account must exist until the reservation goes, also when its connections are gone.
         let account = enter(account.name)
         account.setWaiting(true)
         largeReads.withLock { state in
             state.lastID += 1
-            state.queue.outgrew(.init(id: state.lastID, connection: connection, client: account.name))
+            state.queues[size].outgrew(.init(id: state.lastID, connection: connection, client: account.name))
             state.waiting[state.lastID] = .init(account: account, granted: granted)
-            largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
+            largeReadsWaiting.store(state.waitingCount, ordering: .sequentiallyConsistent)
         }
         grantReads()
     }
@@ -75,8 +101,9 @@ extension ProcessBudget {
         account.setWaiting(true)
         largeReads.withLock { state in
             state.waiting[reservation.id] = .init(account: account, reservation: reservation, granted: granted)
-            state.queue.runsAgain(.init(id: reservation.id, connection: connection, client: account.name))
-            largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
+            state.queues[reservation.size].runsAgain(
+                .init(id: reservation.id, connection: connection, client: account.name))
+            largeReadsWaiting.store(state.waitingCount, ordering: .sequentiallyConsistent)
         }
         grantReads()
     }
@@ -84,10 +111,10 @@ extension ProcessBudget {
     /// The connection has closed, or its client is another one from now on.
     func dropReads(of connection: UInt64, account: ClientAccount) {
         let dropped = largeReads.withLock { state in
-            defer { largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent) }
-            return state.queue.closed(connection, of: account.name).compactMap {
-                state.waiting.removeValue(forKey: $0)
-            }
+            defer { largeReadsWaiting.store(state.waitingCount, ordering: .sequentiallyConsistent) }
+            return state.queues.indices
+                .flatMap { state.queues[$0].closed(connection, of: account.name) }
+                .compactMap { state.waiting.removeValue(forKey: $0) }
         }
         for read in dropped where read.reservation == nil { leave(read.account) }
     }
@@ -101,23 +128,26 @@ extension ProcessBudget {
         largeReads.withLock { state in
             let memory = ReadReservationQueue.Memory(
                 used: usedBytes, usedByClient: { self.usedBytes(of: $0) }, now: Self.now)
-            guard let request = state.queue.next(memory), let read = state.waiting.removeValue(forKey: request.id)
-            else { return nil }
-            largeReadsWaiting.store(state.queue.waitingCount, ordering: .sequentiallyConsistent)
-            if let reservation = read.reservation { return (read, reservation) }
-            let bytes = state.queue.bytes
-            add(bytes, to: read.account)
-            return (read, ReadReservation(request.id, bytes: bytes, of: read.account, in: self))
+            for size in state.queues.indices {
+                guard let request = state.queues[size].next(memory),
+                    let read = state.waiting.removeValue(forKey: request.id)
+                else { continue }
+                largeReadsWaiting.store(state.waitingCount, ordering: .sequentiallyConsistent)
+                if let reservation = read.reservation { return (read, reservation) }
+                add(readSizes[size].bytes, to: read.account)
+                return (read, ReadReservation(request.id, size: size, of: read.account, in: self))
+            }
+            return nil
         }
     }
 
-    fileprivate func readEnded(_ id: UInt64) {
-        largeReads.withLock { $0.queue.readEnded(id) }
+    fileprivate func readEnded(_ id: UInt64, _ size: Int) {
+        largeReads.withLock { $0.queues[size].readEnded(id) }
         grantReads()
     }
 
-    fileprivate func readTaken(_ id: UInt64, _ account: ClientAccount) {
-        largeReads.withLock { $0.queue.taken(id, at: Self.now) }
+    fileprivate func readTaken(_ id: UInt64, _ size: Int, _ account: ClientAccount) {
+        largeReads.withLock { $0.queues[size].taken(id, at: Self.now) }
         leave(account)
         grantReads()
     }
@@ -128,11 +158,13 @@ extension ProcessBudget {
     /// Whether another connection waits to read for what this one holds.
     func isAwaitedByReads(_ connection: UInt64, of client: ClientAccount) -> Bool {
         let used = usedBytes
-        return largeReads.withLock { $0.queue.isAwaited(connection, of: client.name, used: used) }
+        return largeReads.withLock { state in
+            state.queues.contains { $0.isAwaited(connection, of: client.name, used: used) }
+        }
     }
 
     /// Reads that wait, and reservations that are not given back; for tests.
     var largeReadCounts: (waiting: Int, open: Int) {
-        largeReads.withLock { ($0.queue.waitingCount, $0.queue.openCount) }
+        largeReads.withLock { ($0.waitingCount, $0.queues.reduce(0) { $0 + $1.openCount }) }
     }
 }

@@ -13,7 +13,7 @@ import Synchronization
 ///   than its share, or all hold more than the limit, only one at a time of that client, or in all, starts
 ///   (`StartQueue`). So does a line whose values take many times its bytes, while all hold more than three quarters of
 ///   the limit: what is written in large pieces leaves memory for small reads.
-/// - A read that outgrows its reservation begins again with a large one (`ReadReservationQueue`).
+/// - A read that outgrows its reservation begins again with a larger one (`ReadSize`, `ReadReservationQueue`).
 /// - Events that connections share take half of the limit (`EventCapacity`).
 ///
 /// What is given back wakes those that can go on, and costs the logarithm of the number of those that wait. Counts are
@@ -39,6 +39,7 @@ final class ProcessBudget: Sendable {
     let readStarts: StartGate
     let lineStarts: StartGate
     /// See ProcessBudget+Reads.swift.
+    let readSizes: [ReadSize]
     let largeReads: Mutex<LargeReadState>
     let largeReadsWaiting = Atomic(0)
     /// See ProcessBudget+Events.swift.
@@ -53,11 +54,8 @@ final class ProcessBudget: Sendable {
         readStarts = StartGate(limit: limit)
         lineStarts = StartGate(limit: linesMax)
         lines = Mutex(LineState(queue: LineClaims(linesMax: linesMax, clientMax: clientMax)))
-        largeReads = Mutex(
-            LargeReadState(
-                queue: ReadReservationQueue(
-                    bytes: limits.responseBytesMax, limit: limit, clientMax: clientMax,
-                    runningMax: limits.largeReadsRunningMax)))
+        readSizes = ReadSize.all(limits)
+        largeReads = Mutex(LargeReadState(readSizes, limits))
         events = Mutex(EventCapacity(bytesMax: min(limits.processEventBytesMax, limit - limit / 2)))
     }
 
@@ -125,10 +123,7 @@ final class ProcessBudget: Sendable {
             return state.queue.isWaiting(account.name)
         }
         let isStartWaiting = lookAgainAtStarts(of: account)
-        let isReadWaiting = largeReads.withLock { state in
-            state.queue.heldChanged(account.name)
-            return state.queue.isWaiting(account.name)
-        }
+        let isReadWaiting = largeReads.withLock { $0.heldChanged(account.name) }
         if isLineWaiting || isStartWaiting || isReadWaiting { account.setWaiting(true) }
     }
 

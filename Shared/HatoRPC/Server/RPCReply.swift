@@ -14,9 +14,9 @@ public struct RPCReply<Request: RPCRequest>: Sendable {
     /// Responds with a result that is already JSON text.
     public func succeed(encoded result: EncodedJSON) { pending.succeed(result) }
 
-    /// For a read whose result outgrows `RPCContext.unreservedReadBytesMax`: what it has made is to be dropped, and
-    /// `again` makes it anew, from the same snapshot, when the largest response's memory is reserved. Reads of
-    /// different clients take turns. Never called when the connection closes first.
+    /// For a read whose result outgrows `RPCContext.unreservedReadBytesMax`, or `ReadReservation.resultBytesMax`: what
+    /// it has made is to be dropped, and `again` makes it anew, from the same snapshot, when more memory is reserved.
+    /// Reads of different clients take turns. Never called when the connection closes first.
     ///
     /// `again` is called on an event loop, keeps the reservation until it has responded, and calls its `readEnded`
     /// then.

@@ -1,20 +1,20 @@
-/// Decides which large reads go on, and in which order. Pure: events in, decisions out.
+/// Decides which large reads of one size go on, and in which order. Pure: events in, decisions out.
 ///
 /// Every read starts with a small reservation that it never waits for. One whose result outgrows it is dropped, waits
-/// here, and begins again with a reservation of `bytes`. A reservation is open from its grant until the peer has taken
-/// the result.
+/// here, and begins again with a reservation of the next size. A reservation is open from its grant until the peer has
+/// taken the result.
 ///
 /// - At most `runningMax` large reads run at a time, so that readers stay free for small ones.
 /// - Clients take turns; among those with open reservations, the one that holds the least is first, and among the
 ///   others the one whose peers kept reservations open for the least time lately, in seconds. The reads of one client
 ///   are granted in the order in which they came.
-/// - A quarter of the limit stays free of large reads, for small ones and for requests.
+/// - What is held above `memoryMax` stays free of these reads, for small ones and for requests.
 /// - The first reservation of a client needs free memory for itself, and leaves as much again for the next client
 ///   unless its peers took what they got within a second lately: however many clients do not take their results, one
 ///   that does finds memory. Each further one leaves as much free as the client then holds, and keeps the client within
 ///   `clientMax`.
-/// - Where nothing fits, one client without an open reservation gets one beyond the limit: reads always make progress.
-///   Of clients that must leave memory for the next one, that holds only while no reservation is open.
+/// - Where nothing fits, `beyondMax` clients without an open reservation get one beyond that: reads always make
+///   progress. Clients that must leave memory for the next one leave the last of these, while a reservation is open.
 /// - A batch has one reservation for all its entries. A further large read of it waits for its turn to run, not for
 ///   memory.
 ///
@@ -78,9 +78,7 @@ struct ReadReservationQueue {
         static func < (left: Held, right: Held) -> Bool { (left.amount, left.turn) < (right.amount, right.turn) }
     }
 
-    /// What one large read reserves.
-    let bytes: Int
-    private let largeMax: Int
+    private let size: ReadSize
     private let clientMax: Int
     private let runningMax: Int
     private var clients: [String: Client] = [:]
@@ -98,17 +96,15 @@ struct ReadReservationQueue {
     /// Clients that want a further reservation, by what they hold; keys are too low rather than too high.
     private var further = IndexedHeap<String, Held>()
     private var open: [UInt64: Open] = [:]
-    /// The open reservation that was granted beyond the limit.
-    private var exempt: UInt64?
+    /// The open reservations that were granted beyond `memoryMax`.
+    private var beyond: Set<UInt64> = []
     private var waitingForMemory = 0
     private var lastTurn: UInt64 = 0
     private var lastPlace = 0
     private(set) var runningCount = 0
 
-    /// - Parameter limit: bytes that all connections may hold.
-    init(bytes: Int, limit: Int, clientMax: Int, runningMax: Int) {
-        self.bytes = bytes
-        largeMax = limit - limit / 4
+    init(_ size: ReadSize, clientMax: Int, runningMax: Int) {
+        self.size = size
         self.clientMax = clientMax
         self.runningMax = max(1, runningMax)
     }
@@ -162,7 +158,7 @@ struct ReadReservationQueue {
         readEnded(id)
         guard let ended = open.removeValue(forKey: id) else { return }
         now = max(now, time)
-        if exempt == id { exempt = nil }
+        beyond.remove(id)
         clients[ended.client]?.open -= 1
         clients[ended.client]?.keeping.add(now - min(now, ended.since), at: now)
         heldChanged(ended.client)
@@ -219,23 +215,25 @@ struct ReadReservationQueue {
 
     // MARK: Decisions
 
-    /// The next read that goes on; the caller counts `bytes` for a new reservation before it asks again. Nil: all must
-    /// wait.
+    /// The next read that goes on; the caller counts the bytes of the size for a new reservation before it asks again.
+    /// Nil: all must wait.
     mutating func next(_ memory: Memory) -> Request? {
         now = max(now, memory.now)
         guard runningCount < runningMax else { return nil }
         if let name = nextClient(memory) { return grant(name) }
-        guard exempt == nil, let (name, rank) = first.first, rank.amount == 0 || open.isEmpty else { return nil }
+        guard beyond.count < size.beyondMax, let (name, rank) = first.first,
+            rank.amount == 0 || open.isEmpty || beyond.count + 1 < size.beyondMax
+        else { return nil }
         let request = grant(name)
-        exempt = request?.id
+        if let request { beyond.insert(request.id) }
         return request
     }
 
     private mutating func nextClient(_ memory: Memory) -> String? {
         var next = again.first
-        let after = memory.used + bytes
-        guard after <= largeMax else { return next?.key }
-        if let (name, rank) = first.first, rank.amount == 0 || after + bytes <= largeMax,
+        let after = memory.used + size.bytes
+        guard after <= size.memoryMax else { return next?.key }
+        if let (name, rank) = first.first, rank.amount == 0 || after + size.bytes <= size.memoryMax,
             rank.turn < next?.priority ?? .max
         {
             next = (name, rank.turn)
@@ -246,8 +244,8 @@ struct ReadReservationQueue {
                 further.insert(name, held)
                 continue
             }
-            let own = held.amount + bytes
-            let fits = own <= clientMax && own <= largeMax - after
+            let own = held.amount + size.bytes
+            let fits = own <= clientMax && own <= size.memoryMax - after
             if fits, rank.turn < next?.priority ?? .max { next = (name, rank.turn) }
             break
         }
@@ -273,7 +271,7 @@ struct ReadReservationQueue {
     /// together leave no memory for.
     func isAwaited(_ connection: UInt64, of client: String, used: Int) -> Bool {
         let own = idsByConnection[connection]?.filter { open[$0] == nil } ?? []
-        if used + bytes > largeMax { return waitingForMemory > own.count }
+        if used + size.bytes > size.memoryMax { return waitingForMemory > own.count }
         return (clients[client]?.waitingForMemory ?? 0) > own.count { requests[$0]?.client == client }
     }
 }

@@ -73,6 +73,9 @@ extension RPCLimits {
         Limit(
             "stalled-peer-bytes-per-second", \.stalledPeerBytesPerSecond, counts, "how much such a peer has to take"),
         Limit(
+            "awaited-read-seconds-max", \.awaitedReadSecondsMax, seconds,
+            "seconds in which a peer has to take large results, when others wait for the memory of large reads"),
+        Limit(
             "parked-read-seconds-max", \.parkedReadSecondsMax, seconds,
             "seconds after which such a peer is cut off when large reads of its own wait for it"),
         Limit(

@@ -16,10 +16,10 @@ public struct RPCLimits: Limits, Hashable {
     public var requestsInFlightMax = 1_024
     /// Those among them that read; above, the connection's next request waits.
     public var readsInFlightMax = 16
-    /// What a read may take without waiting for memory. One that outgrows it begins again when `responseBytesMax` is
-    /// reserved for it, in turn with those of other clients.
+    /// What a read may take without waiting for memory. One that outgrows it begins again when 16 times as much is
+    /// reserved for it, and one that outgrows that when `responseBytesMax` is, in turn with those of other clients.
     public var unreservedReadBytesMax = 64 << 10
-    /// Reads with such a reservation that run at a time; fewer than a service has threads that read.
+    /// Reads with a reservation of either size that run at a time; together fewer than a service has threads that read.
     public var largeReadsRunningMax = 1
     /// Bytes of requests of one connection that have not ended; above, the server stops reading from it.
     public var connectionBytesInFlightMax = 32 << 20
@@ -71,8 +71,13 @@ public struct RPCLimits: Limits, Hashable {
     public var stalledPeerSecondsMax = 10
     /// Bytes a second that a peer must take while others wait for the memory of what is sent to it.
     public var stalledPeerBytesPerSecond = 32 << 10
-    /// A peer that takes less than that, while large reads of its own wait for it to take the response before, is cut
-    /// off after this time: a read that waits keeps its snapshot of the store.
+    /// While others wait for the memory of large reads, a peer must take the results of its own, to the last byte,
+    /// within this time, and `stalledPeerBytesPerSecond` on average over a tenth of it; else it is cut off likewise.
+    public var awaitedReadSecondsMax = 10
+    /// Seconds between two looks at what a peer has taken whose socket is full.
+    var peerLookSeconds: Int { min(stalledPeerSecondsMax, max(1, awaitedReadSecondsMax / 10)) }
+    /// A peer that takes less than `stalledPeerBytesPerSecond`, while large reads of its own wait for it to take the
+    /// response before, is cut off after this time: a read that waits keeps its snapshot of the store.
     public var parkedReadSecondsMax = 60
     /// While others wait for the memory of events, a peer must take those that it holds, with their last byte, within
     /// this time; else resource_exhausted `peer_stalled`, then the connection closes.

@@ -9,7 +9,8 @@ import Testing
 
 /// Reads that outgrow what they may take without a reservation, and peers that do not take their results.
 struct LargeReadTests {
-    /// Connections of one server, on a loop whose clock the test turns; `check.read` outgrows its small reservation.
+    /// Connections of one server, on a loop whose clock the test turns; `check.read` outgrows its small reservation,
+    /// and every other but the largest unless its gate begins with `medium`.
     final class World {
         let loop = EmbeddedEventLoop()
         let started = Shared<[String]>([])
@@ -26,10 +27,8 @@ struct LargeReadTests {
             var router = RPCRouter()
             let (started, stored) = (started, stored)
             router.handleInOrder(Check.Read.self) { request, _, reply in
-                reply.readAgain { reservation in
+                Self.readAgain(reply, request.gate.hasPrefix("medium") ? 9_000 : 90_000) {
                     started.change { $0.append(request.gate) }
-                    reply.succeed(.init(gate: String(repeating: "x", count: 90_000)))
-                    reservation.readEnded()
                 }
             }
             router.handleInOrder(Check.Small.self) { request, _, reply in
@@ -42,6 +41,21 @@ struct LargeReadTests {
                 configuration, methods: router.methods, authenticator: TestAuthenticator(gates: Gates()),
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             hub = LoopHub(loop: loop, server: state)
+        }
+
+        /// Begins again with each reservation that is too small for a result of `count` bytes.
+        private static func readAgain(
+            _ reply: RPCReply<Check.Read>, _ count: Int, started: @escaping @Sendable () -> Void
+        ) {
+            reply.readAgain { reservation in
+                if count < reservation.resultBytesMax {
+                    started()
+                    reply.succeed(.init(gate: String(repeating: "x", count: count)))
+                } else {
+                    readAgain(reply, count, started: started)
+                }
+                reservation.readEnded()
+            }
         }
 
         func connect(_ address: String) throws -> Peer {
@@ -129,6 +143,70 @@ struct LargeReadTests {
         held.close()
         #expect(world.state.budget.largeReadCounts == (0, 0))
         #expect(world.state.budget.usedBytes == 0)
+    }
+
+    /// Of which 1,000 bytes are unreserved: a read may take 16,000 first.
+    private func worldOfTwoSizes(processBytes: Int) -> World {
+        World {
+            $0.unreservedReadBytesMax = 1_000
+            $0.processBytesInFlightMax = processBytes
+            $0.stalledPeerSecondsMax = 10
+        }
+    }
+
+    @Test func smallerLargeReadsDoNotWaitForThoseOfTheLargestSize() throws {
+        let world = worldOfTwoSizes(processBytes: 130_000)
+        let holders = try (1...4).map { try world.connect("192.0.2.\($0)") }
+        for holder in holders { for name in ["a", "b"] { try holder.read(name) } }
+        #expect(world.started.current == ["a"], "one goes beyond the limit")
+        for number in 5...9 {
+            let peer = try world.connect("192.0.2.\(number)")
+            try peer.read("medium\(number)")
+            peer.take()
+            #expect(peer.lines == 1)
+            #expect(world.started.current.last == "medium\(number)")
+            peer.close()
+        }
+        for _ in 0..<8 { for holder in holders { holder.take() } }
+        #expect(world.started.current.count == 5 + 8)
+        #expect(holders.allSatisfy { $0.lines == 2 })
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func readsOfOneConnectionOutgrowEachSizeInTheirOrder() throws {
+        let world = worldOfTwoSizes(processBytes: 1_000_000)
+        let peer = try world.connect("192.0.2.1")
+        try peer.read("a", "medium1", "b", "medium2", "medium3")
+        peer.take()
+        #expect(world.started.current == ["a", "medium1", "b", "medium2", "medium3"])
+        #expect(peer.lines == 5)
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func readThatOutgrowsTheSmallerSizeEndsWithItsConnection() throws {
+        let world = worldOfTwoSizes(processBytes: 130_000)
+        let (holder, peer) = (try world.connect("192.0.2.1"), try world.connect("192.0.2.2"))
+        try holder.read("held")
+        try peer.read("a", "medium")
+        peer.close()
+        #expect(world.state.budget.largeReadCounts == (0, 1))
+        holder.take()
+        #expect(world.started.current == ["held"])
+        #expect(world.state.budget.largeReadCounts == (0, 0))
+        #expect(world.state.budget.usedBytes == 0)
+    }
+
+    @Test func peerThatKeepsALargeResultThatOthersWaitForIsCutOffSoon() throws {
+        let world = worldOfTwoSizes(processBytes: 130_000)
+        let (silent, next) = (try world.connect("192.0.2.1"), try world.connect("192.0.2.2"))
+        try silent.read("silent")
+        try next.read("next")
+        #expect(world.started.current == ["silent"])
+        world.loop.advanceTime(by: .seconds(2))
+        #expect(String(decoding: silent.socket.taken, as: UTF8.self).contains("peer_stalled"))
+        #expect(world.started.current == ["silent", "next"])
     }
 
     /// Two reads on their way, the first of which waits for memory that another peer holds.

@@ -16,9 +16,10 @@ struct ReadReservationQueueTests {
         var lastID: UInt64 = 0
         var now: UInt64 = 0
 
-        init(limit: Int = 512, clientMax: Int = 128, runningMax: Int = 1) {
+        init(limit: Int = 512, clientMax: Int = 128, runningMax: Int = 1, beyondMax: Int = 1) {
             queue = ReadReservationQueue(
-                bytes: Self.bytes, limit: limit, clientMax: clientMax, runningMax: runningMax)
+                ReadSize(bytes: Self.bytes, memoryMax: limit - limit / 4, beyondMax: beyondMax), clientMax: clientMax,
+                runningMax: runningMax)
         }
 
         var used: Int { held.values.reduce(0, +) }
@@ -129,6 +130,35 @@ struct ReadReservationQueueTests {
         #expect(next != nil)
     }
 
+    @Test func placesBeyondTheLimitAreForAsManyClientsAndTheLastForOneThatTakesItsResults() throws {
+        var world = World(limit: 0, runningMax: 100, beyondMax: 3)
+        for number in 0..<3 { world.outgrew("user\(number)") }
+        while world.next() != nil {}
+        #expect(world.open.count == 3)
+        world.now += 5_000
+        while let request = world.open.first { world.taken(request) }
+        for number in 0..<3 { world.outgrew("user\(number)") }
+        while world.next() != nil {}
+        #expect(world.open.count == 2)
+        world.outgrew("anna")
+        let next = world.next()
+        #expect(next?.client == "anna")
+    }
+
+    @Test func sizesLeaveMemoryToEachOther() {
+        var limits = RPCLimits()
+        limits.processBytesInFlightMax = 64 << 20
+        let mebibyte = 1 << 20
+        #expect(
+            ReadSize.all(limits) == [
+                ReadSize(bytes: mebibyte, memoryMax: 32 * mebibyte, beyondMax: 4),
+                ReadSize(bytes: 16 * mebibyte, memoryMax: 48 * mebibyte, beyondMax: 1),
+            ])
+        // What is hardly less than the largest response is not worth a beginning of its own.
+        limits.responseBytesMax = mebibyte
+        #expect(ReadSize.all(limits) == [ReadSize(bytes: mebibyte, memoryMax: 48 * mebibyte, beyondMax: 1)])
+    }
+
     @Test func readsOfAClosedConnectionAreDropped() throws {
         var world = World()
         let dropped = [world.outgrew("anna", connection: 7), world.outgrew("anna", connection: 7)]
@@ -156,7 +186,8 @@ struct ReadReservationQueueTests {
     }
 
     @Test func whatIsTakenLooksAtNoReadButTheNext() {
-        var queue = ReadReservationQueue(bytes: 16, limit: 128, clientMax: 64, runningMax: 1_000)
+        var queue = ReadReservationQueue(
+            ReadSize(bytes: 16, memoryMax: 96, beyondMax: 1), clientMax: 64, runningMax: 1_000)
         for id in 1...10_000 as ClosedRange<UInt64> {
             queue.outgrew(.init(id: id, connection: id, client: "user\(id % 5_000)"))
         }

@@ -56,6 +56,7 @@ struct StallTests {
     private static func limits() -> RPCLimits {
         var limits = RPCLimits()
         limits.stalledPeerSecondsMax = 5
+        limits.awaitedReadSecondsMax = 50
         limits.stalledPeerBytesPerSecond = 100
         limits.awaitedEventSecondsMax = 15
         return limits
@@ -64,25 +65,46 @@ struct StallTests {
     @Test func peerThatTakesTooLittleHasStalled() {
         let limits = Self.limits()
         var stall = PeerStall()
-        var looks = [stall.looked(taken: 0, limits)]
+        func looked(taken: Int) -> Bool {
+            stall.looked(taken: taken, limits)
+            return stall.isBehind(by: 5, limits)
+        }
+        var looks = [looked(taken: 0)]
         stall.filled(taken: 1_000)
         stall.filled(taken: 9_000)
-        looks.append(stall.looked(taken: 1_500, limits))
-        looks.append(stall.looked(taken: 1_999, limits))
+        looks += [looked(taken: 1_500), looked(taken: 1_500)]
         stall.drained()
-        looks.append(stall.looked(taken: 1_999, limits))
+        looks.append(looked(taken: 1_500))
         #expect(looks == [false, false, true, false], "nothing waited, slow, stalled, nothing waited")
     }
 
-    /// The looks at which a peer that holds events up to an end has kept one for too long.
-    private func keeping(_ looks: [(sent: Int, end: Int, isAwaited: Bool)?]) -> [Int] {
+    @Test func peerIsBehindByWhatItMissedUntilItCatchesUp() {
+        var limits = Self.limits()
+        limits.awaitedReadSecondsMax = 5
         var stall = PeerStall()
+        stall.filled(taken: 0)
+        // 100 bytes each second.
+        let taken = [100, 150, 200, 200, 200, 200, 200, 200, 800, 900]
+        var behind: [Int] = []
+        for bytes in taken {
+            stall.looked(taken: bytes, limits)
+            behind.append((1...6).last { stall.isBehind(by: $0, limits) } ?? 0)
+        }
+        #expect(behind == [0, 0, 1, 2, 3, 4, 5, 5, 0, 0])
+        // 50 bytes too few, for one look.
+        stall.looked(taken: 950, limits)
+        #expect(stall.isBehind)
+        stall.looked(taken: 1_100, limits)
+        #expect(!stall.isBehind)
+    }
+
+    /// The looks, one in five seconds, at which a peer that holds events up to an end has kept one for 15 seconds.
+    private func keeping(_ looks: [(sent: Int, end: Int, isAwaited: Bool)?]) -> [Int] {
+        var keeping = PeerStall.Keeping()
         let limits = Self.limits()
         return looks.indices.filter { index in
-            let events = looks[index].map {
-                PeerStall.SharedEvents(sent: $0.sent, end: $0.end, isAwaited: $0.isAwaited)
-            }
-            return stall.looked(at: events, limits)
+            let held = looks[index].map { PeerStall.Held(sent: $0.sent, end: $0.end, isAwaited: $0.isAwaited) }
+            return keeping.looked(at: held, limits) >= 15
         }
     }
 

@@ -25,9 +25,8 @@ struct ReadOrder: Sendable {
     /// Runs `body` on a reader's thread; what it throws is the answer.
     ///
     /// A read that outgrows what it may take without a reservation, in bytes of its result or in rows that it reads
-    /// (`TreeError.tooBig`), begins again with the same view, when the memory of the largest response is reserved: such
-    /// reads take turns, so that reads of a moment always find a thread. A read whose connection has closed is dropped,
-    /// or stops. So `body` of a read may run twice, and has no effect before its result is complete.
+    /// (`TreeError.tooBig`), begins again with the same view (`LargeReading`). A read whose connection has closed is
+    /// dropped, or stops. So `body` of a read may run several times, and has no effect before its result is complete.
     func onReader<Request: RPCRequest>(
         _ context: RPCContext, _ reply: RPCReply<Request>, _ body: @escaping @Sendable (ReadView) throws -> Void
     ) {
@@ -47,14 +46,11 @@ struct ReadOrder: Sendable {
                 do {
                     try body(first.watched(by: watch))
                 } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
-                    return reply.readAgain { reservation in
-                        store.submitRead(of: client) {
-                            let view = view.whileOpen(connection).watched(by: watch)
-                            do { try body(view) } catch is ConnectionClosed {} catch { reply.refuse(error) }
-                            reservation.readEnded()
-                            slow.answered(watch, catalogue)
-                        }
-                    }
+                    return LargeReading(
+                        view: view.whileOpen(connection), client: client, store: store, reply: reply, body: body,
+                        answered: { slow.answered(watch, catalogue) }, watch: watch, unreservedMax: unreservedMax,
+                        rowsMax: limits.unreservedReadRowsMax
+                    ).begin()
                 } catch { reply.refuse(error) }
                 slow.answered(watch, catalogue)
             }
