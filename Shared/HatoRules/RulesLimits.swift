@@ -6,6 +6,8 @@ public enum RulesLimits {
     public static let predicateBytesMax = 4_096
     /// UTF-8 bytes of a text that a condition concatenates; with a longer one it does not hold.
     static let predicateTextBytesMax = 1 << 20
+    /// Bytes that one evaluation of a condition reads, makes and compares; one that needs more does not hold.
+    public static let predicateWorkBytesMax = 8 << 20
     /// Steps of one read of stored data.
     static let lookSteps = 50
     /// Bytes of a text that an expression builds.

@@ -45,6 +45,7 @@ final class NotifierMetrics: Sendable {
     private let leftOut = Counter(label: "hato_notifier_recipients_left_out_total")
     private let skipped = Counter(label: "hato_notifier_changes_skipped_total")
     private let incomplete = Counter(label: "hato_notifier_changes_incomplete_total")
+    private let undecided = Counter(label: "hato_notifier_conditions_undecided_total")
     private let unreadable = Gauge(label: "hato_notifier_records_unreadable")
     private let gaps = Counter(label: "hato_notifier_feed_gaps_total")
     private let deliveredSinceStart = Atomic<Int>(0)
@@ -112,6 +113,8 @@ final class NotifierMetrics: Sendable {
         incomplete.increment(by: count)
         incompleteSinceStart.add(count, ordering: .relaxed)
     }
+    /// A change with texts that are too long for a trigger's condition.
+    func conditionUndecided() { undecided.increment() }
     func recipientsLeftOut(_ count: Int) { leftOut.increment(by: count) }
     func feedHadGap() { gaps.increment() }
 }

@@ -6,7 +6,8 @@ public import HatoModel
 /// A member of a value is its child: `after.author.uid`, or `after['first-name']` where the key is no name; a missing
 /// child is `null`, and a leaf with a priority is the leaf. Texts have `length`, `contains`, `beginsWith`, `endsWith`,
 /// `toLowerCase` and `toUpperCase`. A condition that cannot be evaluated (a text that is less than a number) does not
-/// hold. One evaluation visits each part of the condition at most once.
+/// hold. One evaluation visits each part of the condition at most once, and ends when it has worked on more bytes than
+/// `RulesLimits.predicateWorkBytesMax`.
 public struct RulesPredicate: Sendable, Hashable {
     /// The expression as it is written.
     public let text: String
@@ -37,6 +38,8 @@ public struct RulesPredicate: Sendable, Hashable {
         case doesNotHold
         /// It depends on unknown values.
         case unknown
+        /// Its texts are too long for it to be decided.
+        case tooMuchWork
     }
 
     /// Whether it holds for these values; nil is the value of a name without one.
@@ -47,10 +50,13 @@ public struct RulesPredicate: Sendable, Hashable {
     /// holds may still fail with some: `before.a < 1 || after.b == 3` where `before.a` is a text.
     public func truth(unknown: Set<String>, _ value: (String) -> JSONValue?) -> Truth {
         withoutActuallyEscaping(value) { value in
+            var evaluator = RulesPredicateEvaluator(unknown: unknown, value: value)
             do throws(RulesPredicateEvaluator.Failure) {
-                let outcome = try RulesPredicateEvaluator(value: value, unknown: unknown).value(of: expression)
+                let outcome = try evaluator.value(of: expression)
                 return outcome == .bool(true) ? .holds : .doesNotHold
             } catch {
+                // Where a side is unknown, the other one may have been too much.
+                if evaluator.workLeft < 0 { return .tooMuchWork }
                 return error == .unknown ? .unknown : .doesNotHold
             }
         }

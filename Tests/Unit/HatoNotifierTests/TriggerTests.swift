@@ -150,11 +150,37 @@ import Testing
         #expect(!compiled.needsWholeNode(partial))
     }
 
+    private func holds(_ trigger: Notifier.Trigger, _ change: FeedChange) throws -> Bool {
+        try compiled(trigger).truth(change).fires
+    }
+
+    private func goesWithout(_ trigger: Notifier.Trigger, _ change: FeedChange) throws -> Bool {
+        let compiled = try compiled(trigger)
+        return compiled.goesWithout(change, compiled.truth(change))
+    }
+
+    /// Also when a value that it names is not known.
+    @Test func aConditionThatNeedsTooMuchWorkDoesNotHold() throws {
+        let text = JSONValue.string(String(repeating: "A", count: 2 << 20))
+        var change = change(before: ["text": text], after: ["text": text])
+        change.type = .updated
+        var trigger = trigger()
+        let long = (0..<10).map { "after.text.toLowerCase() == '\($0)'" }.joined(separator: " || ")
+        trigger.when = long
+        #expect(try !holds(trigger, change))
+        change.isTruncated = true
+        change.before = nil
+        trigger.when = "before.kind == 'a' || \(long)"
+        #expect(try !holds(trigger, change))
+        trigger.when = "after.text.toLowerCase() != 'a'"
+        #expect(try holds(trigger, change))
+    }
+
     @Test func aConditionDecidesOverTheChangeItsPathAndItsAuthor() throws {
         func holds(_ condition: String, _ change: FeedChange) throws -> Bool {
             var trigger = trigger()
             trigger.when = condition
-            return try compiled(trigger).holds(change)
+            return try self.holds(trigger, change)
         }
         let change = change(before: ["kind": "draft"], after: ["kind": "text"])
         for condition in [
@@ -165,7 +191,7 @@ import Testing
         }
         #expect(try !holds("after.kind == 'image'", change))
         #expect(try holds("uid == null", self.change(uid: nil)))
-        #expect(try compiled(trigger()).holds(change))
+        #expect(try self.holds(trigger(), change))
     }
 
     @Test func aPartOfANodeIsCompletedWhenTheConditionNeedsIt() throws {
@@ -184,18 +210,18 @@ import Testing
         trigger.when = "before.kind != after.kind"
         var change = change(after: ["kind": "text", "text": "x", "senderName": "y"])
         change.type = .updated
-        #expect(try !compiled(trigger).goesWithout(change))
+        #expect(try !goesWithout(trigger, change))
         change.isTruncated = true
-        #expect(try compiled(trigger).holds(change) && compiled(trigger).goesWithout(change))
+        #expect(try holds(trigger, change) && goesWithout(trigger, change))
         // What the cut left is known.
         change.before = ["kind": "text"]
-        #expect(try !compiled(trigger).holds(change))
+        #expect(try !holds(trigger, change))
         change.before = nil
         change.type = .created
-        #expect(try compiled(trigger).holds(change) && !compiled(trigger).goesWithout(change))
+        #expect(try holds(trigger, change) && !goesWithout(trigger, change))
         // What could not be read either.
         change.after = nil
-        #expect(try compiled(trigger).holds(change) && compiled(trigger).goesWithout(change))
+        #expect(try holds(trigger, change) && goesWithout(trigger, change))
     }
 
     @Test func theNotificationIsNamedByPathVersionAndTrigger() throws {

@@ -88,6 +88,28 @@ import Testing
             try !RulesPredicate("after.contains(before)", names: Self.names).holds { $0 == "after" ? big : sought })
     }
 
+    /// Each operation on long values counts, so that no condition repeats one often.
+    @Test(arguments: [
+        "text.toLowerCase() == 'x'", "text.toUpperCase() == 'x'", "text.contains('x')", "'x'.contains(text)",
+        "text == other", "text != text", "text < text", "text.length == 1", "other.beginsWith(text)",
+        "other.endsWith(text)", "node != node", "wide.x == 1", "wide['x'] == 1", "half + half == 'x'",
+    ])
+    func workOnLongValuesIsBounded(_ part: String) throws {
+        let (text, half) = (String(repeating: "a", count: 1 << 20), String(repeating: "a", count: 1 << 19))
+        let members = (0..<500_000).map { JSONObject.Member("k\($0)", 1) }
+        let values: [String: JSONValue] = [
+            "text": .string(text), "other": .string("b" + text.dropFirst()), "half": .string(half),
+            "node": ["a": .string(text), "b": ["c": .string(text)]],
+            "wide": .object(JSONObject(uniqueMembers: members)),
+        ]
+        func truth(_ text: String) throws -> RulesPredicate.Truth {
+            try RulesPredicate(text, names: ["text", "other", "half", "node", "wide"]).truth(unknown: []) { values[$0] }
+        }
+        #expect(try truth(part) == .doesNotHold)
+        let often = Array(repeating: part, count: 40).joined(separator: " || ")
+        #expect(try truth(often) == .tooMuchWork && truth("!(\(often))") == .tooMuchWork)
+    }
+
     @Test(arguments: [
         ("before.kind == 'draft'", RulesPredicate.Truth.unknown), ("before == null", .unknown),
         ("before.kind != null && after.n == 3", .unknown), ("before.kind != null && after.n == 4", .doesNotHold),

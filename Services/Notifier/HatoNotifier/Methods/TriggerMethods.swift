@@ -81,7 +81,7 @@ struct TriggerMethods: NotifierMethods {
             pattern: compiled.pattern.description, parameters: [:], path: request.path.text, type: request.type,
             before: request.before, after: request.after, uid: request.uid)
         for parameter in parameters { change.parameters[parameter.name] = parameter.key.text }
-        guard compiled.holds(change) else { return .init(matches: false) }
+        guard compiled.truth(change).fires else { return .init(matches: false) }
         var keys: [String] = []
         if let path = compiled.recipientsPath(change) {
             guard let messages, let database = DatabaseName(rawValue: trigger.database) else {

@@ -108,11 +108,8 @@ struct CompiledTrigger: Sendable {
         !change.isMany && change.pattern == patternText && trigger.on.contains(change.type)
     }
 
-    /// Whether the trigger's condition holds. One that depends on what the change lacks counts as true: rather a
-    /// message too many than one too few.
-    func holds(_ change: FeedChange) -> Bool { truth(change) != .doesNotHold }
-
-    private func truth(_ change: FeedChange) -> RulesPredicate.Truth {
+    /// Whether the trigger's condition holds. It may depend on what the change lacks.
+    func truth(_ change: FeedChange) -> RulesPredicate.Truth {
         guard let condition else { return .holds }
         let unknown = Set(conditionFields.filter { change.lacks($0) }.map(\.side.rawValue))
         return condition.truth(unknown: unknown) { name in
@@ -146,8 +143,8 @@ struct CompiledTrigger: Sendable {
 
     /// Whether the trigger goes without something that the change lacks: its condition is not decided, texts stay empty
     /// or recipients are not known.
-    func goesWithout(_ change: FeedChange) -> Bool {
-        truth(change) == .unknown || (textFields + recipientFields).contains { change.lacks($0) }
+    func goesWithout(_ change: FeedChange, _ truth: RulesPredicate.Truth) -> Bool {
+        truth == .unknown || (textFields + recipientFields).contains { change.lacks($0) }
     }
 
     private var textFields: [FieldPath] {
@@ -234,5 +231,16 @@ struct CompiledTrigger: Sendable {
 extension FeedPattern {
     var parameterNames: [String] {
         segments.compactMap { if case .any(let name) = $0 { name } else { nil } }
+    }
+}
+
+extension RulesPredicate.Truth {
+    /// Whether a trigger with this condition fires. One that depends on what is unknown does: rather a message too many
+    /// than one too few.
+    var fires: Bool {
+        switch self {
+        case .holds, .unknown: true
+        case .doesNotHold, .tooMuchWork: false
+        }
     }
 }

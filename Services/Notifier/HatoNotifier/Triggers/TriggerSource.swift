@@ -1,5 +1,6 @@
 import HatoModel
 import HatoRPC
+import HatoRules
 import HatoStorage
 import Logging
 
@@ -83,8 +84,10 @@ struct TriggerSource: Sendable {
 
     private func decided(_ firing: Firing) -> Content? {
         if firing.through == nil {
-            guard firing.trigger.holds(firing.change) else { return nil }
-            tellOfIncomplete(firing)
+            let truth = firing.trigger.truth(firing.change)
+            if truth == .tooMuchWork { tellOfUndecided(firing) }
+            guard truth.fires else { return nil }
+            tellOfIncomplete(firing, truth)
         }
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
@@ -128,8 +131,18 @@ struct TriggerSource: Sendable {
             ], level: .info)
     }
 
-    func tellOfIncomplete(_ firing: Firing) {
-        guard firing.trigger.goesWithout(firing.change) else { return }
+    private func tellOfUndecided(_ firing: Firing) {
+        outbox.metrics.conditionUndecided()
+        notices.notice(
+            .trigger("undecided"), "the texts of a change are too long for a trigger's condition; it counts as not met",
+            [
+                "trigger": "\(firing.trigger.trigger.id)", "database": "\(database)", "path": "\(firing.change.path)",
+                "bytes-max": "\(RulesLimits.predicateWorkBytesMax)",
+            ], level: .warning)
+    }
+
+    private func tellOfIncomplete(_ firing: Firing, _ truth: RulesPredicate.Truth) {
+        guard firing.trigger.goesWithout(firing.change, truth) else { return }
         outbox.metrics.changesIncomplete(1)
         notices.notice(
             .trigger("incomplete"),
