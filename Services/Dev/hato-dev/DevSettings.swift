@@ -2,6 +2,7 @@ import HatoAuth
 import HatoMessages
 import HatoModel
 import HatoNotifier
+import HatoPush
 import HatoRuntime
 
 /// The settings of `hato-dev`.
@@ -27,7 +28,7 @@ enum DevSettings {
         ]
         // No TLS: the connections between the services of this process are plain. Separate services can have TLS.
         let notOurs: Set<String> = ["data", "port", "admin-key-file", "tls-certificate", "tls-key", "tls-client-ca"]
-        return own + slowLog.map(\.setting) + [slowPaths, onDisconnect]
+        return own + slowLog.map(\.setting) + [slowPaths, onDisconnect] + notifierSettings
             + ServeSettings.declared(defaultPort: 0).filter { !notOurs.contains($0.name) }
     }
 
@@ -46,6 +47,11 @@ enum DevSettings {
         help: "bytes that connections leave to be written when they end"
     ).following(MemoryDerivation(.onDisconnect, dividedBy: 2))
 
+    /// Settings of `hato-notifier serve`, with the same names: those of limits that are hard to reach otherwise.
+    private static let notifierSettings: [Setting] =
+        NotifierLimits.all.filter { $0.name == "pending-max" }.map { Setting($0) }
+        + ResolverLimits.all.map { Setting($0) }
+
     /// Applies the settings about slow operations, and those that follow from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout MessagesConfiguration) {
         configuration.limits.onDisconnectServiceBytesMax = settings.integer(onDisconnect.name)
@@ -63,8 +69,10 @@ enum DevSettings {
         configuration.logsWholePaths = settings[slowPaths.name] == "whole"
     }
 
-    /// Applies the settings that follow from `memory-bytes`.
+    /// Applies the settings of the notifier, and those that follow from `memory-bytes`.
     static func apply(_ settings: Settings, to configuration: inout NotifierConfiguration) {
+        configuration.limits = settings.limits(NotifierLimits.self)
+        configuration.lookUps = settings.limits(ResolverLimits.self)
         let plan = MemoryPlan(bytes: settings.integer(ServeSettings.memory.name))
         let bytes = MemoryDerivation(.held, dividedBy: 4, atMost: configuration.limits.triggerBytesMax)
         configuration.limits.triggerBytesMax = bytes.value(in: plan)

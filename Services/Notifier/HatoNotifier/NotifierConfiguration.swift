@@ -18,6 +18,8 @@ public struct NotifierConfiguration: Sendable {
     /// Shown to messages, to follow its feed and read recipients; nil leaves triggers without a feed.
     public var administratorKey: String?
     public var addresses = AddressGuard.Policy()
+    /// Bounds of the look-ups of their names.
+    public var lookUps = ResolverLimits()
     /// Bounds of webhook requests.
     public var webhooks = WebhookChannel.Limits()
     /// When deliveries are tried again and given up.

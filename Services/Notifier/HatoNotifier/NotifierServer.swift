@@ -26,8 +26,10 @@ public final class NotifierServer: Sendable {
         var limits = configuration.webhooks
         // An attempt that has begun never waits for a connection of another.
         limits.connectionsPerHostMax = max(limits.connectionsPerHostMax, configuration.delivery.attemptsPerHostMax)
+        let addresses = AddressGuard(
+            configuration.addresses, resolver: SystemHostResolver(limits: configuration.lookUps))
         let webhooks = WebhookChannel(
-            AddressGuard(configuration.addresses), limits: limits, version: configuration.server.version,
+            addresses, limits: limits, version: configuration.server.version,
             now: configuration.time.now)
         return try await start(configuration, store: store, channels: [webhooks], logger: logger)
     }

@@ -25,7 +25,7 @@ struct HostResolverTests {
         _ servers: NameServers, _ change: (inout ResolverLimits) -> Void = { _ in }
     ) -> SystemHostResolver {
         var limits = ResolverLimits()
-        limits.timeout = .seconds(60)
+        limits.lookUpMillisecondsMax = 60_000
         change(&limits)
         return SystemHostResolver(limits: limits) { servers.lookUp($0) }
     }
@@ -62,7 +62,7 @@ struct HostResolverTests {
 
     @Test func whoWaitsTooLongIsToldSo() async throws {
         let servers = NameServers()
-        let resolver = resolver(servers) { $0.timeout = .milliseconds(50) }
+        let resolver = resolver(servers) { $0.lookUpMillisecondsMax = 50 }
         await #expect(throws: AddressRefusal.unresolvable(host: "a.slow.example", "the name server does not answer")) {
             try await resolver.addresses(of: "a.slow.example", for: user("a"))
         }
@@ -108,9 +108,9 @@ struct HostResolverTests {
     }
 
     @Test func addressesAreRememberedForAWhile() async throws {
-        for (memory, count) in [(Duration.seconds(600), 1), (.zero, 3)] {
+        for (memory, count) in [(600_000, 1), (0, 3)] {
             let servers = NameServers()
-            let resolver = resolver(servers) { $0.memory = memory }
+            let resolver = resolver(servers) { $0.lookUpMemoryMilliseconds = memory }
             for uid in ["a", "b", "c"] { _ = try await resolver.addresses(of: "quick.test", for: user(uid)) }
             #expect(servers.asked.withLock { $0.count } == count)
         }
@@ -120,7 +120,7 @@ struct HostResolverTests {
         let servers = NameServers()
         let resolver = resolver(servers) {
             $0.lookUpsPerUserMax = 1
-            $0.timeout = .milliseconds(50)
+            $0.lookUpMillisecondsMax = 50
         }
         let first = Task { try await resolver.addresses(of: "slow.one", for: user("a", isDelivery: true)) }
         while servers.asked.withLock({ $0.isEmpty }) { await Task.yield() }
@@ -135,7 +135,7 @@ struct HostResolverTests {
         let servers = NameServers()
         let resolver = resolver(servers) {
             $0.lookUpsPerUserMax = 1
-            $0.waitingPerUserMax = 0
+            $0.lookUpsWaitingPerUserMax = 0
         }
         let first = Task { try await resolver.addresses(of: "a.slow.example", for: user("a")) }
         while servers.asked.withLock({ $0.isEmpty }) { await Task.yield() }
@@ -177,7 +177,7 @@ struct HostResolverTests {
     @Test func whenTooManyWaitTheUserWithTheMostLosesItsNewest() {
         var limits = ResolverLimits()
         limits.lookUpsMax = 1
-        limits.waitingMax = 4
+        limits.lookUpsWaitingMax = 4
         var queue = LookUpQueue(limits)
         guard case .begins = asked(&queue, "first.test", user("a")) else {
             Issue.record("the first look-up does not begin")

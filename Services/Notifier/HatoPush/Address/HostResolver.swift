@@ -1,4 +1,5 @@
 import Dispatch
+public import HatoModel
 import Synchronization
 
 #if canImport(Glibc)
@@ -27,8 +28,8 @@ public struct LookUpCaller: Sendable, Hashable {
     }
 }
 
-/// How many look-ups there are at a time, so that names whose servers are slow take nothing from the others.
-public struct ResolverLimits: Sendable, Hashable {
+/// How many look-ups of names there are at a time, so that names whose servers are slow take nothing from the others.
+public struct ResolverLimits: Limits, Hashable {
     /// Look-ups under way, each on a thread that the operating system blocks for as long as the name servers take.
     public var lookUpsMax = 16
     /// Those among them that are not for deliveries.
@@ -38,15 +39,39 @@ public struct ResolverLimits: Sendable, Hashable {
     /// Those among them that are not for deliveries, for names of one domain.
     public var lookUpsToRegisterPerDomainMax = 2
     /// Calls of one user that wait for a look-up, of deliveries and others each; further ones are refused at once.
-    public var waitingPerUserMax = 64
+    public var lookUpsWaitingPerUserMax = 64
     /// Calls of all users that wait for a look-up; above, users with the most lose their newest, deliveries last.
-    public var waitingMax = 1_024
-    /// How long a caller waits, for a thread and for the response together.
-    public var timeout: Duration = .seconds(5)
-    /// How long addresses are remembered, and for a user that a domain did not respond.
-    public var memory: Duration = .seconds(60)
+    public var lookUpsWaitingMax = 1_024
+    /// Milliseconds that a caller waits, for a thread and for the response together.
+    public var lookUpMillisecondsMax = 5_000
+    /// Milliseconds that addresses are remembered, and for a user that a domain did not respond.
+    public var lookUpMemoryMilliseconds = 60_000
 
     public init() {}
+
+    var timeout: Duration { .milliseconds(lookUpMillisecondsMax) }
+    var memory: Duration { .milliseconds(lookUpMemoryMilliseconds) }
+
+    public static let all: [Limit<ResolverLimits>] = [
+        Limit("look-ups-max", \.lookUpsMax, 1...256, "look-ups of names of webhooks at a time, each on a thread"),
+        Limit("look-ups-to-register-max", \.lookUpsToRegisterMax, 1...256, "of them, those to register a device"),
+        Limit("look-ups-per-user-max", \.lookUpsPerUserMax, 1...256, "of them, those for one user"),
+        Limit(
+            "look-ups-to-register-per-domain-max", \.lookUpsToRegisterPerDomainMax, 1...256,
+            "of them, those to register a device at names of one domain (the last two labels)"),
+        Limit(
+            "look-ups-waiting-per-user-max", \.lookUpsWaitingPerUserMax, 1...65_536,
+            "calls of one user that wait for a look-up, for deliveries and for registrations each"),
+        Limit(
+            "look-ups-waiting-max", \.lookUpsWaitingMax, 1...65_536,
+            "calls of all users that wait for a look-up; above, the user with the most loses the newest"),
+        Limit(
+            "look-up-milliseconds-max", \.lookUpMillisecondsMax, 1...60_000,
+            "milliseconds a call waits for a look-up, its turn included"),
+        Limit(
+            "look-up-memory-milliseconds", \.lookUpMemoryMilliseconds, 0...3_600_000,
+            "milliseconds that addresses of a name are remembered"),
+    ]
 }
 
 /// The operating system's resolver, on a bounded number of threads; concurrent callers for one name share one

@@ -2,7 +2,7 @@ typealias LookUpAnswer = Result<[IPAddress], AddressRefusal>
 
 /// Which names are being looked up, which callers wait, and what is remembered.
 ///
-/// At most `waitingMax` callers wait for a look-up to begin, so nothing here walks through more.
+/// At most `lookUpsWaitingMax` callers wait for a look-up to begin, so nothing here walks through more.
 struct LookUpQueue {
     /// A call, and what it does with its answer.
     struct Ask: Sendable {
@@ -81,11 +81,11 @@ struct LookUpQueue {
             running[host]?.asks[place.number] = ask
             return .begins(place)
         }
-        guard waitingOf[caller, default: 0] < limits.waitingPerUserMax else {
+        guard waitingOf[caller, default: 0] < limits.lookUpsWaitingPerUserMax else {
             return .known(.failure(.noLookUp(host: host)))
         }
         var instead: Ask?
-        if waiting.count >= limits.waitingMax {
+        if waiting.count >= limits.lookUpsWaitingMax {
             guard let number = placeForOneMore(of: caller) else { return .known(.failure(.noLookUp(host: host))) }
             instead = leaveWaiting(number)?.ask
             if let user = instead?.caller.uid { forgetTurn(of: user) }

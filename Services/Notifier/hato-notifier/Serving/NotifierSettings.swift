@@ -27,6 +27,7 @@ enum NotifierSettings {
         }
         for member in members { member.set(&configuration, settings.integer(member.setting.name)) }
         configuration.limits = settings.limits(NotifierLimits.self)
+        configuration.lookUps = settings.limits(ResolverLimits.self)
         guard configuration.delivery.lease > configuration.webhooks.timeout else {
             throw SettingsError("settings lease-seconds and webhook-timeout-seconds: a lease must outlast an attempt")
         }
@@ -85,7 +86,7 @@ enum NotifierSettings {
                 set: { $0.webhooks.timeout = .seconds($1) }),
         ]
 
-    private static let ownSettings: [Setting] = members.map(\.setting) + limits
+    private static let ownSettings: [Setting] = members.map(\.setting) + limits + ResolverLimits.all.map { Setting($0) }
 
     /// The notifier's bytes are all that is held beside requests.
     private static let limits: [Setting] = NotifierLimits.all.map { limit in
