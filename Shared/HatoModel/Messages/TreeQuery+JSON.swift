@@ -6,14 +6,9 @@ extension TreeQuery {
             throw Self.error(
                 "invalid_query", example: #"{"orderBy": "date", "limitToLast": 50}"#, "A query must be an object")
         }
-        for member in object.members where !Self.memberNames.contains(member.name) {
-            throw Self.error(
-                "unknown_query_parameter", example: #"{"orderBy": "date", "limitToLast": 50}"#,
-                "A query has no parameter \"\(member.name)\"")
-        }
-        // A null parameter is an absent one, except that null is a legal bound.
-        guard let orderBy = object["orderBy"], !orderBy.isNull else {
-            guard object.members.allSatisfy({ $0.value.isNull && !Self.boundNames.contains($0.name) }) else {
+        let parameters = try Parameters(object)
+        guard let orderBy = parameters.orderBy else {
+            guard parameters.isEmpty else {
                 throw Self.error(
                     "orderBy must be defined when other query parameters are defined",
                     example: #"{"orderBy": "$key", "limitToLast": 50}"#)
@@ -22,21 +17,51 @@ extension TreeQuery {
             return
         }
         self.init(order: try Order(orderBy))
-        try readBounds(object)
-        limit = try Self.limit(object)
+        try readBounds(parameters)
+        limit = try Self.limit(parameters)
     }
 
-    private static let boundNames: Set<String> = ["startAt", "startAfter", "endAt", "endBefore", "equalTo"]
-    private static let memberNames = boundNames.union(["orderBy", "limitToFirst", "limitToLast"])
+    /// The members of a query. A null is an absent one, except that null is a legal bound; `nil` of
+    /// `JSONValue` is null, so absent ones are compared with `.none`.
+    private struct Parameters {
+        var orderBy, limitToFirst, limitToLast: JSONValue?
+        var startAt, startAfter, endAt, endBefore, equalTo: JSONValue?
+
+        var isEmpty: Bool {
+            orderBy == .none && limitToFirst == .none && limitToLast == .none && !hasRange && equalTo == .none
+        }
+
+        var hasRange: Bool { startAt != .none || startAfter != .none || endAt != .none || endBefore != .none }
+
+        init(_ object: JSONObject) throws(ArgumentError) {
+            for member in object.members {
+                let value = member.value
+                let present = value.isNull ? Optional<JSONValue>.none : value
+                switch member.name {
+                case "orderBy": orderBy = present
+                case "limitToFirst": limitToFirst = present
+                case "limitToLast": limitToLast = present
+                case "startAt": startAt = value
+                case "startAfter": startAfter = value
+                case "endAt": endAt = value
+                case "endBefore": endBefore = value
+                case "equalTo": equalTo = value
+                default:
+                    throw TreeQuery.error(
+                        "unknown_query_parameter", example: #"{"orderBy": "date", "limitToLast": 50}"#,
+                        "A query has no parameter \"\(member.name)\"")
+                }
+            }
+        }
+    }
 
     private static func error(_ reason: String, example: String, _ message: String? = nil) -> ArgumentError {
         ArgumentError(reason: reason, "\(message ?? reason), e.g. \(example)")
     }
 
-    private mutating func readBounds(_ object: JSONObject) throws(ArgumentError) {
-        let names = ["startAt", "startAfter", "endAt", "endBefore"].filter { object[$0] != nil }
-        if let equal = object["equalTo"] {
-            guard names.isEmpty else {
+    private mutating func readBounds(_ given: Parameters) throws(ArgumentError) {
+        if let equal = given.equalTo {
+            guard !given.hasRange else {
                 throw Self.error(
                     "equalTo cannot be specified in addition to startAfter, startAt, endAt, or endBefore",
                     example: #"{"orderBy": "date", "equalTo": 5}"#)
@@ -46,24 +71,24 @@ extension TreeQuery {
             end = bound.cutAfter
             return
         }
-        guard !(names.contains("startAt") && names.contains("startAfter")) else {
+        guard given.startAt == .none || given.startAfter == .none else {
             throw Self.error(
                 "Only one of startAt and startAfter may be specified", example: #"{"orderBy": "date", "startAfter": 5}"#
             )
         }
-        guard !(names.contains("endAt") && names.contains("endBefore")) else {
+        guard given.endAt == .none || given.endBefore == .none else {
             throw Self.error(
                 "Only one of endAt and endBefore may be specified", example: #"{"orderBy": "date", "endBefore": 5}"#)
         }
-        if let value = object["startAt"] { start = try Bound(value, "startAt", order).cutBefore }
-        if let value = object["startAfter"] { start = try Bound(value, "startAfter", order).cutAfter }
-        if let value = object["endAt"] { end = try Bound(value, "endAt", order).cutAfter }
-        if let value = object["endBefore"] { end = try Bound(value, "endBefore", order).cutBefore }
+        if let value = given.startAt { start = try Bound(value, "startAt", order).cutBefore }
+        if let value = given.startAfter { start = try Bound(value, "startAfter", order).cutAfter }
+        if let value = given.endAt { end = try Bound(value, "endAt", order).cutAfter }
+        if let value = given.endBefore { end = try Bound(value, "endBefore", order).cutBefore }
     }
 
-    private static func limit(_ object: JSONObject) throws(ArgumentError) -> Limit? {
-        let first = try count(object, "limitToFirst")
-        let last = try count(object, "limitToLast")
+    private static func limit(_ given: Parameters) throws(ArgumentError) -> Limit? {
+        let first = try given.limitToFirst.map { json throws(ArgumentError) in try count(json, "limitToFirst") }
+        let last = try given.limitToLast.map { json throws(ArgumentError) in try count(json, "limitToLast") }
         switch (first, last) {
         case (nil, nil): return nil
         case (let count?, nil): return .first(count)
@@ -75,16 +100,13 @@ extension TreeQuery {
         }
     }
 
-    private static func count(_ object: JSONObject, _ name: String) throws(ArgumentError) -> Int? {
-        guard let value = object[name], !value.isNull else { return nil }
-        let example = #"{"orderBy": "date", "\#(name)": 50}"#
-        guard let number = value.number, number == number.rounded() else {
-            throw error("\(name) must be an integer", example: example)
+    private static func count(_ value: JSONValue, _ name: String) throws(ArgumentError) -> Int {
+        func wrong(_ problem: String) -> ArgumentError {
+            error("\(name) must be \(problem)", example: #"{"orderBy": "date", "\#(name)": 50}"#)
         }
-        guard number > 0 else { throw error("\(name) must be positive", example: example) }
-        guard number <= Double(TreeLimits.queryLimitMax) else {
-            throw error("\(name) must be at most \(TreeLimits.queryLimitMax)", example: example)
-        }
+        guard let number = value.number, number == number.rounded() else { throw wrong("an integer") }
+        guard number > 0 else { throw wrong("positive") }
+        guard number <= Double(TreeLimits.queryLimitMax) else { throw wrong("at most \(TreeLimits.queryLimitMax)") }
         return Int(number)
     }
 
@@ -150,19 +172,20 @@ extension TreeQuery {
 extension TreeQuery.Order {
     /// Reads `orderBy`: `$key`, `$value`, `$priority` or a child path.
     init(_ json: JSONValue) throws(ArgumentError) {
-        let wrong = ArgumentError(
-            reason: "orderBy must be a valid JSON encoded path",
-            #"orderBy must be a valid JSON encoded path, e.g. "date", "author/name", "$key", "$value" or "$priority""#)
-        guard let text = json.string else { throw wrong }
+        guard let text = json.string else { throw Self.wrong }
         switch text {
         case "$key": self = .key
         case "$value": self = .value
         case "$priority": self = .priority
         default:
-            guard let path = try? TreePath(text), !path.isPriority, !path.isRoot else { throw wrong }
+            guard let path = try? TreePath(text), !path.isPriority, !path.isRoot else { throw Self.wrong }
             self = .child(path)
         }
     }
+
+    private static let wrong = ArgumentError(
+        reason: "orderBy must be a valid JSON encoded path",
+        #"orderBy must be a valid JSON encoded path, e.g. "date", "author/name", "$key", "$value" or "$priority""#)
 
     /// As written in `orderBy`.
     public var text: String {
