@@ -8,6 +8,7 @@ import Synchronization
 final class ConnectionGate: Sendable {
     private struct State {
         var admission: ConnectionAdmission
+        var lines: LinesWithoutCredential
         /// All that are admitted and have not closed: any of them may be closed for another.
         var connections: [UInt64: RPCConnection] = [:]
     }
@@ -15,8 +16,11 @@ final class ConnectionGate: Sendable {
     private let state: Mutex<State>
     private let notices: ThrottledNotices
 
-    init(_ limits: ConnectionAdmission.Limits, _ notices: ThrottledNotices) {
-        state = Mutex(State(admission: ConnectionAdmission(limits)))
+    init(_ limits: RPCLimits, _ notices: ThrottledNotices) {
+        state = Mutex(
+            State(
+                admission: ConnectionAdmission(ConnectionAdmission.Limits(limits)),
+                lines: LinesWithoutCredential(limits)))
         self.notices = notices
     }
 
@@ -57,6 +61,19 @@ final class ConnectionGate: Sendable {
     }
 
     func wasActive(_ connection: RPCConnection) { state.withLock { $0.admission.wasActive(connection.id) } }
+
+    /// A line of this connection, which has not shown a credential, is long and has not ended; `lineEnded` ends that.
+    ///
+    /// - Parameter used: bytes that all connections hold.
+    func lineBegan(of connection: RPCConnection, used: Int) {
+        let victim = state.withLock { state in
+            state.lines.began(connection.id, used: used).flatMap { state.connections[$0] }
+        }
+        guard let victim else { return }
+        victim.hub.post(.run(victim) { $0.refuseUnfinishedLine() })
+    }
+
+    func lineEnded(of connection: RPCConnection) { state.withLock { $0.lines.ended(connection.id) } }
 
     func closed(_ connection: RPCConnection) {
         state.withLock { state in

@@ -296,6 +296,13 @@ extension ConnectionHandler {
         settle()
     }
 
+    /// Too many connections without a credential have unfinished lines. This one may have ended meanwhile.
+    func refuseUnfinishedLine() {
+        guard lines.isWatched, state.machine.phase == .open else { return }
+        requests.refuseUnfinishedLine(RPCError.lineStalled)
+        settle()
+    }
+
     /// The watch of a peer whose socket is full is due.
     func peerIsDue() {
         if peerWatch.hasStalled(context?.channel) { cutOffStalled(RPCError.peerStalled) }

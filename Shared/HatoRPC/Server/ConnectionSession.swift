@@ -42,6 +42,7 @@ final class ConnectionSession {
     func showed(_ caller: Caller) {
         guard shownCaller == nil else { return }
         shownCaller = caller
+        state.hasShownCredential = true
         takeOwnSlot()
     }
 

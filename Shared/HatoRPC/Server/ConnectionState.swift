@@ -7,6 +7,8 @@ final class ConnectionState {
     let hub: LoopHub
     let server: ServerState
     var machine: ConnectionStateMachine
+    /// Whether the peer has shown a valid credential.
+    var hasShownCredential = false
 
     init(_ connection: RPCConnection, _ hub: LoopHub) {
         self.connection = connection

@@ -22,6 +22,8 @@ final class LineIntake {
     private var stall = LineStall(count: 0)
     /// Whether the line had to wait for memory since the last look.
     private var hasWaited = false
+    /// Whether the gate counts the unfinished line, as one of a connection without a credential.
+    private var isCounted = false
 
     init(_ state: ConnectionState, _ memory: ConnectionMemory) {
         self.state = state
@@ -30,6 +32,8 @@ final class LineIntake {
 
     var count: Int { buffer.count }
     var isEmpty: Bool { buffer.isEmpty }
+    /// Whether there is an unfinished line that holds memory, or waits for it.
+    var isWatched: Bool { watch != nil }
     /// The memory of what was read, without what the line has claimed.
     var unclaimedBytes: Int { max(0, touched(buffer.capacity) - claimedBytes) }
     /// Of the line at the front, of which no end has come.
@@ -83,6 +87,9 @@ final class LineIntake {
         watch = nil
         claimedBytes = 0
         state.server.budget.endClaim(of: state.connection.id)
+        guard isCounted else { return }
+        isCounted = false
+        state.server.admission.lineEnded(of: state.connection)
     }
 
     /// Buffers double, but the part that no line can reach is never touched: the machine does not give it.
@@ -102,6 +109,9 @@ final class LineIntake {
         guard watch == nil else { return }
         stall = LineStall(count: buffer.count)
         lookInASecond()
+        guard !state.hasShownCredential else { return }
+        isCounted = true
+        state.server.admission.lineBegan(of: state.connection, used: state.server.budget.usedBytes)
     }
 
     private func lookInASecond() {

@@ -34,7 +34,7 @@ final class ServerState: Sendable {
         self.logger = logger
         budget = ProcessBudget(configuration.limits)
         notices = ThrottledNotices(logger)
-        admission = ConnectionGate(ConnectionAdmission.Limits(configuration.limits), notices)
+        admission = ConnectionGate(configuration.limits, notices)
     }
 
     func noticeFailure(_ error: any Error, of connection: RPCConnection, isHandshake: Bool) {

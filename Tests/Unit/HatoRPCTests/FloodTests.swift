@@ -60,6 +60,39 @@ struct FloodTests {
         #expect(server.state.budget.usedBytes == 0)
     }
 
+    @Test func fewUnfinishedLinesStayOfConnectionsWithoutCredential() throws {
+        let server = EmbeddedServer(Self.set)
+        // A quarter of the memory is taken.
+        let user = try (0..<5).map { try server.peer("user\($0)") }
+        for peer in user { try peer.send(Array(Self.half.dropLast())) }
+        let anyone = try (0..<200).map { try server.peer(address: "192.0.2.\($0)") }
+        for peer in anyone { #expect(server.state.admission.accepted(peer.connection) == nil) }
+        for peer in anyone { try peer.send(Array(Self.half.prefix(60_000))) }
+        // A connection that is refused stays a moment, so that its peer gets the reason.
+        server.loop.advanceTime(by: .seconds(3))
+        // 1/16 of it, in lines of 64 KiB.
+        #expect(anyone.count { $0.isOpen } == 64)
+        #expect(anyone.suffix(64).allSatisfy { $0.isOpen })
+        #expect(try anyone[0].received().contains("line_stalled"))
+        #expect(user.allSatisfy { $0.isOpen })
+        // Those that are left come to their end, and a short line is always read.
+        let last = anyone[199]
+        #expect(try last.ask("").contains("parse"))
+        #expect(try server.peer(address: "198.51.100.1").ask(Self.echo()).contains(#""id":7"#))
+        for peer in user + anyone { peer.close() }
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
+    @Test func unfinishedLinesOfAnyoneStayWhileMemoryIsFree() throws {
+        let server = EmbeddedServer(Self.set)
+        let anyone = try (0..<100).map { try server.peer(address: "192.0.2.\($0)") }
+        for peer in anyone { #expect(server.state.admission.accepted(peer.connection) == nil) }
+        for peer in anyone { try peer.send(Array(Self.half.prefix(60_000))) }
+        #expect(anyone.allSatisfy { $0.isOpen })
+        for peer in anyone { peer.close() }
+        #expect(server.state.budget.usedBytes == 0)
+    }
+
     @Test func everyLineOfOneUserComesToItsEnd() throws {
         let server = EmbeddedServer(Self.set)
         let text = Array((Self.echo(3 << 20) + "\n").utf8)
