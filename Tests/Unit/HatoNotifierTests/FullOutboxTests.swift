@@ -110,6 +110,31 @@ import Testing
         #expect(try await rowCount(store) == empty)
     }
 
+    /// Else the parts that come would have no texts.
+    @Test func aDroppedOneIsKeptWhilePartsOfItsNotificationAreToCome() async throws {
+        let outbox = try await outbox(MemoryStore(), pendingMax: 2)
+        let cursor = CursorRecord(version: 1, epoch: "e")
+        try await outbox.change { $0.writes.put(CursorRecord.key("default"), cursor) }
+        func accept(_ user: Int, isLast: Bool) async throws -> String {
+            var new = outbox.notification("parts", key: "firing")
+            new.recipients = .part(
+                RecipientPart(
+                    recipients: [Recipient(uid: "u\(user)", device: "d\(user)")], total: 2, leftOut: 0,
+                    isLast: isLast))
+            let move = CursorMove(database: "default", from: cursor, to: cursor)
+            return try #require(try await outbox.accept([new], moving: move).first?.notification)
+        }
+        let first = try await accept(1, isLast: false)
+        for title in ["1", "2"] { try await outbox.send(title) }
+        #expect(try await reason(outbox, first) == "outbox_full")
+        #expect(try await deliverAll(outbox) == ["1", "2"])
+        clock.advance(by: .seconds(7_201))
+        _ = try await outbox.purge()
+        #expect(try await accept(2, isLast: true) == first)
+        #expect(try await deliverAll(outbox) == ["parts"])
+        #expect(try await outbox.status(of: first)?.deliveries.map(\.state) == [.dropped, .delivered])
+    }
+
     @Test func aDroppedOneIsKeptWhileOthersOfItsNotificationWait() async throws {
         let outbox = try await outbox(MemoryStore(), pendingMax: 2)
         let both = try await outbox.send("1", to: ["u1", "u2"])
