@@ -20,7 +20,7 @@ public final class ServiceAuthenticator: Authenticator {
 
     private struct State {
         var verifier: TokenVerifier
-        var tokens: RememberedTokens
+        var tokens: TokenCache
         /// Users whose earlier tokens are refused: uid to the first accepted second of issue.
         var refusals: [String: Int64] = [:]
         var fetch = KeyFetchStateMachine()
@@ -53,7 +53,7 @@ public final class ServiceAuthenticator: Authenticator {
         state = Mutex(
             State(
                 verifier: TokenVerifier(configuration: configuration, keys: kept),
-                tokens: RememberedTokens(countMax: configuration.rememberedTokensMax)))
+                tokens: TokenCache(countMax: configuration.rememberedTokensMax)))
     }
 
     /// Whether tokens can be verified now.
@@ -128,7 +128,7 @@ public final class ServiceAuthenticator: Authenticator {
             guard !state.verifier.has(exactly: usable) else { return }
             state.verifier.replaceKeys(usable)
             // A token of a removed key must be verified again, and fail.
-            state.tokens = RememberedTokens(countMax: configuration.rememberedTokensMax)
+            state.tokens = TokenCache(countMax: configuration.rememberedTokensMax)
         }
     }
 

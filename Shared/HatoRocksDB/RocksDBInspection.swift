@@ -27,7 +27,7 @@ public final class RocksDBInspection: StoreInspection {
         guard try lock.lock() else { throw .locked("\(folder) is open in another process") }
         let memory = RocksDBMemory(blockCacheBytes: 32 << 20, memtableBytes: RocksDBMemory.memtableBytes)
         let path = folder + "/rocksdb"
-        database = try Self.look(at: path, memory, after: (try? AnsweredFile.read(folder + "/answered")) ?? 0)
+        database = try Self.look(at: path, memory, after: (try? AcknowledgedFile.read(folder + "/answered")) ?? 0)
         guard try PreparedFiles.waiting(in: folder + "/prepared", for: database).isEmpty else {
             // Without them their commit would look like damage.
             throw .io(
@@ -65,7 +65,7 @@ public final class RocksDBInspection: StoreInspection {
     private static func problems(_ folder: String, _ version: UInt64, _ compacted: UInt64) -> [StoreError] {
         var problems: [StoreError] = []
         do throws(StoreError) {
-            let answered = try AnsweredFile.read(folder + "/answered")
+            let answered = try AcknowledgedFile.read(folder + "/answered")
             if answered > version { problems.append(.lostCommits(answered: answered, found: version)) }
         } catch {
             problems.append(error)

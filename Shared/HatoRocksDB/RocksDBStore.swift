@@ -54,7 +54,7 @@ public final class RocksDBStore: Store {
         if isUnopenedCopy { try folder.noteOpeningCopy() }
         // Opening writes the log's commits into tables. Until the new epoch is written, a later opening must find them
         // missing again.
-        if let first = missing.first { try folder.resetAnswered(to: first.lowerBound - 1) }
+        if let first = missing.first { try folder.resetAcknowledged(to: first.lowerBound - 1) }
         if !folder.isNew { try folder.checkRoom() }
         let database = try RocksDatabase(
             folder: folder.databasePath, memory: options.memory, memtableShare: options.memtableShare,
@@ -66,19 +66,20 @@ public final class RocksDBStore: Store {
         if forgotten > version {
             throw .corrupted("\(folder.path): records are forgotten up to \(forgotten), but the newest is \(version)")
         }
-        let isLessThanAnswered = try Self.checkAnswered(folder, version, isLossAccepted: options.acceptsLostCommits)
-        let hasLost = isLessThanAnswered || !missing.isEmpty
+        let isLessThanAcknowledged = try Self.checkAcknowledged(
+            folder, version, isLossAccepted: options.acceptsLostCommits)
+        let hasLost = isLessThanAcknowledged || !missing.isEmpty
         epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || hasLost)
         // No follower can read across what is missing.
         if !missing.isEmpty { try database.setAboutStore("compacted", forgotten.bigEndianBytes) }
-        if hasLost { try folder.resetAnswered(to: version) }
+        if hasLost { try folder.resetAcknowledged(to: version) }
         if folder.isCopy { try folder.forgetItIsACopy() }
         prepared = try PreparedFiles(folder.preparedPath, recovering: database)
         copying = folder.copyingPath
         // Links in this folder keep tables on disk that compaction has replaced.
         Files.removeFolder(copying)
         if folder.isNew { try folder.finishCreating() } else { try folder.raiseFormat() }
-        try folder.startAnswering()
+        try folder.startAcknowledging()
 
         self.database = database
         memory = options.memory
@@ -139,7 +140,7 @@ public final class RocksDBStore: Store {
         let answered: UInt64
         do throws(StoreError) {
             // Synced commits may have been acknowledged.
-            answered = max(try folder.readAnswered(), trial?.torn.synced ?? 0)
+            answered = max(try folder.readAcknowledged(), trial?.torn.synced ?? 0)
         } catch {
             if !options.acceptsLostCommits { throw error }
             answered = 0
@@ -192,12 +193,12 @@ public final class RocksDBStore: Store {
     }
 
     /// True when commits are missing and that is accepted.
-    private static func checkAnswered(
+    private static func checkAcknowledged(
         _ folder: StoreFolder, _ version: UInt64, isLossAccepted: Bool
     ) throws(StoreError) -> Bool {
         let answered: UInt64
         do {
-            answered = try folder.readAnswered()
+            answered = try folder.readAcknowledged()
         } catch {
             if isLossAccepted { return true }
             throw error

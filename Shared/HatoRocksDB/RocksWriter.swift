@@ -186,7 +186,7 @@ final class RocksWriter: CommitBackend, @unchecked Sendable {
         try database.syncLog()
         synced.store(version, ordering: .relaxed)
         try Failpoint.commitAfterSync.passOrFail()
-        try folder.noteAnswered(version)
+        try folder.noteAcknowledged(version)
     }
 
     /// Throws when a flush or compaction has failed since the database was opened. After some failures, e.g. of a

@@ -54,18 +54,18 @@ public struct Rules: Sendable {
     /// are not evaluated. Administrators pass without this method.
     ///
     /// - Throws: the errors of the data.
-    public func judgeRead(_ path: TreePath, _ situation: RulesSituation) throws -> RulesVerdict {
-        var judgement = RulesJudgement(self, situation, RulesRecording())
-        return try judgement.read(path)
+    public func authoriseRead(_ path: TreePath, _ situation: RulesContext) throws -> RulesVerdict {
+        var authoriser = RulesAuthoriser(self, situation, RulesRecording())
+        return try authoriser.read(path)
     }
 
-    /// Like `judgeRead(_:_:)`, with a recording of the evaluation.
-    public func judgeRead(
-        _ path: TreePath, _ situation: RulesSituation, recording: inout RulesRecording
+    /// Like `authoriseRead(_:_:)`, with a recording of the evaluation.
+    public func authoriseRead(
+        _ path: TreePath, _ situation: RulesContext, recording: inout RulesRecording
     ) throws -> RulesVerdict {
-        var judgement = RulesJudgement(self, situation, recording)
-        defer { recording = judgement.recorded }
-        return try judgement.read(path)
+        var authoriser = RulesAuthoriser(self, situation, recording)
+        defer { recording = authoriser.recorded }
+        return try authoriser.read(path)
     }
 
     /// Whether all `targets` may be written at once: for each, some `.write` from the root down to it must be true, and
@@ -74,18 +74,18 @@ public struct Rules: Sendable {
     ///
     /// - Parameter situation: its `after` is the tree with all targets written.
     /// - Throws: the errors of the data.
-    public func judgeWrite(_ targets: [RulesTarget], _ situation: RulesSituation) throws -> RulesVerdict {
-        var judgement = RulesJudgement(self, situation, RulesRecording())
-        return try judgement.write(targets)
+    public func authoriseWrite(_ targets: [RulesTarget], _ situation: RulesContext) throws -> RulesVerdict {
+        var authoriser = RulesAuthoriser(self, situation, RulesRecording())
+        return try authoriser.write(targets)
     }
 
-    /// Like `judgeWrite(_:_:)`, with a recording of the evaluation.
-    public func judgeWrite(
-        _ targets: [RulesTarget], _ situation: RulesSituation, recording: inout RulesRecording
+    /// Like `authoriseWrite(_:_:)`, with a recording of the evaluation.
+    public func authoriseWrite(
+        _ targets: [RulesTarget], _ situation: RulesContext, recording: inout RulesRecording
     ) throws -> RulesVerdict {
-        var judgement = RulesJudgement(self, situation, recording)
-        defer { recording = judgement.recorded }
-        return try judgement.write(targets)
+        var authoriser = RulesAuthoriser(self, situation, recording)
+        defer { recording = authoriser.recorded }
+        return try authoriser.write(targets)
     }
 
     /// The path with `*` for each key that the rules do not name literally: `/chats/*/messages/*`. A key that matches a

@@ -143,10 +143,10 @@ struct RulesCompiler {
 
     private mutating func expression(
         _ member: RulesDocument.Member
-    ) -> (RulesDocument.PlacedText, RulesExpression)? {
-        let text: RulesDocument.PlacedText
+    ) -> (RulesDocument.LocatedText, RulesExpression)? {
+        let text: RulesDocument.LocatedText
         switch member.value.kind {
-        case .bool(let value): text = RulesDocument.PlacedText(constant: value, at: member.value.offset)
+        case .bool(let value): text = RulesDocument.LocatedText(constant: value, at: member.value.offset)
         case .string(let string): text = string
         case .object, .array, .number, .null:
             fault(

@@ -13,13 +13,13 @@ public final class RulesRule: Sendable {
     public let kind: Kind
     /// The pattern of the rule's node; nil: the root.
     let place: RulesPattern?
-    let source: RulesDocument.PlacedText
+    let source: RulesDocument.LocatedText
     let test: RulesTest
     /// The number of its expressions: its cost before it reads data.
     let count: Int
 
     init(
-        _ kind: Kind, id: Int, at place: RulesPattern?, _ compiled: (RulesDocument.PlacedText, RulesTest, count: Int)
+        _ kind: Kind, id: Int, at place: RulesPattern?, _ compiled: (RulesDocument.LocatedText, RulesTest, count: Int)
     ) {
         self.id = id
         self.kind = kind

@@ -1,7 +1,7 @@
 public import HatoModel
 
 /// The inputs of a decision: the caller, the query, and the tree before and after the operation.
-public struct RulesSituation {
+public struct RulesContext {
     /// The caller, as `auth`.
     public var auth: RulesAuth
     /// Milliseconds since 1970: the single time of the operation.

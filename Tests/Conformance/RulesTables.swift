@@ -32,11 +32,11 @@ struct RulesTables {
         guard let rules = try? Rules.compile(JSONValue.object(["rules": document]).text) else { return "invalid" }
         let path = try TreePath(keys: wildcards.members.map { try TreeKey($0.value.string ?? "") })
         let user = try users[row.requiredString("user")]?.object
-        let situation = RulesSituation(
+        let situation = RulesContext(
             auth: user.map { .members($0) } ?? .nobody, now: 1_700_000_000_000,
             before: try TreeNode(json: row["data"] ?? .null), query: try query(row["query"]))
         var recording = RulesRecording(trace: true)
-        let verdict = try rules.judgeRead(path, situation, recording: &recording)
+        let verdict = try rules.authoriseRead(path, situation, recording: &recording)
         #expect(recording.trace?.count == 1, "\(rule)")
         return recording.trace?.first?.error == nil ? .bool(verdict.isAllowed) : "error"
     }

@@ -12,7 +12,7 @@ import Synchronization
 /// The contents of a response are durable before it is sent. Passwords are hashed outside transactions, on a bounded
 /// pool.
 ///
-/// State in memory, each with its own lock and none held across an `await`: the signing keys (`HeldKeys`), attempts
+/// State in memory, each with its own lock and none held across an `await`: the signing keys (`CurrentKeys`), attempts
 /// (`AttemptLedger`), the hashing pool, verified tokens (`ServiceAuthenticator`).
 public final class AuthService: Sendable {
     let configuration: AuthConfiguration
@@ -24,7 +24,7 @@ public final class AuthService: Sendable {
     let refreshKey: [UInt8]
     /// Authenticates the callers of this service with its own keys.
     public let authenticator: ServiceAuthenticator
-    private let keys: HeldKeys
+    private let keys: CurrentKeys
     /// Why the store takes no more writes; nil while it is open. Written once, by the store's own thread.
     private let storeEnd = Mutex<String?>(nil)
 
@@ -35,7 +35,7 @@ public final class AuthService: Sendable {
     ) async throws -> AuthService {
         let secrets = try await ServiceSecrets.open(store, environment)
         let lifetime = configuration.tokenLifetimeSeconds * 1000
-        let keys = HeldKeys(secrets.ring)
+        let keys = CurrentKeys(secrets.ring)
         // This service fetches from itself: a fetch for an unknown key id returns the keys published now.
         let authenticator = ServiceAuthenticator(
             configuration: IdentityConfiguration(project: configuration.project),
@@ -52,7 +52,7 @@ public final class AuthService: Sendable {
         var store: any Store
         var environment: AuthEnvironment
         var refreshKey: [UInt8]
-        var keys: HeldKeys
+        var keys: CurrentKeys
     }
 
     private init(

@@ -1,7 +1,7 @@
 /// Serves the tree over JSON-RPC.
 ///
 /// A write goes from an event loop straight into the store's queue (`CommitQueue`); the store's one writer plans and
-/// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the answers.
+/// commits it; the publisher's one thread (`Publisher`) turns commits into events and sends them before the responses.
 /// Reads run on the store's reader threads. State is owned by: the store (the databases, with each snapshot), a session
 /// for each connection (its pending writes), and the registry on the publisher's thread (everything that listens or
 /// follows).
@@ -42,7 +42,7 @@ public final class MessagesServer: Sendable {
         let meter = RulesMeter(limits, metrics)
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
-            metrics: metrics, rulesMeter: meter, allowances: WriteAllowances(limits),
+            metrics: metrics, rulesMeter: meter, quotas: WriteQuotas(limits),
             slow: SlowOperations(configuration.slowLog, logger: logger, clock: configuration.uptime),
             now: configuration.now)
         self.parts = parts
@@ -121,8 +121,8 @@ public final class MessagesServer: Sendable {
     func keepUpOnce() async {
         // First of all: what a follower keeps as its position is then younger than anything that is forgotten by its
         // age.
-        publisher.run { $0.follows.tellSilentFollowers() }
-        parts.slow.tellLeftOut()
+        publisher.run { $0.follows.notifySilentFollowers() }
+        parts.slow.reportLeftOut()
         let (store, exports, now, logger) = (store, exports, parts.now, logger)
         let retention = ChangeRetention(parts.limits)
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
@@ -155,7 +155,7 @@ public final class MessagesServer: Sendable {
         _ = try await store.write { try administration.create(.default, rules, in: $0) }
     }
 
-    /// Stops accepting, answers what was accepted, writes what the connections have left, closes the store.
+    /// Stops accepting, responds to what was accepted, writes what the connections have left, closes the store.
     public func shutdown(grace: Duration) async {
         upkeep.withLock { $0?.cancel() }
         await server.shutdown(grace: grace)

@@ -4,8 +4,8 @@ import HatoRules
 /// Every limit of this service, each with its name, its default and what it protects. The line, batch and connection
 /// limits are those of the RPC server.
 public struct MessagesLimits: Limits, Hashable {
-    /// Bytes of one answer or one first event; larger ones are `too_big`: page, query or export (protocol §1). Follows
-    /// the limit of the wire.
+    /// Bytes of one response or one first event; larger ones are `too_big`: page, query or export (protocol §1).
+    /// Follows the limit of the wire.
     public var responseBytesMax = 16 << 20
     /// Rows that a read may take before it is counted as a large one, of which few run at a time. So many take some
     /// 20 ms of a reader's thread.

@@ -43,7 +43,7 @@ final class MessagesMetrics: Sendable {
     private let rulesTime = Timer(label: "hato_messages_rules_seconds")
 
     /// Rules were asked about one operation.
-    func judged(isAllowed: Bool, hasReachedStepLimit: Bool, in duration: Duration) {
+    func rulesEvaluated(isAllowed: Bool, hasReachedStepLimit: Bool, in duration: Duration) {
         (isAllowed ? rulesAllowed : rulesDenied).increment()
         if hasReachedStepLimit { rulesStepLimits.increment() }
         rulesTime.record(duration: duration)
@@ -60,7 +60,7 @@ final class MessagesMetrics: Sendable {
     private let fellBehindCount = Counter(label: "hato_messages_fell_behind_total")
     private let catchUps = Counter(label: "hato_messages_catch_ups_total")
     private let longEvents = Counter(label: "hato_messages_long_events_total")
-    private let judgedRights = Counter(label: "hato_messages_read_rights_judged_total")
+    private let evaluatedAuthorisations = Counter(label: "hato_messages_read_rights_judged_total")
 
     func listening(_ count: Int) { listeners.record(count) }
 
@@ -80,7 +80,7 @@ final class MessagesMetrics: Sendable {
     func workedElsewhere() { longEvents.increment() }
 
     /// The rules were asked whether a listener may begin or go on.
-    func judgedRight() { judgedRights.increment() }
+    func authorisationEvaluated() { evaluatedAuthorisations.increment() }
 
     /// - Parameters:
     ///   - windows: results of queries that are kept.

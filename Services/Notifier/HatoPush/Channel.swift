@@ -75,17 +75,17 @@ public struct DeliveryContent: Sendable, Hashable {
 
 /// What became of one attempt.
 public enum DeliveryOutcome: Sendable, Hashable {
-    case delivered(DeliveryAnswer)
+    case delivered(DeliveryResponse)
     /// Try again, but not before `retryAfter`.
-    case failed(DeliveryAnswer, retryAfter: Duration?)
+    case failed(DeliveryResponse, retryAfter: Duration?)
     /// The receiver was not called, for lack of something of ours: no attempt of the receiver's.
-    case postponed(DeliveryAnswer)
+    case postponed(DeliveryResponse)
     /// The receiver says that this address is no more.
-    case deviceGone(DeliveryAnswer)
+    case deviceGone(DeliveryResponse)
 }
 
 /// What the receiver or the network said, for people.
-public struct DeliveryAnswer: Sendable, Hashable {
+public struct DeliveryResponse: Sendable, Hashable {
     /// HTTP status; nil when there was no answer.
     public var status: Int?
     /// Why there was no answer; nil when there was one.

@@ -20,7 +20,7 @@ public struct ChildEventReducer: Sendable {
     /// The value of the listener; for a query, the selected children.
     public private(set) var node: TreeNode = .empty
     /// The children in the order of the query.
-    public private(set) var places: [SortPlace] = []
+    public private(set) var places: [SortKey] = []
 
     public init(_ query: TreeQuery = TreeQuery()) { self.query = query }
 
@@ -70,12 +70,12 @@ public struct ChildEventReducer: Sendable {
     private mutating func replace(_ new: TreeNode, touched: Set<TreeKey>?) -> [ChildEvent] {
         let old = node
         let keys = touched ?? Set(old.childKeys).union(new.childKeys)
-        var removed: [(place: SortPlace, node: TreeNode)] = []
-        var written: [(place: SortPlace, before: SortPlace?, isSame: Bool)] = []
+        var removed: [(place: SortKey, node: TreeNode)] = []
+        var written: [(place: SortKey, before: SortKey?, isSame: Bool)] = []
         for key in keys {
             let (before, after) = (old.child(key), new.child(key))
-            let oldPlace = before.isEmpty ? nil : SortPlace(query.sortValue(of: before), key)
-            let newPlace = after.isEmpty ? nil : SortPlace(query.sortValue(of: after), key)
+            let oldPlace = before.isEmpty ? nil : SortKey(query.sortValue(of: before), key)
+            let newPlace = after.isEmpty ? nil : SortKey(query.sortValue(of: after), key)
             if let newPlace {
                 written.append((newPlace, oldPlace, before == after))
             } else if let oldPlace {
@@ -99,7 +99,7 @@ public struct ChildEventReducer: Sendable {
         return events
     }
 
-    private mutating func reorder(removing old: [SortPlace], adding new: [SortPlace]) {
+    private mutating func reorder(removing old: [SortKey], adding new: [SortKey]) {
         // A few are inserted one by one; many are sorted again.
         guard old.count + new.count <= 16 else {
             let gone = Set(old.map(\.key))
@@ -114,7 +114,7 @@ public struct ChildEventReducer: Sendable {
     }
 
     /// The index of a child, or the index at which it would be inserted.
-    private func index(of place: SortPlace) -> Int {
+    private func index(of place: SortKey) -> Int {
         var low = 0
         var high = places.count
         while low < high {
@@ -124,7 +124,7 @@ public struct ChildEventReducer: Sendable {
         return low
     }
 
-    private func previous(_ place: SortPlace) -> TreeKey? {
+    private func previous(_ place: SortKey) -> TreeKey? {
         let index = index(of: place)
         return index > 0 ? places[index - 1].key : nil
     }

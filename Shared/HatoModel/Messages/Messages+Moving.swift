@@ -20,9 +20,9 @@ extension Messages {
             .required("path", \.path, "The path of the node, e.g. `/chats/c1`; `/` is the root"),
             .optional(
                 "snapshot", \.snapshot,
-                "The handle of the snapshot, from the page before; absent: a new snapshot",
+                "The handle of the snapshot, from the previous page; absent: a new snapshot",
                 example: "1-3w5e11264sgsf"),
-            .optional("after", \.after, "`after` of the page before", example: "/messages/m1"),
+            .optional("after", \.after, "`after` of the previous page", example: "/messages/m1"),
             .optional("limit", \.limit, "Rows of the page, 1 to 10,000; 1,000 when absent", example: 1_000))
 
         public init(

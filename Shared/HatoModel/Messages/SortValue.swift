@@ -39,7 +39,7 @@ public enum SortValue: Sendable, Hashable {
 }
 
 /// The position of a child in the order of a query: its sort value, then its key.
-public struct SortPlace: Sendable, Hashable, Comparable {
+public struct SortKey: Sendable, Hashable, Comparable {
     /// The value, which decides first.
     public var value: SortValue
     /// The key, which decides between equal values.
@@ -50,7 +50,7 @@ public struct SortPlace: Sendable, Hashable, Comparable {
         self.key = key
     }
 
-    public static func < (left: SortPlace, right: SortPlace) -> Bool {
+    public static func < (left: SortKey, right: SortKey) -> Bool {
         let order = SortValue.compare(left.value, right.value)
         return order == 0 ? left.key < right.key : order < 0
     }

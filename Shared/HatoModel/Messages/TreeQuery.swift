@@ -105,7 +105,7 @@ public struct TreeQuery: Sendable, Hashable {
 
 extension TreeQuery {
     /// Whether a child at this position is in the range; limits are not considered.
-    public func contains(_ place: SortPlace) -> Bool {
+    public func contains(_ place: SortKey) -> Bool {
         if let start, !start.isBelow(place) { return false }
         if let end, end.isBelow(place) { return false }
         return true
@@ -122,11 +122,11 @@ extension TreeQuery {
     }
 
     /// The position of a child in the order of the query.
-    public func place(of child: TreeChild) -> SortPlace { SortPlace(sortValue(of: child.node), child.key) }
+    public func place(of child: TreeChild) -> SortKey { SortKey(sortValue(of: child.node), child.key) }
 
     /// The children of `node` that this query selects, in query order.
     public func select(from node: TreeNode) -> [TreeChild] {
-        var found: [(place: SortPlace, child: TreeChild)] = []
+        var found: [(place: SortKey, child: TreeChild)] = []
         for child in node.children ?? TreeChildren(sorted: []) {
             let place = place(of: child)
             if contains(place) { found.append((place, child)) }
@@ -144,7 +144,7 @@ extension TreeQuery {
 
 extension TreeQuery.Cut {
     /// Whether a child at this position is above the cut.
-    public func isBelow(_ place: SortPlace) -> Bool {
+    public func isBelow(_ place: SortKey) -> Bool {
         let order = SortValue.compare(value, place.value)
         if order != 0 { return order < 0 }
         return switch key {

@@ -143,7 +143,7 @@ extension Notifier.Devices {
         public static let fields = Fields<Self>(
             blank: Self(),
             .optional("uid", \.uid, "For administrators: devices of this user only", example: "u1"),
-            .optional("after", \.after, "The last device of the page before", example: "dev_8s2k1c9d0f4g7h3j"),
+            .optional("after", \.after, "The last device of the previous page", example: "dev_8s2k1c9d0f4g7h3j"),
             .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent", example: 100))
 
         public init(uid: String? = nil, after: String? = nil, limit: Int? = nil) {

@@ -234,7 +234,7 @@ extension Notifier.Dead {
 
         public static let fields = Fields<Self>(
             blank: Self(),
-            .optional("after", \.after, "`after` of the page before", example: "ntf_4c7d1e9a2b6f8035-0"),
+            .optional("after", \.after, "`after` of the previous page", example: "ntf_4c7d1e9a2b6f8035-0"),
             .optional("limit", \.limit, "Entries of the page, 1 to 1,000; 100 when absent"))
 
         public init(after: String? = nil, limit: Int? = nil) {

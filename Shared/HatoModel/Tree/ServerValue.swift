@@ -32,7 +32,7 @@ public enum ServerValue: Sendable, Hashable {
 
 /// The position of a server value in a written value: the keys from the written node, and whether it is that node's
 /// priority.
-public struct ServerValuePlace: Sendable, Hashable {
+public struct ServerValueLocation: Sendable, Hashable {
     /// The keys from the written node to the server value.
     public var keys: [TreeKey]
     /// Whether it is a priority.

@@ -29,12 +29,12 @@ extension TreePriority {
 
 /// Resolves server values while a written value is read.
 public protocol ServerValueSource {
-    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double
+    func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double
 }
 
 /// Refuses server values, where only plain data is allowed.
 private struct NoServerValues: ServerValueSource {
-    func number(for _: ServerValue, at _: ServerValuePlace) throws -> Double {
+    func number(for _: ServerValue, at _: ServerValueLocation) throws -> Double {
         throw ArgumentError(reason: "invalid_server_value", "Server values are only allowed in written values")
     }
 }
@@ -158,7 +158,7 @@ private struct NodeNormalizer<Source: ServerValueSource> {
         } catch {
             throw failure(error.reason, error.message)
         }
-        return try finite(source.number(for: server, at: ServerValuePlace(keys: keys, isPriority: isPriority)))
+        return try finite(source.number(for: server, at: ServerValueLocation(keys: keys, isPriority: isPriority)))
     }
 
     /// Stores -0 as 0; a sum may have left the range of doubles.

@@ -444,7 +444,7 @@ final class ClientLink: @unchecked Sendable {
         guard left < 1e12 else { return }
         let bound = NIOLoopBound(handler, eventLoop: loop)
         renewal?.cancel()
-        // While the old one holds there is haste; after its end only patience.
+        // While the old one holds there is haste; after its end there is time.
         let pause = left > 0 ? max(left * 0.8, 1_000) : 10_000
         renewal = loop.scheduleTask(in: .milliseconds(Int64(pause))) {
             if self.handler === bound.value { self.authenticate(bound.value) }

@@ -4,7 +4,7 @@ import HatoModel
 /// part of `ResumingEvents` that does not depend on the request. It has one reader.
 struct LastingSubscription: Sendable {
     /// How opening again is tried.
-    struct Patience: Sendable {
+    struct ReopeningPolicy: Sendable {
         var delayMin: Duration
         var delayMax: Duration
         var retryAfterMax: Duration
@@ -14,7 +14,7 @@ struct LastingSubscription: Sendable {
     /// Opens it and returns where it begins; the argument is where it began the last time.
     typealias Opening = @Sendable (SubscriptionStart?) async throws -> (RPCSubscription, SubscriptionStart)
 
-    private let patience: Patience
+    private let policy: ReopeningPolicy
     /// Where it began the last time; nil until it was open once.
     private(set) var start: SubscriptionStart?
     /// Held: the client ends a subscription without references.
@@ -22,7 +22,7 @@ struct LastingSubscription: Sendable {
     /// Since the last notification that was taken.
     private var failures = 0
 
-    init(_ patience: Patience) { self.patience = patience }
+    init(_ policy: ReopeningPolicy) { self.policy = policy }
 
     /// The next notification; nil: the task was cancelled. Throws what the first opening throws; from then on only what
     /// is permanent.
@@ -35,7 +35,7 @@ struct LastingSubscription: Sendable {
                 return event
             } catch let error as RPCError where error != .clientClosed {
                 subscription = nil
-                patience.whenLost?(error)
+                policy.whenLost?(error)
                 try await pause(after: error)
             }
         }
@@ -68,11 +68,11 @@ struct LastingSubscription: Sendable {
     private mutating func pause(after error: RPCError) async throws {
         failures += 1
         let doublings = min(max(failures - 2, 0), 20)
-        let longest = min(patience.delayMin * (1 << doublings), patience.delayMax)
+        let longest = min(policy.delayMin * (1 << doublings), policy.delayMax)
         let spread = longest * Double.random(in: 0...1)
         if let asked = error.retryAfter {
             // Not earlier, and not all at the same moment.
-            try await Task.sleep(for: min(asked, patience.retryAfterMax) + spread)
+            try await Task.sleep(for: min(asked, policy.retryAfterMax) + spread)
         } else if failures > 1, error.reason != RPCError.cannotConnectReason {
             // The client itself spreads the clients that have lost a connection, and waits between attempts to make
             // one.

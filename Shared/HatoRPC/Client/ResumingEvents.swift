@@ -77,7 +77,7 @@ public struct ResumingEvents<Request: ResumableRequest>: AsyncSequence, Sendable
             opening = events.opening
             request = events.request
             lasting = LastingSubscription(
-                LastingSubscription.Patience(
+                LastingSubscription.ReopeningPolicy(
                     delayMin: events.delayMin, delayMax: events.delayMax, retryAfterMax: events.retryAfterMax,
                     whenLost: events.whenLost))
         }

@@ -181,9 +181,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Gives up a peer that has vanished while something is on its way to it; keep-alive finds the others.
     func closeIfVanished() {
-        guard let context, let look = PeerSilence.Look.at(context.channel) else { return }
-        look.assumeIsolated().whenSuccess { [weak self] look in
-            guard let self, self.silence.looked(look, at: .now(), self.server.limits) else { return }
+        guard let context, let sample = PeerSilence.Sample.at(context.channel) else { return }
+        sample.assumeIsolated().whenSuccess { [weak self] sample in
+            guard let self, self.silence.looked(sample, at: .now(), self.server.limits) else { return }
             self.server.logger.debug("a peer has vanished", metadata: ["peer": "\(self.connection.remoteAddress)"])
             self.closeNow()
         }

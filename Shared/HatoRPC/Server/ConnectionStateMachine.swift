@@ -2,11 +2,10 @@
 /// is read ahead of them, what the connection holds and when it closes: a value without a clock, a channel or a lock.
 /// `ConnectionHandler` calls the event that happened and does what it returns.
 ///
-/// Order. Lines stay bytes until their turn comes. A hot request starts while earlier ones are in flight; a cold one
-/// waits until all earlier ones have ended, and everything behind it waits for it; a slow one waits like a cold one,
-/// but nothing waits for it. A request whose credential must be verified first holds up what is behind it, so does a
-/// change of the identity until it is taken over. Responses leave in the order of the requests (`ResponseQueue`), slow
-/// ones when they come.
+/// Order. Lines stay bytes until their turn comes. An `immediate` request starts while earlier ones are in
+/// flight; any other waits until all earlier ones have ended, and everything behind it waits for it unless it is slow.
+/// A request whose credential must be verified first holds up what is behind it, so does a change of the identity until
+/// it is taken over. Responses leave in the order of the requests (`ResponseQueue`), slow ones when they come.
 ///
 /// Backpressure. While the turn of the next line has not come, because of the order, of the requests in flight or of
 /// responses the peer does not take, at most `waitingBytesMax` more are read; then the kernel's window closes on the
@@ -217,9 +216,9 @@ struct ConnectionStateMachine: Hashable, Sendable {
     func requestArrived(_ kind: RequestKind, _ mayStartRequest: @autoclosure () -> Bool) -> Start {
         switch kind.start {
         case .session: return .start
-        case .cold where running > 0: return .wait
-        case .cold where !kind.isRead, .hot where !kind.isRead: return .start
-        case .cold, .hot:
+        case .afterEarlier where running > 0: return .wait
+        case .afterEarlier where !kind.isRead, .immediate where !kind.isRead: return .start
+        case .afterEarlier, .immediate:
             guard readsInFlight < limits.readsInFlightMax else { return .wait }
             // A connection that holds memory does not wait for those that wait for memory.
             if isBatchReserved || mayStartRequest() { return .start }
@@ -245,7 +244,7 @@ struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     mutating func requestStarted(_ kind: RequestKind, sequence: UInt64, entry: Int?, byteCount: Int) -> RequestTicket {
-        let isBarrier = kind.start == .cold && !kind.isSlow
+        let isBarrier = kind.start == .afterEarlier && !kind.isSlow
         requestsInFlight += 1
         bytesInFlight += byteCount
         if !kind.isSlow { running += 1 }

@@ -6,15 +6,15 @@ public struct RPCRouter: Sendable {
 
     public init() {}
 
-    /// A cold method: starts when every earlier request of its connection has ended (slow ones excepted); later
-    /// requests of its connection start after it, unless it is slow itself.
+    /// An asynchronous method: starts when every earlier request of its connection has ended (slow ones excepted);
+    /// later requests of its connection start after it, unless it is slow itself.
     ///
     /// - Parameter isSmall: whether its result is always small, so that it starts without free memory.
     public mutating func handle<Request: RPCRequest>(
         _: Request.Type, isSmall: Bool = false,
         _ body: @escaping @Sendable (Request, RPCContext) async throws -> Request.Result
     ) {
-        let start: RPCMethod.Cold = { params, context, pending in
+        let start: RPCMethod.AsynchronousHandler = { params, context, pending in
             do {
                 let result = try await body(try Request.decode(params), context)
                 pending.succeed { writer in result.write(into: &writer) }
@@ -22,22 +22,22 @@ public struct RPCRouter: Sendable {
                 pending.fail(Request.showingWhatIsRight(error))
             }
         }
-        add(Request.self, isRead: Request.effect == .read && !isSmall, .cold(start))
+        add(Request.self, isRead: Request.effect == .read && !isSmall, .asynchronous(start))
     }
 
-    /// A hot method: called on the event loop in order of arrival, also while earlier ones have not ended. Never
-    /// blocks.
+    /// A synchronous method: called on the event loop in order of arrival, also while earlier ones have not ended.
+    /// Never blocks.
     public mutating func handleInOrder<Request: RPCRequest>(
         _: Request.Type, _ body: @escaping @Sendable (Request, RPCContext, RPCReply<Request>) -> Void
     ) {
-        let start: RPCMethod.Hot = { params, context, pending in
+        let start: RPCMethod.SynchronousHandler = { params, context, pending in
             do {
                 body(try Request.decode(params), context, RPCReply(pending: pending))
             } catch {
                 pending.fail(Request.showingWhatIsRight(error))
             }
         }
-        add(Request.self, isRead: Request.effect == .read, .hot(start))
+        add(Request.self, isRead: Request.effect == .read, .synchronous(start))
     }
 
     /// Throws when a declared method has no handler, naming it.
@@ -68,12 +68,12 @@ public struct RPCRouter: Sendable {
 ///
 /// A class: every request holds that of its method.
 final class RPCMethod: Sendable {
-    typealias Hot = @Sendable (JSONObject, RPCContext, PendingResponse) -> Void
-    typealias Cold = @Sendable (JSONObject, RPCContext, PendingResponse) async -> Void
+    typealias SynchronousHandler = @Sendable (JSONObject, RPCContext, PendingResponse) -> Void
+    typealias AsynchronousHandler = @Sendable (JSONObject, RPCContext, PendingResponse) async -> Void
 
     enum Start: Sendable {
-        case hot(Hot)
-        case cold(Cold)
+        case synchronous(SynchronousHandler)
+        case asynchronous(AsynchronousHandler)
         /// `session.authenticate` and `session.end` concern the connection itself.
         case authenticate
         case endSession
@@ -96,8 +96,8 @@ final class RPCMethod: Sendable {
         self.access = access
         let turn: RequestKind.Start =
             switch start {
-            case .hot: .hot
-            case .cold: .cold
+            case .synchronous: .immediate
+            case .asynchronous: .afterEarlier
             case .authenticate, .endSession: .session
             }
         kind = RequestKind(start: turn, isSlow: isSlow, isRead: isRead)

@@ -8,7 +8,7 @@ import Synchronization
 /// Serves a router over TCP (protocol §1, §2).
 ///
 /// Every event loop has a `LoopHub`, every connection one `ConnectionHandler`; no actor and no task stands between a
-/// line and a hot method.
+/// line and an immediate method.
 public final class RPCServer: Sendable {
     private struct Running {
         var group: MultiThreadedEventLoopGroup

@@ -2,9 +2,9 @@
 struct RequestKind: Hashable, Sendable {
     enum Start: Hashable, Sendable {
         /// Starts while earlier requests have not ended.
-        case hot
+        case immediate
         /// Starts when all earlier requests have ended, slow ones excepted.
-        case cold
+        case afterEarlier
         /// Concerns the connection itself and ends at once.
         case session
     }

@@ -277,8 +277,8 @@ final class RequestRunner {
         }
         guard memory.mayStart(request.method) else { return request }
         switch request.method.start {
-        case .hot(let start): start(request.params, request.context(caller, connection), pending(request))
-        case .cold(let start):
+        case .synchronous(let start): start(request.params, request.context(caller, connection), pending(request))
+        case .asynchronous(let start):
             let context = request.context(caller, connection)
             let pending = pending(request)
             let params = request.params

@@ -11,14 +11,14 @@ import NIOCore
 /// TCP's keep-alive asks only while nothing is on its way to the peer. What is on its way to a peer that has vanished
 /// would be sent again for a quarter of an hour; TCP_USER_TIMEOUT would end that sooner, but it ends as well a peer
 /// that is there and has not read for that time (Linux, tcp_probe_timer), and a listener may be as slow as it likes.
-/// So we look at what the kernel knows: a peer has vanished when it owes an acknowledgement all the time and has sent
+/// So it looks at what the kernel knows: a peer has vanished when it owes an acknowledgement all the time and has sent
 /// none.
 ///
-/// One look every twelfth of the time that keep-alive takes; the peer is given up so early that both together find it
-/// within that time.
+/// One sample in every twelfth of the time that keep-alive takes; the peer is given up so early that both together find
+/// it within that time.
 struct PeerSilence: Sendable {
     /// What the kernel knows of a connection.
-    struct Look: Sendable {
+    struct Sample: Sendable {
         /// Whether data or a probe was sent that is not acknowledged.
         var isAwaited: Bool
         /// Time since the last acknowledgement came.
@@ -35,9 +35,9 @@ struct PeerSilence: Sendable {
     static func interval(_ limits: RPCLimits) -> TimeAmount { .nanoseconds(limit(limits).nanoseconds / 12) }
 
     /// Whether the peer has vanished.
-    mutating func looked(_ look: Look, at now: NIODeadline, _ limits: RPCLimits) -> Bool {
+    mutating func looked(_ sample: Sample, at now: NIODeadline, _ limits: RPCLimits) -> Bool {
         let interval = Self.interval(limits)
-        guard look.isAwaited, look.quiet >= interval else {
+        guard sample.isAwaited, sample.quiet >= interval else {
             since = nil
             return false
         }
@@ -48,13 +48,13 @@ struct PeerSilence: Sendable {
     }
 }
 
-extension PeerSilence.Look {
+extension PeerSilence.Sample {
     /// Looks at a socket, at once when on its event loop; nil where there is no such question.
-    static func at(_ channel: any Channel) -> EventLoopFuture<PeerSilence.Look>? {
+    static func at(_ channel: any Channel) -> EventLoopFuture<PeerSilence.Sample>? {
         #if os(Linux)
             guard let socket = channel as? any SocketOptionProvider else { return nil }
             return socket.getTCPInfo().map { known in
-                PeerSilence.Look(
+                PeerSilence.Sample(
                     isAwaited: known.tcpi_unacked > 0 || known.tcpi_probes > 0,
                     quiet: .milliseconds(Int64(known.tcpi_last_ack_recv)))
             }

@@ -6,7 +6,7 @@ import Synchronization
 /// - `format`: the version of the layout, as text; written last when a store is created, read first when it is opened.
 ///   In format 1 no row of messages held several values.
 /// - `lock`: locked while the store is open.
-/// - `answered`: see `AnsweredFile`.
+/// - `answered`: see `AcknowledgedFile`.
 /// - `service`: the service that owns the data, e.g. `messages`.
 /// - `copy`: exists in a backup until it is first opened, which gives it an epoch of its own; see `BackupContents`.
 /// - `rocksdb/`: the database.
@@ -20,7 +20,7 @@ final class StoreFolder: Sendable {
     /// Whether creating the folder has not been completed.
     let isNew: Bool
     private let lock: Mutex<OpenFile?>
-    private let answered = Mutex<AnsweredFile?>(nil)
+    private let answered = Mutex<AcknowledgedFile?>(nil)
 
     var databasePath: String { path + "/rocksdb" }
     var preparedPath: String { path + "/prepared" }
@@ -48,7 +48,7 @@ final class StoreFolder: Sendable {
         let lock = try OpenFile(path + "/lock", access: .create)
         guard try lock.lock() else { throw .locked("\(path) is open in another process, or twice in this one") }
         // A store whose creation was not completed has acknowledged nothing.
-        if isNew, let answered = try? AnsweredFile.read(path + "/answered"), answered > 0 {
+        if isNew, let answered = try? AcknowledgedFile.read(path + "/answered"), answered > 0 {
             throw Self.formatIsMissing(path, commits: answered)
         }
         self.lock = Mutex(lock)
@@ -99,30 +99,30 @@ final class StoreFolder: Sendable {
     }
 
     /// The highest version that may have been acknowledged; 0 for a new store.
-    func readAnswered() throws(StoreError) -> UInt64 {
+    func readAcknowledged() throws(StoreError) -> UInt64 {
         if isNew { return 0 }
-        return try AnsweredFile.read(path + "/answered")
+        return try AcknowledgedFile.read(path + "/answered")
     }
 
     /// Creates the missing files of a new store; `format` comes last, so that a store is there completely or not at
     /// all.
     func finishCreating() throws(StoreError) {
-        try AnsweredFile.create(path + "/answered", version: 0)
+        try AcknowledgedFile.create(path + "/answered", version: 0)
         try Self.writeFormat(in: path)
         try Files.syncFolder(of: path)
     }
 
-    func resetAnswered(to version: UInt64) throws(StoreError) {
-        try AnsweredFile.create(path + "/answered", version: version)
+    func resetAcknowledged(to version: UInt64) throws(StoreError) {
+        try AcknowledgedFile.create(path + "/answered", version: version)
     }
 
-    /// Allows calls of `noteAnswered` from now on.
-    func startAnswering() throws(StoreError) {
-        let file = try AnsweredFile(path + "/answered")
+    /// Allows calls of `noteAcknowledged` from now on.
+    func startAcknowledging() throws(StoreError) {
+        let file = try AcknowledgedFile(path + "/answered")
         answered.withLock { $0 = file }
     }
 
-    func noteAnswered(_ version: UInt64) throws(StoreError) {
+    func noteAcknowledged(_ version: UInt64) throws(StoreError) {
         guard let file = answered.withLock({ $0 }) else { throw .closed(cause: nil) }
         try file.note(version)
     }
@@ -153,7 +153,7 @@ final class StoreFolder: Sendable {
         try Files.createNewFolder(path)
         try Files.write([], to: path + "/copy")
         let version = try copyDatabase(path + "/rocksdb")
-        try AnsweredFile.create(path + "/answered", version: version)
+        try AcknowledgedFile.create(path + "/answered", version: version)
         try BackupContents.write(in: path)
         try writeFormat(in: path)
         try Files.syncFolder(of: path)

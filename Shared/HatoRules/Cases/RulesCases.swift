@@ -65,7 +65,7 @@ extension RulesCases {
             let name = row.name ?? "\(row.operation.rawValue) \(row.path)"
             do {
                 var recording = RulesRecording(trace: true)
-                let verdict = try judge(row, rules, &recording)
+                let verdict = try evaluate(row, rules, &recording)
                 let trace = recording.trace ?? []
                 report.coverage.add(trace)
                 report.count += 1
@@ -79,17 +79,17 @@ extension RulesCases {
         return report
     }
 
-    private func judge(_ row: Case, _ rules: Rules, _ recording: inout RulesRecording) throws -> RulesVerdict {
+    private func evaluate(_ row: Case, _ rules: Rules, _ recording: inout RulesRecording) throws -> RulesVerdict {
         let now = row.now ?? self.now ?? 0
         let before = try TreeNode(json: row.data ?? data ?? .null)
-        var situation = RulesSituation(auth: try auth(row), now: now, before: before)
+        var situation = RulesContext(auth: try auth(row), now: now, before: before)
         if row.operation == .get || row.operation == .listen {
             if let query = row.query, !query.isDefault { situation.query = RulesQuery(query) }
-            return try rules.judgeRead(row.path.node, situation, recording: &recording)
+            return try rules.authoriseRead(row.path.node, situation, recording: &recording)
         }
         let targets = try targets(row, before, now)
         situation.after = before.setting(targets)
-        return try rules.judgeWrite(targets, situation, recording: &recording)
+        return try rules.authoriseWrite(targets, situation, recording: &recording)
     }
 
     private func auth(_ row: Case) throws -> RulesAuth {
@@ -157,7 +157,7 @@ private struct CaseNumbers: ServerValueSource {
     let base: TreePath
     let now: Double
 
-    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {
+    func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double {
         switch value {
         case .timestamp: return now
         case .increment(let amount):

@@ -9,7 +9,7 @@ struct RulesDocument {
     indirect enum Kind {
         case object([Member])
         case array([Value])
-        case string(PlacedText)
+        case string(LocatedText)
         case number(Double)
         case bool(Bool)
         case null
@@ -24,7 +24,7 @@ struct RulesDocument {
 
     /// The text of a string with escapes resolved, and for each scalar its offset in the document: problems of an
     /// expression are reported at their position in the document.
-    struct PlacedText: Sendable {
+    struct LocatedText: Sendable {
         var scalars: [Unicode.Scalar]
         var offsets: [Int]
         /// The offset of the closing quote.

@@ -116,9 +116,9 @@ struct RulesDocumentParser {
         return true
     }
 
-    private mutating func string() throws(RulesFault) -> RulesDocument.PlacedText {
+    private mutating func string() throws(RulesFault) -> RulesDocument.LocatedText {
         let start = position
-        var text = RulesDocument.PlacedText()
+        var text = RulesDocument.LocatedText()
         position += 1
         while let scalar = next, scalar != "\"" {
             text.offsets.append(position)

@@ -2,7 +2,7 @@ import HatoModel
 
 typealias RulesTest = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> Bool
 typealias RulesReading = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesValue
-typealias RulesLocating = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesPlace
+typealias RulesLocating = @Sendable (inout RulesEvaluation) throws(RulesFailure) -> RulesSnapshot
 
 /// The environment of expressions while the rules of one operation are evaluated, and the steps taken so far.
 struct RulesEvaluation {
@@ -31,7 +31,7 @@ struct RulesEvaluation {
     /// Whether a rule failed because it took too many steps.
     private(set) var hasReachedStepLimit = false
 
-    init(_ situation: RulesSituation, keys: [TreeKey], recording reads: RulesReadSet?) {
+    init(_ situation: RulesContext, keys: [TreeKey], recording reads: RulesReadSet?) {
         auth = situation.auth
         now = Double(situation.now)
         query = situation.query
@@ -87,25 +87,25 @@ struct RulesEvaluation {
     // MARK: Data
 
     /// `data` or `newData` of the rule, or an ancestor reached by this many `parent()`.
-    func here(isAfter: Bool, above ascents: [RulesSpan] = []) throws(RulesFailure) -> RulesPlace {
+    func here(isAfter: Bool, above ascents: [RulesSpan] = []) throws(RulesFailure) -> RulesSnapshot {
         guard ascents.count <= depth else { throw RulesFailure(reason: .parentOfRoot, span: ascents[depth]) }
         let end = depth - ascents.count
-        if end == keys.count { return RulesPlace(isAfter: isAfter, keys: keys) }
+        if end == keys.count { return RulesSnapshot(isAfter: isAfter, keys: keys) }
         var here: [TreeKey] = []
         // Reserves capacity for keys below it.
         here.reserveCapacity(end + 4)
         here.append(contentsOf: keys[..<end])
-        return RulesPlace(isAfter: isAfter, keys: here)
+        return RulesSnapshot(isAfter: isAfter, keys: here)
     }
 
-    mutating func leaf(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> TreeLeaf? {
+    mutating func leaf(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> TreeLeaf? {
         if let node = place.node { return node.leaf }
         return try look(place, .value, span) { data, path in try data.leaf(at: path) } ?? nil
     }
 
     /// The result of `val()`. The existence of children is read only where there is no primitive; this second read is
     /// not recorded, because every change that affects it affects the value that was read first.
-    mutating func value(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> RulesValue {
+    mutating func value(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> RulesValue {
         if let leaf = try leaf(place, span) {
             if case .string(let text) = leaf { try spend(text.utf8.count / 16, span) }
             return RulesValue(leaf)
@@ -117,24 +117,24 @@ struct RulesEvaluation {
         return try reading(span) { () throws in try data.hasChildren(at: path) } ? .children : .null
     }
 
-    mutating func exists(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+    mutating func exists(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> Bool {
         if let node = place.node { return !node.isEmpty }
         return try look(place, .existence, span) { data, path in try data.exists(at: path) } ?? false
     }
 
-    mutating func hasChildren(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> Bool {
+    mutating func hasChildren(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> Bool {
         if let node = place.node { return node.children != nil }
         return try look(place, .children, span) { data, path in try data.hasChildren(at: path) } ?? false
     }
 
-    mutating func priority(_ place: RulesPlace, _ span: RulesSpan) throws(RulesFailure) -> TreePriority? {
+    mutating func priority(_ place: RulesSnapshot, _ span: RulesSpan) throws(RulesFailure) -> TreePriority? {
         if let node = place.node { return node.priority }
         return try look(place, .priority, span) { data, path in try data.priority(at: path) } ?? nil
     }
 
     /// Nil when the place has a key that no node can have.
     private mutating func look<Found>(
-        _ place: RulesPlace, _ aspect: RulesRead.Aspect, _ span: RulesSpan,
+        _ place: RulesSnapshot, _ aspect: RulesRead.Aspect, _ span: RulesSpan,
         _ body: (any RulesData, TreePath) throws -> Found
     ) throws(RulesFailure) -> Found? {
         if place.isMissing { return nil }

@@ -7,7 +7,7 @@ struct RulesExpressionParser {
 
     private init(_ tokens: [RulesToken]) { self.tokens = tokens }
 
-    static func parse(_ text: RulesDocument.PlacedText) throws(RulesFault) -> RulesExpression {
+    static func parse(_ text: RulesDocument.LocatedText) throws(RulesFault) -> RulesExpression {
         var parser = RulesExpressionParser(try RulesLexer.tokens(of: text))
         let expression = try parser.expression()
         guard parser.token.kind == .end else { throw parser.fault() }

@@ -1,13 +1,13 @@
 /// Splits a rule expression into tokens (spec §9.5). A `/` where an operand may be begins a regular expression.
 struct RulesLexer {
-    private let text: RulesDocument.PlacedText
+    private let text: RulesDocument.LocatedText
     private var position = 0
     private var tokens: [RulesToken] = []
 
-    private init(_ text: RulesDocument.PlacedText) { self.text = text }
+    private init(_ text: RulesDocument.LocatedText) { self.text = text }
 
     /// The tokens of `text`; the last is `.end`.
-    static func tokens(of text: RulesDocument.PlacedText) throws(RulesFault) -> [RulesToken] {
+    static func tokens(of text: RulesDocument.LocatedText) throws(RulesFault) -> [RulesToken] {
         var lexer = RulesLexer(text)
         while let scalar = lexer.next { try lexer.takeToken(scalar) }
         lexer.append(.end, from: lexer.position)

@@ -10,7 +10,7 @@ struct RulesLowering {
     /// The regular expressions by their offset.
     let programs: [Int: RegexProgram]
 
-    var places: RulesPlaceLowering { RulesPlaceLowering(values: self) }
+    var places: RulesSnapshotLowering { RulesSnapshotLowering(values: self) }
     var numbers: RulesArithmeticLowering { RulesArithmeticLowering(values: self) }
 
     /// Lowers an expression of type boolean. When it is false, the evaluation records which part of it was.
@@ -178,7 +178,7 @@ struct RulesLowering {
             let place = try locating(&evaluation)
             // Every name is evaluated before the data is read: one that is no string fails the rule even after a
             // missing child.
-            var places: [RulesPlace] = []
+            var places: [RulesSnapshot] = []
             places.reserveCapacity(descents.count)
             for descent in descents {
                 var child = place

@@ -22,7 +22,7 @@ public struct RulesPredicate: Sendable, Hashable {
         }
         self.text = text
         do {
-            let placed = RulesDocument.PlacedText(
+            let placed = RulesDocument.LocatedText(
                 scalars: source.scalars, offsets: Array(source.scalars.indices), end: source.scalars.count)
             expression = try RulesExpressionParser.parse(placed)
             var checker = RulesPredicateChecker(names: names)

@@ -10,14 +10,14 @@ public struct CommitSequence: AsyncSequence, Sendable {
     /// Reads the commits one after the other.
     public struct Iterator: AsyncIteratorProtocol {
         private let store: any Store
-        private let alarm: CommitAlarm
+        private let alarm: CommitWaiter
         private var position: UInt64
         private var waiting: ArraySlice<Commit> = []
 
         init(store: any Store, position: UInt64) {
             self.store = store
             self.position = position
-            self.alarm = CommitAlarm(store: store)
+            self.alarm = CommitWaiter(store: store)
         }
 
         /// The next commit; nil when the sequence has ended. Throws `StoreError`, `compacted` among them.
@@ -45,7 +45,7 @@ public struct CommitSequence: AsyncSequence, Sendable {
 ///
 /// It observes commits from before the first replay, so no commit is lost between a replay that found nothing and the
 /// wait: `newest` has the commits in between.
-private final class CommitAlarm: Sendable {
+private final class CommitWaiter: Sendable {
     private struct State {
         var newest: UInt64 = 0
         var ended: StoreError?
@@ -56,7 +56,7 @@ private final class CommitAlarm: Sendable {
     }
 
     /// The part that the store's observer retains, so that an abandoned iterator ends its observation.
-    private final class Bell: Sendable {
+    private final class Signal: Sendable {
         let state = Mutex(State())
 
         func change(_ body: (inout sending State) -> Void) {
@@ -68,15 +68,15 @@ private final class CommitAlarm: Sendable {
         }
     }
 
-    private let bell: Bell
+    private let signal: Signal
     private let observation: CommitObservation
 
     init(store: any Store) {
-        let bell = Bell()
-        self.bell = bell
+        let signal = Signal()
+        self.signal = signal
         observation = store.observeCommits(
-            { group in bell.change { $0.newest = group.commits.last?.version ?? $0.newest } },
-            ended: { error in bell.change { $0.ended = error } })
+            { group in signal.change { $0.newest = group.commits.last?.version ?? $0.newest } },
+            ended: { error in signal.change { $0.ended = error } })
     }
 
     deinit { observation.cancel() }
@@ -85,11 +85,11 @@ private final class CommitAlarm: Sendable {
     func wait(after position: UInt64) async throws {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                bell.change { $0.sleeper = (position, continuation) }
+                signal.change { $0.sleeper = (position, continuation) }
             }
         } onCancel: {
-            bell.change { $0.isCancelled = true }
+            signal.change { $0.isCancelled = true }
         }
-        if let error = bell.state.withLock({ $0.newest > position ? nil : $0.ended }) { throw error }
+        if let error = signal.state.withLock({ $0.newest > position ? nil : $0.ended }) { throw error }
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// Observers are notified part by part, each part followed by its completions; usually there is one part.
 struct PlannedGroup: Sendable {
-    enum Answer: Sendable {
+    enum Completion: Sendable {
         /// Completes with the version at which the write is durable, or with the error because of which it left
         /// nothing.
         case write(any StoreWrite, Result<UInt64, any Error>, hasCommit: Bool)
@@ -13,7 +13,7 @@ struct PlannedGroup: Sendable {
         var commits: [Commit]
         /// Nil when there are no commits.
         var snapshot: (any StoreSnapshot)?
-        var answers: [Answer]
+        var completions: [Completion]
     }
 
     /// The version of the newest commit, of this group or before it.
@@ -30,7 +30,7 @@ struct PlannedGroup: Sendable {
     var syncTime = Duration.zero
     private var parts: [Part] = []
     private var commits: [Commit] = []
-    private var answers: [Answer] = []
+    private var completions: [Completion] = []
 
     init(after version: UInt64, _ derived: (any StoreDerived)?) {
         self.version = version
@@ -44,8 +44,8 @@ struct PlannedGroup: Sendable {
         if let newDerived { derived = newDerived }
     }
 
-    mutating func add(_ answer: Answer) {
-        answers.append(answer)
+    mutating func add(_ completion: Completion) {
+        completions.append(completion)
         count += 1
     }
 
@@ -61,8 +61,8 @@ struct PlannedGroup: Sendable {
 
     /// Ends the current part: what is added from now on is handed out after it. The snapshot has been reached.
     mutating func endPart() {
-        parts.append(Part(commits: commits, snapshot: snapshot, answers: answers))
-        (commits, answers) = ([], [])
+        parts.append(Part(commits: commits, snapshot: snapshot, completions: completions))
+        (commits, completions) = ([], [])
     }
 
     /// Called when everything is durable and published.
@@ -71,8 +71,8 @@ struct PlannedGroup: Sendable {
             if !part.commits.isEmpty, let snapshot = part.snapshot {
                 observers.notify(CommitGroup(commits: part.commits, snapshot: snapshot, syncTime: syncTime))
             }
-            for answer in part.answers {
-                switch answer {
+            for completion in part.completions {
+                switch completion {
                 case .write(let write, let result, hasCommit: _):
                     Failpoint.commitBeforeAnswer.pass()
                     write.ended(result)
@@ -88,8 +88,8 @@ struct PlannedGroup: Sendable {
     /// - Parameter logged: the newest version that may be in the log: the outcome of writes up to this version is
     ///   unknown. A write that left no commit has changed nothing, whatever the log holds.
     func refuse(_ error: StoreError, logged: UInt64) {
-        for answer in parts.flatMap(\.answers) + answers {
-            switch answer {
+        for completion in parts.flatMap(\.completions) + completions {
+            switch completion {
             case .write(let write, .success(let version), hasCommit: true) where version <= logged:
                 write.ended(.failure(StoreError.outcomeUnknown(cause: error.cause)))
             case .write(let write, _, hasCommit: _): write.ended(.failure(error))

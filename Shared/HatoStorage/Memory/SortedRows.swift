@@ -9,7 +9,7 @@ struct SortedRows: Sendable {
     }
 
     /// A row's position, or the position at which it would be inserted.
-    private struct Place {
+    private struct Position {
         var chunk: Int
         var row: Int
         var isThere: Bool
@@ -56,7 +56,7 @@ struct SortedRows: Sendable {
     mutating func remove(_ range: KeyRange) {
         guard !range.isEmpty else { return }
         let lower = place(of: range.lower.span)
-        let upper = range.upper.map { place(of: $0.span) } ?? Place(chunk: chunks.count, row: 0, isThere: false)
+        let upper = range.upper.map { place(of: $0.span) } ?? Position(chunk: chunks.count, row: 0, isThere: false)
         if lower.chunk == upper.chunk {
             if lower.row < upper.row { removeRows(lower.row..<upper.row, ofChunk: lower.chunk) }
             return
@@ -88,8 +88,8 @@ struct SortedRows: Sendable {
     }
 
     private func scanBackwards(_ range: KeyRange, _ visit: (Span<UInt8>, Span<UInt8>) throws -> ScanStep) rethrows {
-        var place: Place? = before(
-            range.upper.map { self.place(of: $0.span) } ?? Place(chunk: chunks.count, row: 0, isThere: false))
+        var place: Position? = before(
+            range.upper.map { self.place(of: $0.span) } ?? Position(chunk: chunks.count, row: 0, isThere: false))
         while let here = place, let (key, value) = row(at: here) {
             if key.span.precedes(range.lower.span) { return }
             switch try visit(key.span, value.span) {
@@ -109,7 +109,7 @@ struct SortedRows: Sendable {
     // MARK: Positions
 
     /// The position of the first row whose key is not before `key`.
-    private func place(of key: Span<UInt8>) -> Place {
+    private func place(of key: Span<UInt8>) -> Position {
         // The first chunk whose last key is not before `key`.
         var (low, high) = (0, chunks.count)
         while low < high {
@@ -117,7 +117,7 @@ struct SortedRows: Sendable {
             let keys = chunks[middle].keys
             if keys[keys.count - 1].compare(key) < 0 { low = middle + 1 } else { high = middle }
         }
-        guard low < chunks.count else { return Place(chunk: low, row: 0, isThere: false) }
+        guard low < chunks.count else { return Position(chunk: low, row: 0, isThere: false) }
         let chunk = low
         let keys = chunks[chunk].keys
         (low, high) = (0, keys.count)
@@ -125,23 +125,25 @@ struct SortedRows: Sendable {
             let middle = (low + high) / 2
             if keys[middle].compare(key) < 0 { low = middle + 1 } else { high = middle }
         }
-        return Place(chunk: chunk, row: low, isThere: low < keys.count && keys[low].compare(key) == 0)
+        return Position(chunk: chunk, row: low, isThere: low < keys.count && keys[low].compare(key) == 0)
     }
 
-    private func row(at place: Place) -> (key: [UInt8], value: [UInt8])? {
+    private func row(at place: Position) -> (key: [UInt8], value: [UInt8])? {
         guard place.chunk < chunks.count else { return nil }
         return (chunks[place.chunk].keys[place.row], chunks[place.chunk].values[place.row])
     }
 
-    private func step(_ place: inout Place) {
+    private func step(_ place: inout Position) {
         place.row += 1
-        if place.row == chunks[place.chunk].keys.count { place = Place(chunk: place.chunk + 1, row: 0, isThere: true) }
+        if place.row == chunks[place.chunk].keys.count {
+            place = Position(chunk: place.chunk + 1, row: 0, isThere: true)
+        }
     }
 
-    private func before(_ place: Place) -> Place? {
-        if place.row > 0 { return Place(chunk: place.chunk, row: place.row - 1, isThere: true) }
+    private func before(_ place: Position) -> Position? {
+        if place.row > 0 { return Position(chunk: place.chunk, row: place.row - 1, isThere: true) }
         if place.chunk == 0 { return nil }
-        return Place(chunk: place.chunk - 1, row: chunks[place.chunk - 1].keys.count - 1, isThere: true)
+        return Position(chunk: place.chunk - 1, row: chunks[place.chunk - 1].keys.count - 1, isThere: true)
     }
 
     // MARK: Chunks

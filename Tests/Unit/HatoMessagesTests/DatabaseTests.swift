@@ -169,9 +169,9 @@ import Testing
         defer { store.close() }
         let database = try Database(
             name: .default, record: record, reading: store.snapshot(), RulesMeter(limits, MessagesMetrics()))
-        let situation = RulesSituation(auth: .nobody, now: 0, before: TreeNode.empty)
-        #expect(try database.rules.judgeRead(TreePath("/y/x"), situation).isAllowed)
-        #expect(try !database.rules.judgeRead(TreePath("/x/y"), situation).isAllowed)
+        let situation = RulesContext(auth: .nobody, now: 0, before: TreeNode.empty)
+        #expect(try database.rules.authoriseRead(TreePath("/y/x"), situation).isAllowed)
+        #expect(try !database.rules.authoriseRead(TreePath("/x/y"), situation).isAllowed)
     }
 
     @Test func writeIsJudgedByTheRulesBeforeIt() async throws {

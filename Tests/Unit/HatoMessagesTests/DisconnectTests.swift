@@ -37,7 +37,7 @@ import Testing
             try await line.ask("update", #""path":"/a","values":{"old":2,"deep/x":2,"gone":null}"#)
             try await line.ask("set", #""path":"/a/deep","value":{"x":3}"#)
             try await line.ask("set", #""path":"/a/deep/y","value":4"#)
-            // What it sent last comes first, though nobody waits for the answer.
+            // What it sent last comes first, though nobody waits for the response.
             try await line.send(
                 #"{"jsonrpc":"2.0","method":"messages.set","params":{"path":"/a/old","value":9}}"#)
             line.end(.halfClosed)
@@ -415,7 +415,7 @@ extension RawLines {
         return line
     }
 
-    /// Calls a method and returns the next line that is an answer.
+    /// Calls a method and returns the next line that is a response.
     func answer(_ method: String, _ params: String, of room: String = "messages.onDisconnect") async throws -> JSONValue
     {
         try await send(#"{"jsonrpc":"2.0","id":1,"method":"\#(room).\#(method)","params":{\#(params)}}"#)

@@ -354,7 +354,7 @@ final class HeldClock: Sendable {
     func advance(by milliseconds: Int64) { time.add(milliseconds, ordering: .sequentiallyConsistent) }
 }
 
-/// Reads what one follower is told.
+/// Reads what one follower is sent.
 struct FeedReader {
     private var iterator: RPCSubscription.AsyncIterator
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HatoMessages
 
-/// What followers are told of commits that are too large to be told whole (protocol §5): every match, without its
+/// What followers are sent of commits that are too large to be sent whole (protocol §5): every match, without its
 /// nodes.
 @Suite struct LargeCommitTests {
     private let pattern: FeedPattern = "/chats/{chat}/messages/{id}"
@@ -17,8 +17,8 @@ import Testing
             JSONObject(uniqueMembers: numbers.map { .init("m\($0 + 10_000)", ["text": text, "to": "u"]) }))
     }
 
-    /// What a live follower was told, after a replay has told the same.
-    private func told(
+    /// What a live follower was sent, after a replay has sent the same.
+    private func sent(
         _ running: RunningMessages, _ patterns: [FeedPattern]?, _ write: (RPCClient) async throws -> UInt64
     ) async throws -> [Messages.Change.Entry] {
         let client = running.administrator
@@ -40,7 +40,7 @@ import Testing
         try await RunningMessages.with { running in
             let chat: JSONValue = ["messages": messages(0..<900, 3_500), "title": "t"]
             _ = try await running.administrator.call(Messages.Set(path: "/chats/c", value: chat))
-            let changes = try await told(running, [pattern]) {
+            let changes = try await sent(running, [pattern]) {
                 try await $0.call(Messages.Remove(path: "/chats/c")).version
             }
             #expect(changes.count == 900)
@@ -62,7 +62,7 @@ import Testing
             var new = messages(200..<400, 5_000).object ?? [:]
             for member in (messages(400..<500, 5_000, "y").object ?? [:]).members { new[member.name] = member.value }
             for member in (messages(600..<900, 5_000).object ?? [:]).members { new[member.name] = member.value }
-            let changes = try await told(running, [pattern]) {
+            let changes = try await sent(running, [pattern]) {
                 try await $0.call(Messages.Set(path: "/chats/c/messages", value: .object(new))).version
             }
             func numbers(_ type: Messages.Change.EntryType) -> [Int] {
@@ -77,12 +77,12 @@ import Testing
 
     @Test func nothingOfALargeWriteIsSentWhole() async throws {
         try await RunningMessages.with { running in
-            let changes = try await told(running, [pattern, "/chats/{chat}"]) {
+            let changes = try await sent(running, [pattern, "/chats/{chat}"]) {
                 try await $0.call(Messages.Set(path: "/chats/c/messages", value: messages(0..<900, 5_000))).version
             }
             #expect(changes.count == 901)
             #expect(changes.allSatisfy { $0.after == nil && $0.truncated == true && $0.type == .created })
-            let alone = try await told(running, nil) {
+            let alone = try await sent(running, nil) {
                 let text = JSONValue.string(String(repeating: "x", count: 3_000_000))
                 return try await $0.call(Messages.Set(path: "/text", value: text)).version
             }
@@ -95,7 +95,7 @@ import Testing
     @Test func manyPlacesOfOneUpdateAreToldUpToOneMegabyte() async throws {
         try await RunningMessages.with { running in
             let values = messages(0..<900, 5_000).object ?? [:]
-            let changes = try await told(running, [pattern]) {
+            let changes = try await sent(running, [pattern]) {
                 try await $0.call(Messages.Update(path: "/chats/c/messages", values: values)).version
             }
             #expect(changes.count == 900)
@@ -109,7 +109,7 @@ import Testing
     @Test func beyondAThousandMatchesOneChangeStandsForAll() async throws {
         try await RunningMessages.with { running in
             let value = messages(0..<1_001, 3_000)
-            let changes = try await told(running, [pattern, "/chats/{chat}/title"]) {
+            let changes = try await sent(running, [pattern, "/chats/{chat}/title"]) {
                 try await $0.call(Messages.Set(path: "/chats", value: ["c": ["messages": value, "title": "t"]])).version
             }
             #expect(changes.map(\.path) == ["/chats", "/chats/c/title"])
@@ -125,7 +125,7 @@ import Testing
             _ = try await running.administrator.call(
                 Messages.Set(path: "/chats", value: ["a": ["messages": rows], "b": ["title": "t"]]))
             let field: FeedPattern = "/chats/{chat}/messages/{id}/{field}"
-            let changes = try await told(running, ["/chats/{chat}", pattern, field]) {
+            let changes = try await sent(running, ["/chats/{chat}", pattern, field]) {
                 try await $0.call(Messages.Remove(path: "/chats")).version
             }
             #expect(changes.prefix(2).map(\.path) == ["/chats/a", "/chats/b"])

@@ -213,7 +213,8 @@ import Testing
         #expect(client(of: .user(Caller.User(uid: "a")), isByAdministrator: true) == nil)
     }
 
-    /// Thousands of rules take long to put into words; nobody waits for that who waits for the answer of another write.
+    /// Thousands of rules take long to put into words; nobody waits for that who waits for the response of another
+    /// write.
     @Test func whyOneIsRefusedIsToldByAReader() async throws {
         let rules = #"{"rules": {".write": true, "$place": {"$key": {".validate": "newData.val() != 7"}}}}"#
         try await RunningMessages.with(rules: rules, change: { $0.limits.refusalTraceMax = 20 }) { running in
@@ -251,7 +252,7 @@ import Testing
         }
     }
 
-    /// Listeners, followers, indexes and the record: what was prepared is told like what was written row by row.
+    /// Listeners, followers, indexes and the record: what was prepared is sent like what was written row by row.
     @Test func everybodyIsToldOfThem() async throws {
         let rules = #"{"rules": {".read": true, ".write": true, "c": {".indexOn": "n"}}}"#
         try await RunningMessages.with(rules: rules) { running in

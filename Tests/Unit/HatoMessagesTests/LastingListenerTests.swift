@@ -296,7 +296,7 @@ import Testing
                 var seen = mirror ?? ChildMirror(reader.listen(listen))
                 for _ in 0..<6 {
                     for _ in 0..<3 { try await Self.write(running, &random) }
-                    // In every window, and so told for certain.
+                    // In every window, and so sent for certain.
                     for name in ["0", "zz"] {
                         let value = JSONValue.object(["n": .number(Double(store.version) + 100)])
                         _ = try await running.user("b").call(

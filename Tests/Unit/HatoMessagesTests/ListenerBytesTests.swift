@@ -142,7 +142,7 @@ import Testing
     /// Not those of the topic that grows: its client may have little.
     @Test func whenAllAreTooLargeTheClientWithTheMostLosesItsNewest() async throws {
         let key = TopicKey(database: DatabaseID(rawValue: 1), path: try Self.longPath("1"))
-        let long = ListenerCost.bytes(of: key) + ListenerCost.listener + ListenerCost.right
+        let long = ListenerCost.bytes(of: key) + ListenerCost.listener + ListenerCost.authorisation
         try await RunningMessages.with(change: { $0.limits.listenersServiceBytesMax = long * 17 / 4 }) { running in
             let (client, admin) = (running.user("a"), running.administrator)
             let (small, smaller) = (running.user("b"), running.user("c"))
@@ -251,8 +251,8 @@ extension ListenerRegistry {
     func checkBytes(of clients: [String]) throws {
         let all = Array(listeners.values)
         let topics = Dictionary(all.map { ($0.topic.id, $0.topic.byteCount) }) { first, _ in first }.values.reduce(0, +)
-        let rights = Dictionary(all.compactMap(\.right).map { ($0.id, $0) }) { first, _ in first }.values
-        let reads = rights.reduce(0) { $0 + ListenerCost.right + ListenerCost.bytes(of: $1.reads) }
+        let rights = Dictionary(all.compactMap(\.authorisation).map { ($0.id, $0) }) { first, _ in first }.values
+        let reads = rights.reduce(0) { $0 + ListenerCost.authorisation + ListenerCost.bytes(of: $1.reads) }
         let callers = Set(rights.map(\.key.caller)).reduce(0) { $0 + ListenerCost.bytes(of: $1) }
         let bytes = all.count * ListenerCost.listener + topics + reads + callers
         guard bytes == listenerBytes, totals.count == all.count else {

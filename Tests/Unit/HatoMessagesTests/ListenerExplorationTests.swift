@@ -4,7 +4,7 @@ import Testing
 @testable import HatoMessages
 
 /// All sequences of events up to a depth: a client is never sent a gap, anything twice, anything it may not read, or
-/// anything after the end, and its own events come before its own answers. `HATO_DEPTH=9` goes further.
+/// anything after the end, and its own events come before its own responses. `HATO_DEPTH=9` goes further.
 @Suite struct ListenerExplorationTests {
     private static let depth = ProcessInfo.processInfo.environment["HATO_DEPTH"].flatMap { Int($0) } ?? 7
     private static let newestMax: UInt64 = 5

@@ -57,7 +57,7 @@ import Testing
         #expect(machine.sent(lastChanged: 5, newestHeld: 0) == [.join(after: 5)])
         #expect(
             machine.othersWereSent([]) == [
-                .becomeLive, .answer(version: 5, isUnchanged: false), .releaseAnswers(through: nil),
+                .becomeLive, .respond(version: 5, isUnchanged: false), .releaseResponses(through: nil),
             ])
         #expect(machine.state == .live)
     }
@@ -87,7 +87,7 @@ import Testing
         _ = machine.subscribed(since: nil, searches: false)
         #expect(machine.topicBecameReady(at: 5, Self.unchanged()) == [.read(.unlessEtag("e"), from: 0)])
         #expect(machine.caughtUp(nil, at: 5, lastChanged: 5, newestHeld: 0) == [.join(after: 5)])
-        #expect(machine.othersWereSent([]).contains(.answer(version: 5, isUnchanged: true)))
+        #expect(machine.othersWereSent([]).contains(.respond(version: 5, isUnchanged: true)))
     }
 
     @Test func listenerThatListensAgainIsSentWhatItMissed() {
@@ -116,7 +116,7 @@ import Testing
         var machine = Self.live()
         #expect(
             machine.eventWasRefused(after: 5) == [
-                .leaveLive, .releaseAnswers(through: nil), .waitForDrain,
+                .leaveLive, .releaseResponses(through: nil), .waitForDrain,
             ])
         #expect(machine.state == .behind(position: 5, .full))
         #expect(machine.drained() == [.catchUp])
@@ -131,7 +131,7 @@ import Testing
         _ = machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0)
         #expect(
             machine.refused() == [
-                .answer(version: 5, isUnchanged: false), .releaseAnswers(through: nil), .waitForDrain,
+                .respond(version: 5, isUnchanged: false), .releaseResponses(through: nil), .waitForDrain,
             ])
         _ = machine.drained()
         #expect(machine.topicBecameReady(at: 6, Self.changed()) == [.read(.whole, from: 5)])
@@ -142,14 +142,14 @@ import Testing
     @Test func gatheringListenerIsReadForWhenItsTimeHasPassed() {
         var machine = Self.gathering()
         #expect(machine.timePassed(lastChanged: 5).isEmpty)
-        #expect(machine.topicChanged() == [.startTimer, .reportAnswers])
-        #expect(machine.topicChanged() == [.reportAnswers])
+        #expect(machine.topicChanged() == [.startTimer, .reportResponses])
+        #expect(machine.topicChanged() == [.reportResponses])
         #expect(machine.timePassed(lastChanged: 6) == [.catchUp])
         #expect(machine.topicBecameReady(at: 6, Self.changed()) == [.read(.changedFrom(6), from: 5)])
         _ = machine.caughtUp(Self.event, at: 6, lastChanged: 6, newestHeld: 0)
         #expect(
             machine.sent(lastChanged: 6, newestHeld: 0) == [
-                .releaseAnswers(through: 6), .reportChange, .releaseAnswers(through: nil),
+                .releaseResponses(through: 6), .reportChange, .releaseResponses(through: nil),
             ])
         #expect(machine.state == .behind(position: 6, .gathering))
     }
@@ -162,7 +162,7 @@ import Testing
         _ = machine.caughtUp(Self.event, at: 6, lastChanged: 7, newestHeld: 0)
         #expect(
             machine.sent(lastChanged: 7, newestHeld: 0) == [
-                .releaseAnswers(through: 6), .startTimer, .reportAnswers, .releaseAnswers(through: nil),
+                .releaseResponses(through: 6), .startTimer, .reportResponses, .releaseResponses(through: nil),
             ])
     }
 
@@ -170,36 +170,38 @@ import Testing
         var machine = Self.gathering()
         _ = machine.topicChanged()
         #expect(
-            machine.ownWriteWasAnswered(6, lastChanged: 6, doubtedThrough: nil) == [.holdAnswers(after: 0), .catchUp])
+            machine.ownResponseBecameDue(6, lastChanged: 6, outdatedThrough: nil) == [
+                .holdResponses(after: 0), .catchUp,
+            ])
         _ = machine.topicBecameReady(at: 6, Self.changed())
         // Another own write, of version 7, comes while that is read.
         _ = machine.caughtUp(Self.event, at: 6, lastChanged: 7, newestHeld: 7)
-        #expect(machine.sent(lastChanged: 7, newestHeld: 7) == [.releaseAnswers(through: 6), .catchUp])
+        #expect(machine.sent(lastChanged: 7, newestHeld: 7) == [.releaseResponses(through: 6), .catchUp])
     }
 
     @Test func ownWriteElsewhereDoesNotEndTheGathering() {
         var machine = Self.gathering()
         _ = machine.topicChanged()
-        #expect(machine.ownWriteWasAnswered(7, lastChanged: 6, doubtedThrough: nil) == [.reportChange])
+        #expect(machine.ownResponseBecameDue(7, lastChanged: 6, outdatedThrough: nil) == [.reportChange])
     }
 
     // MARK: Rights
 
     @Test func liveListenerInDoubtIsReadForAfterTheVerdict() {
         var machine = Self.live()
-        #expect(machine.rightsWereDoubted(told: 5, isTelling: false) == [.leaveLive, .awaitVerdict])
-        #expect(machine.isInDoubt)
-        #expect(machine.rightsWereDoubted(told: 5, isTelling: false) == [.reportAnswers])
-        #expect(machine.rightsWereJudged(at: 7) == [.holdAnswers(after: 0), .catchUp])
+        #expect(machine.authorisationBecameOutdated(sent: 5, isWorking: false) == [.leaveLive, .awaitVerdict])
+        #expect(machine.isOutdated)
+        #expect(machine.authorisationBecameOutdated(sent: 5, isWorking: false) == [.reportResponses])
+        #expect(machine.authorisationWasConfirmed(at: 7) == [.holdResponses(after: 0), .catchUp])
         #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.changedFrom(6), from: 7)])
     }
 
     @Test func listenerInDoubtIsReadForFromWhatTheOthersWereSent() {
         var machine = Self.live()
         #expect(
-            machine.rightsWereDoubted(told: 5, isTelling: true)
-                == [.holdAnswers(after: 5), .leaveLive, .awaitVerdict])
-        _ = machine.rightsWereJudged(at: 7)
+            machine.authorisationBecameOutdated(sent: 5, isWorking: true)
+                == [.holdResponses(after: 5), .leaveLive, .awaitVerdict])
+        _ = machine.authorisationWasConfirmed(at: 7)
         #expect(machine.topicBecameReady(at: 7, Self.changed(since: 5)) == [.read(.changedFrom(6), from: 7)])
     }
 
@@ -208,24 +210,24 @@ import Testing
         _ = machine.subscribed(since: nil, searches: false)
         _ = machine.topicBecameReady(at: 5, Self.unchanged())
         let job = machine.job
-        #expect(machine.rightsWereDoubted(told: 5, isTelling: false) == [.stopReading, .awaitVerdict])
+        #expect(machine.authorisationBecameOutdated(sent: 5, isWorking: false) == [.stopReading, .awaitVerdict])
         #expect(machine.job != job)
         #expect(machine.caughtUp(Self.event, at: 5, lastChanged: 5, newestHeld: 0).isEmpty)
-        _ = machine.rightsWereJudged(at: 7)
+        _ = machine.authorisationWasConfirmed(at: 7)
         #expect(machine.topicBecameReady(at: 7, Self.changed()) == [.read(.whole, from: 7)])
     }
 
     @Test func ownAnswerWaitsForTheVerdictOnlyWhenItIsAboutIt() {
         var machine = Self.live()
-        _ = machine.rightsWereDoubted(told: 5, isTelling: false)
-        #expect(machine.ownWriteWasAnswered(7, lastChanged: 5, doubtedThrough: 6) == [.reportChange])
+        _ = machine.authorisationBecameOutdated(sent: 5, isWorking: false)
+        #expect(machine.ownResponseBecameDue(7, lastChanged: 5, outdatedThrough: 6) == [.reportChange])
         #expect(
-            machine.ownWriteWasAnswered(6, lastChanged: 5, doubtedThrough: 6)
-                == [.holdAnswers(after: 0), .hurryVerdict])
-        #expect(machine.topicChanged() == [.reportAnswers])
+            machine.ownResponseBecameDue(6, lastChanged: 5, outdatedThrough: 6)
+                == [.holdResponses(after: 0), .hurryVerdict])
+        #expect(machine.topicChanged() == [.reportResponses])
         #expect(
-            machine.ownWriteWasAnswered(7, lastChanged: 7, doubtedThrough: 6)
-                == [.holdAnswers(after: 0), .hurryVerdict])
+            machine.ownResponseBecameDue(7, lastChanged: 7, outdatedThrough: 6)
+                == [.holdResponses(after: 0), .hurryVerdict])
     }
 
     // MARK: Ending
@@ -243,8 +245,8 @@ import Testing
         #expect(machine.cancelled() == [.sendCancelled, .leave])
         #expect(machine.cancelled().isEmpty)
         #expect(machine.unlistened().isEmpty)
-        #expect(machine.rightsWereDoubted(told: 5, isTelling: false).isEmpty)
-        #expect(machine.rightsWereJudged(at: 6).isEmpty)
+        #expect(machine.authorisationBecameOutdated(sent: 5, isWorking: false).isEmpty)
+        #expect(machine.authorisationWasConfirmed(at: 6).isEmpty)
         #expect(machine.drained().isEmpty)
         #expect(machine.state == .ended)
     }

@@ -131,14 +131,14 @@ import Testing
                 while try await line.next()["method"] != "messages.event" {}
             }
             try await line.send(#"{"jsonrpc":"2.0","id":9,"method":"messages.set","params":{"path":"/a/b","value":7}}"#)
-            var told: [String?] = []
-            while told.count < 3 {
+            var sent: [String?] = []
+            while sent.count < 3 {
                 let message = try await line.next()
                 if message["method"] == "messages.event" {
-                    told.append(names[message["params"]?["subscription"]?.string ?? ""])
+                    sent.append(names[message["params"]?["subscription"]?.string ?? ""])
                 }
             }
-            #expect(told == ["/a/b", "/a", "/"])
+            #expect(sent == ["/a/b", "/a", "/"])
             line.close()
         }
     }
@@ -246,7 +246,7 @@ import Testing
             listen.coalesceMs = 300
             var events = EventReader(try await client.subscribe(listen))
             _ = try await events.next()
-            // Somebody else writes: own writes are told at once.
+            // Somebody else writes: own writes are sent at once.
             let writer = running.administrator
             for number in 1...20 {
                 _ = try await writer.call(Messages.Set(path: TreePath("/a/k"), value: .number(Double(number))))

@@ -46,7 +46,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(5))) func otherListenersDoNotWaitForALongOne() async throws {
         try await running { running in
-            // Own answers wait for own events: the one that writes listens to nothing.
+            // Own responses wait for own events: the one that writes listens to nothing.
             let (client, other, writer) = (running.administrator, running.user("b"), running.user("c"))
             let query = TreeQuery(order: .child("/date"), limit: .last(2))
             var long = EventReader(try await client.subscribe(Messages.Listen(path: "/a", query: query)))
@@ -64,7 +64,7 @@ import Testing
             readers.letGo()
             var window: [SeenEvent] = []
             while !"\(window)".contains("30") { window = try await long.next() }
-            #expect("\(window)".contains("29"), "it was told nothing meanwhile")
+            #expect("\(window)".contains("29"), "it was sent nothing meanwhile")
             for client in [client, other, writer] { await client.close() }
         }
     }

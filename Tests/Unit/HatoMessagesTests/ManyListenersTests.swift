@@ -9,7 +9,7 @@ import Testing
 /// What the publisher's thread does for many listeners: counted, because time says little on a busy machine.
 @Suite struct ManyListenersTests {
     /// Listeners to `/c` that gather, all of one connection.
-    private static func gathering(_ count: Int, _ world: DoubtWorld) throws -> HistoryPeer {
+    private static func gathering(_ count: Int, _ world: AuthorisationWorld) throws -> HistoryPeer {
         let peer = world.newPeer()
         var request = Messages.Listen(path: "/c")
         request.coalesceMs = 20
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func updateOfManyPathsIsNotedOnceForAllListenersThatGather() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         _ = try Self.gathering(500, world)
         let topic = try #require(world.topic("/c"))
         _ = try await world.write(Self.update(250))
@@ -42,27 +42,27 @@ import Testing
     }
 
     @Test func ownWriteElsewhereIsReportedToNoListenerThatLacksNothing() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peer = try Self.gathering(500, world)
         for number in 0..<3 {
             let version = try await world.write(.set(.number(Double(number)), at: "/elsewhere"))
-            #expect(world.registry.answerReportCount(of: peer.id) == 0)
+            #expect(world.registry.responseReportCount(of: peer.id) == 0)
             world.answer(peer, version)
         }
         #expect(peer.takeInbox().map(\.text).count == 3)
     }
 
     @Test func ownWriteElsewhereIsReportedOnceToListenersThatLackSomething() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peer = try Self.gathering(500, world)
         _ = try await world.write(Self.update(2))
-        #expect(world.registry.answerReportCount(of: peer.id) == 500)
+        #expect(world.registry.responseReportCount(of: peer.id) == 500)
         let elsewhere = try await world.write(.set(1, at: "/elsewhere"))
         world.answer(peer, elsewhere)
-        #expect(world.registry.answerReportCount(of: peer.id) == 0)
+        #expect(world.registry.responseReportCount(of: peer.id) == 0)
         // An own write to what they listen to is reported to them.
         let own = try await world.write(.set(1, at: "/c/own"))
-        #expect(world.registry.answerReportCount(of: peer.id) == 500)
+        #expect(world.registry.responseReportCount(of: peer.id) == 500)
         world.answer(peer, own)
         #expect(peer.takeInbox().map(\.text) == ["answered \(elsewhere)"])
         world.finish()
@@ -73,7 +73,7 @@ import Testing
     // MARK: Readings
 
     /// Listeners of an administrator to children of `/c`, all of one connection.
-    private static func listening(_ count: Int, _ world: DoubtWorld) throws -> HistoryPeer {
+    private static func listening(_ count: Int, _ world: AuthorisationWorld) throws -> HistoryPeer {
         let peer = world.newPeer()
         for number in 0..<count {
             try world.listen(
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func readingForAClosedConnectionIsDroppedBeforeItBegins() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         _ = try await world.write(Self.update(100))
         let (peer, rows) = (world.newPeer(), RowCounter())
         for number in 0..<20 {
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func fewReadingsOfOneConnectionAreUnderWay() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peer = try Self.listening(200, world)
         #expect(world.waitingReads == MessagesLimits().catchUpsPerConnectionMax)
         world.finish()
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func drainedConnectionIsReadForAsItHasRoom() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peer = try Self.listening(200, world)
         world.finish()
         _ = peer.takeInbox()
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test func largeReadingBeginsAgainAmongTheLargeOnes() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         _ = try await world.write(.set(.string(String(repeating: "x", count: 100_000)), at: "/c/k0"))
         _ = try await world.write(.set(.string(String(repeating: "y", count: 100_000)), at: "/c/k1"))
         let peer = try Self.listening(3, world)
@@ -155,7 +155,7 @@ import Testing
     // MARK: Callers
 
     @Test func otherCallerOfManyListenersIsAuthorisedInTurns() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peer = world.newPeer()
         for number in 0..<5 {
             try world.listen(
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test func otherCallerWithTheRightMissesNothing() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peer = try world.listen("a")
         world.finish()
         _ = peer.takeInbox()

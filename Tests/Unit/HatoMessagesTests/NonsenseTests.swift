@@ -69,7 +69,7 @@ private final class Talk {
         #"{"jsonrpc":"2.0","id":"\#(id)","method":"messages.stats","params":{"auth":"admin"}}"#
     }
 
-    /// The answers that come to `bytes`, which are one line.
+    /// The responses that come to `bytes`, which are one line.
     func say(_ bytes: [UInt8]) async throws {
         count += 1
         let id = "after-\(count)"
@@ -80,7 +80,7 @@ private final class Talk {
             while true {
                 let answer = try await line.next()
                 if answer["id"]?.string == id { break }
-                // Events of listeners that nonsense has opened, and late answers of slow methods, come too.
+                // Events of listeners that nonsense has opened, and late responses of slow methods, come too.
                 if answer["method"] == nil { answers.append(answer) }
             }
             expect(answers, to: bytes)

@@ -241,7 +241,7 @@ private struct Call {
     }
 }
 
-/// An administrator's connection that sends many requests before it reads an answer.
+/// An administrator's connection that sends many requests before it reads a response.
 private final class PipelinedLines {
     private let lines: RawLines
     private var last = 0

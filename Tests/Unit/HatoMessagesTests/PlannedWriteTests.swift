@@ -89,7 +89,7 @@ import Testing
                 parts: running.service.parts, publisher: publisher, threads: try ReaderPool(threads: 1))
             var mutation = Mutation.set(1, at: "/a")
             mutation.limitToTurn()
-            for error in [BeyondTurn(), TreeError.tooBig(bytesMax: 1)] as [any Error] {
+            for error in [TooLargeForTurn(), TreeError.tooBig(bytesMax: 1)] as [any Error] {
                 let write = Write(database: .default, mutation: mutation, caller: .administrator)
                 let (planned, limited) = (Counter(), Counter())
                 let result: Result<Void, any Error> = await withCheckedContinuation { done in

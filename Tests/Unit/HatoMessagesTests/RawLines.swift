@@ -80,7 +80,7 @@ final class RawLines: Sendable {
     /// How a connection may end.
     enum End: Sendable {
         case closed
-        /// Only the own direction: answers could still come.
+        /// Only the own direction: responses could still come.
         case halfClosed
         /// With a reset.
         case reset

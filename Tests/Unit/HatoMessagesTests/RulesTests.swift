@@ -155,7 +155,7 @@ import Testing
             #expect(last.failed?.line == 13)
             #expect(try await running.administrator.call(Messages.Get(path: "/chats")).value == .null)
             #expect(await Self.isDenied { try await running.user("masuo").call(check) })
-            // The same refusal, told to an administrator who speaks as the user.
+            // The same refusal, sent to an administrator who speaks as the user.
             let params: JSONObject = [
                 "path": "/chats/c1/messages/m1", "value": Self.message(by: "katsuo"), "as": ["uid": "masuo"],
             ]

@@ -55,7 +55,7 @@ import Testing
     /// A write asks for the time when it arrives, before and after it is planned, when it is durable and when it is
     /// answered.
     @Test(arguments: [
-        (2, "waiting for its turn"), (3, "planning"), (4, "the commits beside it"), (5, "telling listeners"),
+        (2, "waiting for its turn"), (3, "planning"), (4, "other commits"), (5, "sending events"),
     ])
     func slowWriteIsLoggedWithItsReason(read: Int, reason: String) async throws {
         try await Self.with { running, clock, lines in
@@ -182,12 +182,12 @@ import Testing
         watch.durable = .milliseconds(160)
         watch.sync = .milliseconds(25)
         let phases = watch.phases(until: .milliseconds(161))
-        #expect(phases.map(\.phase) == [.waiting, .preparing, .planning, .rules, .group, .sync, .telling])
+        #expect(phases.map(\.phase) == [.waiting, .preparing, .planning, .rules, .group, .sync, .events])
         #expect(phases.map(\.time) == [5, 5, 16, 4, 5, 25, 1].map { Duration.milliseconds($0) })
         let read = OperationWatch("messages.get", database: nil, path: nil, at: .zero)
         read.began = .milliseconds(1)
-        read.answerBytes = 2 << 20
-        #expect(read.phases(until: .milliseconds(9)).map(\.phase) == [.waiting, .preparing, .answering, .rules])
+        read.responseBytes = 2 << 20
+        #expect(read.phases(until: .milliseconds(9)).map(\.phase) == [.waiting, .preparing, .response, .rules])
         let lost = OperationWatch("messages.get", database: nil, path: nil, at: .zero)
         #expect(lost.phases(until: .milliseconds(9)).map(\.phase) == [.waiting])
     }

@@ -9,7 +9,7 @@ import Testing
         round.begin(ids)
         while let id = round.takeFirst() {
             guard round.admits(id, of: client(id), max: .milliseconds(50)) else { continue }
-            round.judged(of: client(id), in: .milliseconds(20))
+            round.evaluated(of: client(id), in: .milliseconds(20))
             judged.append(id)
         }
         #expect(round.isOver)

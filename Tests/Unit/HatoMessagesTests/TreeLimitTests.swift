@@ -7,7 +7,7 @@ import Testing
 
 /// The limits of spec realtime-database §1 and protocol §1 that are the tree's own, row by row: what is just right is
 /// taken, one more is refused, by name, and leaves nothing. (Lines, batches, nesting and connections are the wire's,
-/// see HatoRPCTests; answers and rules see `LimitTests`.)
+/// see HatoRPCTests; responses and rules see `LimitTests`.)
 @Suite struct TreeLimitTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
@@ -239,13 +239,13 @@ import Testing
     @Test func clientsThatRestAreForgottenWhenTheyAreMany() throws {
         var limits = MessagesLimits()
         limits.clientWritesPerSecondMax = 2
-        let allowances = WriteAllowances(limits)
-        for number in 0..<70_000 { try allowances.take("user \(number)", bytes: 1, now: Int64(number) * 10) }
-        #expect(allowances.clientCount <= 65_536)
-        try allowances.take("user 69999", bytes: 1, now: 699_990)
-        #expect(throws: MessagesError.self) { try allowances.take("user 69999", bytes: 1, now: 699_990) }
+        let quotas = WriteQuotas(limits)
+        for number in 0..<70_000 { try quotas.take("user \(number)", bytes: 1, now: Int64(number) * 10) }
+        #expect(quotas.clientCount <= 65_536)
+        try quotas.take("user 69999", bytes: 1, now: 699_990)
+        #expect(throws: MessagesError.self) { try quotas.take("user 69999", bytes: 1, now: 699_990) }
         // A clock that was set back neither fills nor empties.
-        #expect(throws: MessagesError.self) { try allowances.take("user 69999", bytes: 1, now: 0) }
+        #expect(throws: MessagesError.self) { try quotas.take("user 69999", bytes: 1, now: 0) }
     }
 
     /// Many other clients, none of which has all it may have again.
@@ -254,16 +254,16 @@ import Testing
         var limits = MessagesLimits()
         limits.clientWritesPerSecondMax = limit.writes
         limits.clientBytesPerMinuteMax = limit.bytes
-        let allowances = WriteAllowances(limits)
-        for number in 0..<65_535 { try allowances.take("user \(number)", bytes: 50, now: 0) }
-        for _ in 0..<2 { try allowances.take("debtor", bytes: 50, now: 0) }
-        for number in 70_000..<100_000 { try allowances.take("user \(number)", bytes: 50, now: 0) }
-        #expect(throws: MessagesError.self) { try allowances.take("debtor", bytes: 1, now: 0) }
+        let quotas = WriteQuotas(limits)
+        for number in 0..<65_535 { try quotas.take("user \(number)", bytes: 50, now: 0) }
+        for _ in 0..<2 { try quotas.take("debtor", bytes: 50, now: 0) }
+        for number in 70_000..<100_000 { try quotas.take("user \(number)", bytes: 50, now: 0) }
+        #expect(throws: MessagesError.self) { try quotas.take("debtor", bytes: 1, now: 0) }
     }
 
     @Test func withoutASettingThereIsNoRate() async throws {
         let limits = MessagesLimits()
-        #expect(WriteAllowances(limits).isOff)
+        #expect(WriteQuotas(limits).isOff)
         try await RunningMessages.with(change: { $0.now = { 1_000_000 } }) { running in
             let client = running.user("masuo")
             for _ in 0..<200 { #expect(await write(client) == nil) }

@@ -38,7 +38,7 @@ import Testing
                 var writers = 4
                 while let result = try await group.next() {
                     if let result { seen[result.number] = result.changes } else { writers -= 1 }
-                    // All have been told everything when they have been told this.
+                    // All have been sent everything when they have been sent this.
                     if result == nil, writers == 0 {
                         _ = try await administrator.call(
                             Messages.Update(path: "/", values: ["users/end": 1, "chats/end/messages/end": 1]))
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// Reads until it is told of the end; now and then it loses its connection and goes on from where it was.
+    /// Reads until the end is reported; now and then it loses its connection and goes on from where it was.
     private static func follow(
         _ running: RunningMessages, _ patterns: [FeedPattern], after start: UInt64, _ random: inout SeededRandom
     ) async throws -> [String] {

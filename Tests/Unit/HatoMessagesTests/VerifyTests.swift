@@ -208,6 +208,6 @@ struct VerifyTests {
     ) -> [UInt8] {
         IndexKeyCodec.row(
             database.indexCodec.prefix(of: id, collection: collection.keys),
-            SortPlace(value, TreeKey(unchecked: key)))
+            SortKey(value, TreeKey(unchecked: key)))
     }
 }

@@ -153,7 +153,7 @@ import Testing
                 let removal = Messages.Remove(path: path, ifMatch: stored.etag)
                 #expect(await refusal { try await writer.call(removal) } == .permissionDenied(path: path.node.text))
             }
-            // An administrator who speaks as somebody is told which rule was asked.
+            // An administrator with `as` gets the rules that were evaluated.
             let spoken = await refusal {
                 var params = Messages.Remove(path: "/a/secret", ifMatch: stored.etag).members
                 params["as"] = ["uid": "masuo"]
@@ -295,7 +295,7 @@ import Testing
             _ = try await client.call(Messages.Set(path: "/n", value: 0))
             try await withThrowingTaskGroup { group in
                 for number in 1...200 {
-                    // One after the other onto the wire, none waiting for an answer.
+                    // One after the other onto the wire, none waiting for a response.
                     let write = Messages.Set(path: "/n", value: .number(Double(number)))
                     let order = PipelinedOrder(client)
                     group.addTask { try await order.writeThenRead(write, expecting: Double(number)) }

@@ -10,7 +10,7 @@ import Testing
 /// Receivers that hang delay only deliveries to the same user or host.
 @Suite(.timeLimit(.minutes(10))) struct FairnessTests {
     private let clock = TestClock()
-    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+    private let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
 
     private func outbox(_ store: any Store, _ change: (inout DeliveryPolicy) -> Void = { _ in }) async throws -> Outbox
     {
@@ -186,7 +186,7 @@ import Testing
         for _ in 0..<50 { try await outbox.send("x") }
         let lease = try #require(try await outbox.lease(limit: 8).leases.first)
         let version = outbox.store.version
-        try await outbox.record(.deviceGone(DeliveryAnswer(status: 410)), of: lease)
+        try await outbox.record(.deviceGone(DeliveryResponse(status: 410)), of: lease)
         #expect(outbox.pending == 0 && outbox.store.version <= version + 3)
     }
 }

@@ -21,7 +21,7 @@ struct FollowerEndTests {
             _ = context.connection.notify(Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
             let isFull = !context.connection.notify(
                 Notifier.Event.method, subscription: subscription, members: EncodedJSON(""))
-            EventFollowers.tellEnd(subscription, context.connection, isFull ? "token_expired" : "there was room")
+            EventFollowers.sendEnd(subscription, context.connection, isFull ? "token_expired" : "there was room")
             reply.succeed(Notifier.Follow.Result(subscription: subscription, epoch: "e"))
         }
         let keys = try #require(AdministratorKeys(keys: [TestKeys.administrator]))

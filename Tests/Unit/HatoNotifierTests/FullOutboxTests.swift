@@ -10,7 +10,7 @@ import Testing
 /// When more deliveries wait than may, users with the most lose their oldest, and no other user notices.
 @Suite(.timeLimit(.minutes(10))) struct FullOutboxTests {
     private let clock = TestClock()
-    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+    private let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
 
     /// With devices d1 of u1, d2 of u2 and so on.
     private func outbox(_ store: any Store, pendingMax: Int, users: Int = 3) async throws -> Outbox {
@@ -60,7 +60,7 @@ import Testing
         try await outbox.send("3", to: ["u2"])
         #expect(try await outbox.states(of: first) == [.leased])
         #expect(try await reason(outbox, second) == "outbox_full")
-        try await outbox.record(.failed(DeliveryAnswer(status: 500), retryAfter: nil), of: lease)
+        try await outbox.record(.failed(DeliveryResponse(status: 500), retryAfter: nil), of: lease)
         clock.advance(by: .seconds(2))
         #expect(try await deliverAll(outbox).sorted() == ["1", "3"])
     }
@@ -316,7 +316,7 @@ import Testing
             case 5, 6: leases += try await outbox.lease(limit: 2).leases
             case 7, 8:
                 guard let lease = leases.popLast() else { break }
-                let failed = DeliveryOutcome.failed(DeliveryAnswer(status: 500), retryAfter: nil)
+                let failed = DeliveryOutcome.failed(DeliveryResponse(status: 500), retryAfter: nil)
                 try await outbox.record(Bool.random(using: &random) ? failed : delivered, of: lease)
             case 9: clock.advance(by: .seconds(Int64.random(in: 1...4_000, using: &random)))
             case 10: _ = try await outbox.replay(.all)

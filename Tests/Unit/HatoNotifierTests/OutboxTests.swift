@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct OutboxTests {
     private let clock = TestClock()
-    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+    private let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
 
     /// Leases what is due and answers each with `outcome`; returns the titles.
     @discardableResult
@@ -81,7 +81,7 @@ import Testing
         try await outbox.send("b", to: ["u1"])
         #expect(try await outbox.counts().nextDueAt == began + 1_000)
         clock.advance(by: .seconds(1))
-        try await outbox.record(.failed(DeliveryAnswer(status: 503), retryAfter: .seconds(30)), of: lease)
+        try await outbox.record(.failed(DeliveryResponse(status: 503), retryAfter: .seconds(30)), of: lease)
         #expect(try await outbox.counts().nextDueAt == began + 32_000)
         try await outbox.send("c", to: ["u2"])
         #expect(try await outbox.counts().nextDueAt == began + 2_000)
@@ -133,7 +133,7 @@ import Testing
         let outbox = try await Outbox.test(MemoryStore(), clock)
         try await outbox.addDevice("d1", of: "u1")
         try await outbox.send("1", collapseKey: "room")
-        try await round(outbox, .failed(DeliveryAnswer(status: 503), retryAfter: .seconds(100)))
+        try await round(outbox, .failed(DeliveryResponse(status: 503), retryAfter: .seconds(100)))
         try await outbox.send("2", collapseKey: "room")
         #expect(try await round(outbox, delivered).isEmpty)
         clock.advance(by: .seconds(100))
@@ -203,7 +203,7 @@ import Testing
         try await outbox.addDevice("d1", of: "u1")
         let first = try await outbox.send("a")
         let second = try await outbox.send("b")
-        try await round(outbox, .deviceGone(DeliveryAnswer(status: 410)))
+        try await round(outbox, .deviceGone(DeliveryResponse(status: 410)))
         #expect(try await round(outbox, delivered).isEmpty)
         #expect(try await outbox.states(of: first) == [.dropped])
         #expect(try await outbox.states(of: second) == [.dropped])
@@ -253,7 +253,7 @@ import Testing
         let outbox = try await Outbox.test(MemoryStore(), clock)
         for name in ["d1", "d2"] { try await outbox.addDevice(name, of: name) }
         try await outbox.send("a", to: ["d1"])
-        try await round(outbox, .failed(DeliveryAnswer(), retryAfter: .seconds(30)))
+        try await round(outbox, .failed(DeliveryResponse(), retryAfter: .seconds(30)))
         try await outbox.send("b", to: ["d2"])
         let round = try await outbox.lease(limit: 1)
         #expect(round.isFull && round.leases.count == 1)
@@ -293,7 +293,7 @@ import Testing
         try await outbox.addDevice("d1", of: "u1")
         let id = try await outbox.send("a")
         for _ in 0..<3 {
-            try await round(outbox, .postponed(DeliveryAnswer(error: "too many names wait")))
+            try await round(outbox, .postponed(DeliveryResponse(error: "too many names wait")))
             clock.advance(by: .seconds(14))
             #expect(try await outbox.lease(limit: 1).leases.isEmpty, "it is not tried at once")
             clock.advance(by: .seconds(30))

@@ -95,7 +95,7 @@ final class ScriptedChannel: Channel {
             state.allInFlight += 1
             state.allInFlightMax = max(state.allInFlightMax, state.allInFlight)
             state.inFlightMax[device] = max(state.inFlightMax[device] ?? 0, state.inFlight[device] ?? 0)
-            return state.script.isEmpty ? .delivered(DeliveryAnswer(status: 200)) : state.script.removeFirst()
+            return state.script.isEmpty ? .delivered(DeliveryResponse(status: 200)) : state.script.removeFirst()
         }
         if hangs(delivery) { await gate?.pass() }
         state.withLock { state in
@@ -114,7 +114,7 @@ final class ScriptedChannel: Channel {
     var inFlightMax: Int { state.withLock { $0.allInFlightMax } }
     func inFlightMax(_ device: String) -> Int { state.withLock { $0.inFlightMax[device] ?? 0 } }
 
-    static let busy = DeliveryOutcome.failed(DeliveryAnswer(status: 500), retryAfter: nil)
+    static let busy = DeliveryOutcome.failed(DeliveryResponse(status: 500), retryAfter: nil)
 }
 
 /// Closed until it is opened.

@@ -11,7 +11,7 @@ import Testing
 /// One damaged row costs what needs it, and nothing else.
 @Suite(.timeLimit(.minutes(10))) struct UnreadableRowTests {
     private let clock = TestClock()
-    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
+    private let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
 
     private func damage(_ key: RecordKey, in store: any Store) async throws {
         _ = try await store.write { transaction in

@@ -37,7 +37,7 @@ struct PinnedTLSTests {
                     id: "n-0", address: .webhook(url: url, secrets: [WebhookSecret { 1 }]), content: content,
                     createdAt: 0))
         }
-        #expect(await deliver("receiver.test") == .delivered(DeliveryAnswer(status: 204)))
+        #expect(await deliver("receiver.test") == .delivered(DeliveryResponse(status: 204)))
         guard case .failed(let answer, nil) = await deliver("other.test") else {
             Issue.record("a certificate for another host was accepted")
             return
@@ -62,7 +62,7 @@ struct PinnedTLSTests {
         let url = "https://receiver.test:\(server.port)/"
         let address = DeviceAddress.webhook(url: url, secrets: [WebhookSecret { 1 }])
         let outcome = await channel.deliver(Delivery(id: "n-0", address: address, content: content, createdAt: 0))
-        #expect((outcome == .delivered(DeliveryAnswer(status: 204))) == isDelivered)
+        #expect((outcome == .delivered(DeliveryResponse(status: 204))) == isDelivered)
         await channel.shutdown()
         await server.stop()
     }

@@ -85,7 +85,7 @@ private final class Counter: Sendable {
                 for _ in 0..<count { group.addTask { await channel.deliver(delivery) } }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            #expect(outcomes == Array(repeating: .delivered(DeliveryAnswer(status: 204)), count: count))
+            #expect(outcomes == Array(repeating: .delivered(DeliveryResponse(status: 204)), count: count))
         }
     }
 
@@ -125,7 +125,7 @@ private final class Counter: Sendable {
         let channel = channel()
         try await with(channel, answer: { _ in HTTPResponse(status: 204) }) { receiver in
             let url = "http://receiver.test:\(receiver.port)/hook?x=1"
-            #expect(await channel.deliver(delivery(to: url)) == .delivered(DeliveryAnswer(status: 204)))
+            #expect(await channel.deliver(delivery(to: url)) == .delivered(DeliveryResponse(status: 204)))
             let received = try #require(receiver.received.first)
             #expect(received.headers.id == "ntf_1-0")
             #expect(received.headers.timestamp == "1795000000")
@@ -146,7 +146,7 @@ private final class Counter: Sendable {
                 return
             }
             #expect(answer.status == 500)
-            #expect(await channel.deliver(delivery) == .delivered(DeliveryAnswer(status: 200)))
+            #expect(await channel.deliver(delivery) == .delivered(DeliveryResponse(status: 200)))
             #expect(receiver.received.count == 2)
             #expect(Set(receiver.received.map(\.headers.id)) == ["ntf_1-0"])
             #expect(Set(receiver.received.map(\.body)).count == 1)

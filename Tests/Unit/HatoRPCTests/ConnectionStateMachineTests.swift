@@ -4,11 +4,11 @@ import Testing
 
 /// What `ConnectionStateMachine` decides, event by event, and in all sequences of events up to a depth.
 struct ConnectionStateMachineTests {
-    private static let hot = RequestKind(start: .hot)
-    private static let read = RequestKind(start: .hot, isRead: true)
-    private static let cold = RequestKind(start: .cold)
-    private static let slow = RequestKind(start: .cold, isSlow: true)
-    private static let coldRead = RequestKind(start: .cold, isRead: true)
+    private static let immediate = RequestKind(start: .immediate)
+    private static let read = RequestKind(start: .immediate, isRead: true)
+    private static let ordered = RequestKind(start: .afterEarlier)
+    private static let slow = RequestKind(start: .afterEarlier, isSlow: true)
+    private static let orderedRead = RequestKind(start: .afterEarlier, isRead: true)
 
     // MARK: All sequences
 
@@ -16,14 +16,16 @@ struct ConnectionStateMachineTests {
     private static let explored: [(lines: [ConnectionWorld.Line], depth: Int)] = [
         (
             [
-                .request(hot), .request(read), .request(cold), .request(slow), .identityChange, .unverified(hot),
-                .batch([hot, cold]), .batch([slow, read]), .long(hot),
+                .request(immediate), .request(read), .request(ordered), .request(slow), .identityChange,
+                .unverified(immediate),
+                .batch([immediate, ordered]), .batch([slow, read]), .long(immediate),
             ], 4
         ),
-        ([.request(hot), .request(read), .request(cold), .request(slow)], 6),
-        ([.request(read), .request(cold)], 8), ([.request(hot), .request(slow)], 8),
-        ([.batch([read, hot]), .unverified(cold)], 7), ([.identityChange, .long(read)], 8),
-        ([.batch([hot, coldRead, slow]), .request(coldRead)], 8), ([.large(read), .request(hot), .large(cold)], 6),
+        ([.request(immediate), .request(read), .request(ordered), .request(slow)], 6),
+        ([.request(read), .request(ordered)], 8), ([.request(immediate), .request(slow)], 8),
+        ([.batch([read, immediate]), .unverified(ordered)], 7), ([.identityChange, .long(read)], 8),
+        ([.batch([immediate, orderedRead, slow]), .request(orderedRead)], 8),
+        ([.large(read), .request(immediate), .large(ordered)], 6),
     ]
 
     @Test(arguments: explored.indices)
@@ -85,12 +87,12 @@ struct ConnectionStateMachineTests {
 
     @Test func coldRequestWaitsForEarlierOnesAndIsWaitedFor() {
         var machine = machine()
-        let first = start(Self.hot, &machine)
-        #expect(machine.requestArrived(Self.hot, true) == .start)
-        #expect(machine.requestArrived(Self.cold, true) == .wait)
+        let first = start(Self.immediate, &machine)
+        #expect(machine.requestArrived(Self.immediate, true) == .start)
+        #expect(machine.requestArrived(Self.ordered, true) == .wait)
         #expect(machine.requestEnded(first, [1]) == .queued)
-        #expect(machine.requestArrived(Self.cold, true) == .start)
-        let second = start(Self.cold, &machine)
+        #expect(machine.requestArrived(Self.ordered, true) == .start)
+        let second = start(Self.ordered, &machine)
         #expect(machine.next(true) == .wait)
         _ = machine.requestEnded(second, [2])
         #expect(machine.next(true) == .takeLine)
@@ -100,9 +102,9 @@ struct ConnectionStateMachineTests {
         var machine = machine()
         let slow = start(Self.slow, &machine)
         #expect(machine.next(true) == .takeLine)
-        #expect(machine.requestArrived(Self.cold, true) == .start)
-        let cold = start(Self.cold, &machine)
-        #expect(machine.requestEnded(cold, [2]) == .queued)
+        #expect(machine.requestArrived(Self.ordered, true) == .start)
+        let ordered = start(Self.ordered, &machine)
+        #expect(machine.requestEnded(ordered, [2]) == .queued)
         #expect(machine.nextResponse()?.response == [2])
         #expect(machine.requestEnded(slow, [1]) == .leaves([1]))
         #expect(machine.nextResponse() == nil)
@@ -110,7 +112,7 @@ struct ConnectionStateMachineTests {
 
     @Test func responsesLeaveInTheOrderOfTheRequests() {
         var machine = machine()
-        let (first, second) = (start(Self.hot, &machine), start(Self.hot, &machine))
+        let (first, second) = (start(Self.immediate, &machine), start(Self.immediate, &machine))
         #expect(machine.requestEnded(second, [2]) == .queued)
         #expect(machine.nextResponse() == nil)
         #expect(machine.awaitsResponse(second.sequence))
@@ -125,7 +127,7 @@ struct ConnectionStateMachineTests {
         let sequence = machine.batchArrived(count: 3, isSlow: false)
         machine.waitingChanged(3)
         #expect(machine.next(true) == .continueWaiting)
-        let last = machine.requestStarted(Self.hot, sequence: sequence, entry: 2, byteCount: 1)
+        let last = machine.requestStarted(Self.immediate, sequence: sequence, entry: 2, byteCount: 1)
         #expect(machine.responseCame(sequence, 0, [5]) == .gathered)
         #expect(machine.requestEnded(last, [7]) == .gathered)
         #expect(machine.responseCame(sequence, 1, nil) == .queued)
@@ -172,8 +174,8 @@ struct ConnectionStateMachineTests {
         let first = start(Self.read, &machine)
         _ = start(Self.read, &machine)
         #expect(machine.requestArrived(Self.read, true) == .wait)
-        #expect(machine.requestArrived(Self.hot, true) == .start)
-        _ = start(Self.hot, &machine)
+        #expect(machine.requestArrived(Self.immediate, true) == .start)
+        _ = start(Self.immediate, &machine)
         #expect(machine.next(true) == .wait)
         _ = machine.requestEnded(first, [1])
         #expect(machine.next(true) == .takeLine)
@@ -203,7 +205,7 @@ struct ConnectionStateMachineTests {
     @Test func oneLargeLineIsTakenAlthoughTooMuchIsHeld() {
         var machine = machine()
         #expect(machine.lineTurnCame(isSmall: false, true) == .start)
-        let earlier = start(Self.hot, &machine)
+        let earlier = start(Self.immediate, &machine)
         #expect(machine.lineTurnCame(isSmall: false, false) == .wait)
         _ = machine.requestEnded(earlier, nil)
         #expect(machine.lineTurnCame(isSmall: false, false) == .askForExemption)
@@ -220,7 +222,7 @@ struct ConnectionStateMachineTests {
     @Test func smallLineIsTakenWhateverIsHeldButOneAtATime() {
         var machine = machine()
         #expect(machine.lineTurnCame(isSmall: true, false) == .start)
-        let earlier = start(Self.hot, &machine)
+        let earlier = start(Self.immediate, &machine)
         #expect(machine.lineTurnCame(isSmall: true, false) == .wait)
         #expect(machine.lineTurnCame(isSmall: true, true) == .start)
         _ = machine.requestEnded(earlier, nil)
@@ -243,7 +245,7 @@ struct ConnectionStateMachineTests {
 
     @Test func littleIsReadAheadOfWhatWaits() {
         var machine = machine()
-        _ = start(Self.cold, &machine)
+        _ = start(Self.ordered, &machine)
         #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, true) == .read)
         #expect(machine.readAsked(bufferedBytes: 3, unsentBytes: 0, true) == .pause)
     }
@@ -261,7 +263,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.readAsked(bufferedBytes: 1, unsentBytes: 0, false) == .read)
         #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, true) == .read)
         #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, false) == .claimLine)
-        _ = start(Self.cold, &machine)
+        _ = start(Self.ordered, &machine)
         #expect(machine.readAsked(bufferedBytes: 2, unsentBytes: 0, false) == .pause, "its turn is not near")
     }
 
@@ -291,7 +293,7 @@ struct ConnectionStateMachineTests {
 
     @Test func connectionClosesWhenEverythingIsAnsweredAndSent() {
         var machine = machine()
-        let request = start(Self.hot, &machine)
+        let request = start(Self.immediate, &machine)
         machine.stopping()
         #expect(machine.isTaking)
         #expect(machine.readAsked(bufferedBytes: 0, unsentBytes: 0, true) == .pause)
@@ -318,7 +320,7 @@ struct ConnectionStateMachineTests {
 
     @Test func endOfInputWaitsForWhatWasRead() {
         var machine = machine()
-        _ = start(Self.cold, &machine)
+        _ = start(Self.ordered, &machine)
         machine.inputClosed()
         machine.handingOnStopped(hasLines: true)
         #expect(machine.settled(isOutputEmpty: true, usesTLS: false) == nil)

@@ -326,13 +326,13 @@ extension ConnectionWorld {
         if !machine.isTaking { problem = "\(id) starts on a connection that takes nothing" }
         if earlier.contains(where: { requests[$0].state == .queued }) { problem = "\(id) overtakes" }
         let isBesideCold = earlier.contains {
-            requests[$0].state == .started && requests[$0].kind.start == .cold && !requests[$0].kind.isSlow
+            requests[$0].state == .started && requests[$0].kind.start == .afterEarlier && !requests[$0].kind.isSlow
         }
         if isBesideCold {
-            problem = "\(id) starts beside a cold request"
+            problem = "\(id) starts beside a request that must be alone"
         }
-        if kind.start == .cold, earlier.contains(where: { awaitsResponse($0) && !requests[$0].kind.isSlow }) {
-            problem = "cold \(id) starts beside earlier ones"
+        if kind.start == .afterEarlier, earlier.contains(where: { awaitsResponse($0) && !requests[$0].kind.isSlow }) {
+            problem = "\(id) starts beside earlier ones"
         }
         if isVerifying || isChangingIdentity || lineElsewhere.map({ $0.number < requests[id].line }) ?? false {
             problem = "\(id) starts although it must wait for the connection"

@@ -190,7 +190,8 @@ struct LimitTests {
         let service = try await TestService { $0.loops = 1 }
         let peer = try await service.peer()
         peer.sendLater(
-            #"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"# + "\nGET / HTTP/1.1\r\n\r\n")
+            #"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"a"}}"#
+                + "\nGET / HTTP/1.1\r\n\r\n")
         await service.gates.arrivals(1)
         service.gates.open("a")
         // Whether its response still leaves is not promised; that the connection ends and its loop goes on is.

@@ -27,8 +27,8 @@ struct OrderTests {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.send(
-            line(1, "check.later", "a") + line(2, "check.cold", "b") + line(3, "check.later", "c")
-                + line(4, "check.cold", "d"))
+            line(1, "check.later", "a") + line(2, "check.afterEarlier", "b") + line(3, "check.later", "c")
+                + line(4, "check.afterEarlier", "d"))
         await service.gates.arrivals(1)
         #expect(service.gates.arrived == ["a"])
         service.gates.open("a")
@@ -50,7 +50,7 @@ struct OrderTests {
         let service = try await TestService()
         let peer = try await service.peer()
         try await peer.send(
-            line(1, "check.slow", "a") + line(2, "check.slow", "b") + line(3, "check.cold", "c")
+            line(1, "check.slow", "a") + line(2, "check.slow", "b") + line(3, "check.afterEarlier", "c")
                 + "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"check.echo\"}\n")
         service.gates.open("c")
         #expect(try await peer.response()["id"] == 3)
@@ -79,7 +79,7 @@ struct OrderTests {
         let service = try await TestService()
         let one = try await service.peer()
         let other = try await service.peer()
-        try await one.send(line(1, "check.cold", "a"))
+        try await one.send(line(1, "check.afterEarlier", "a"))
         await service.gates.arrivals(1)
         #expect(try await other.call("check.echo")["result"] != nil)
         service.gates.open("a")
@@ -111,7 +111,7 @@ struct OrderTests {
             """
             [{"jsonrpc":"2.0","id":"a","method":"check.later","params":{"gate":"x"}},\
             {"jsonrpc":"2.0","id":"b","method":"check.echo"},{"jsonrpc":"2.0","method":"check.echo"},1,\
-            {"jsonrpc":"2.0","id":"c","method":"check.cold","params":{"gate":"y"}},{"jsonrpc":"2.0","id":"d","method":"no"}]
+            {"jsonrpc":"2.0","id":"c","method":"check.afterEarlier","params":{"gate":"y"}},{"jsonrpc":"2.0","id":"d","method":"no"}]
             """)
         service.gates.open("x")
         service.gates.open("y")

@@ -8,9 +8,9 @@ import Testing
     private func vanished(_ looks: [(isAwaited: Bool, quietSeconds: Int64)]) -> Int? {
         var silence = PeerSilence()
         let start = NIODeadline.now()
-        for (index, look) in looks.enumerated() {
-            let look = PeerSilence.Look(isAwaited: look.isAwaited, quiet: .seconds(look.quietSeconds))
-            if silence.looked(look, at: start + .seconds(Int64(index) * 5), RPCLimits()) { return index }
+        for (index, sample) in looks.enumerated() {
+            let sample = PeerSilence.Sample(isAwaited: sample.isAwaited, quiet: .seconds(sample.quietSeconds))
+            if silence.looked(sample, at: start + .seconds(Int64(index) * 5), RPCLimits()) { return index }
         }
         return nil
     }
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func peerThatOwesAnAcknowledgementAllTheTimeHasVanished() {
-        // The first look that counts comes at most 10 s after the last sign, the last one 50 s later.
+        // The first sample that counts comes at most 10 s after the last sign, the last one 50 s later.
         #expect(vanished((0..<30).map { (true, 5 + 5 * $0) }) == 10)
     }
 

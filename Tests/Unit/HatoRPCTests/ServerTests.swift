@@ -16,7 +16,7 @@ struct ServerTests {
         #expect(try await peer.call("service.health")["result"]?["status"] == "ready")
         // In one write: the second waits behind the first.
         peer.sendLater(
-            #"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"work"}}"# + "\n"
+            #"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"work"}}"# + "\n"
                 + #"{"jsonrpc":"2.0","id":2,"method":"service.health"}"# + "\n")
         await service.gates.arrivals(1)
         let stopping = Task { await service.server.shutdown(grace: .seconds(240)) }
@@ -29,13 +29,13 @@ struct ServerTests {
 
     @Test func serverRefusesToStartWithoutAHandlerForADeclaredMethod() async throws {
         var configuration = RPCServerConfiguration(service: "check", version: "1")
-        configuration.methods = [Check.Echo.self, Check.Cold.self]
+        configuration.methods = [Check.Echo.self, Check.Ordered.self]
         var router = RPCRouter()
         router.handleInOrder(Check.Echo.self) { _, _, reply in reply.succeed(.init(value: nil)) }
         let server = RPCServer(
             configuration, router: router, authenticator: TestAuthenticator(gates: Gates()),
             logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })
-        await #expect(throws: RPCServerError.methodsWithoutHandler(["check.cold"])) { try await server.start() }
+        await #expect(throws: RPCServerError.methodsWithoutHandler(["check.afterEarlier"])) { try await server.start() }
     }
 
     @Test func portInUseFailsTheStart() async throws {
@@ -136,7 +136,7 @@ struct ServerTests {
         let idle = try await service.peer()
         _ = try await idle.call("check.echo")
         let busy = try await service.peer()
-        try await busy.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
+        try await busy.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"a"}}"#)
         try await busy.sendLine(#"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"#)
         await service.gates.arrivals(1)
         async let stopped: Void = service.stop()
@@ -154,7 +154,7 @@ struct ServerTests {
     @Test func stoppingCutsOffWhatTakesTooLong() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"a"}}"#)
         await service.gates.arrivals(1)
         await service.server.shutdown(grace: .milliseconds(100))
         #expect(try await peer.response()["error"]?["data"]?["reason"] == "stopping")

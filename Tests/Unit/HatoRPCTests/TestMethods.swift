@@ -5,7 +5,7 @@ import Synchronization
 
 /// Methods that let a test see the order in which things happen.
 enum Check {
-    /// Hot; answers what it got, at once.
+    /// Immediate; answers what it got, at once.
     struct Echo: RPCRequest {
         static let method = "check.echo"
         static let summary = "Answers what it got"
@@ -20,7 +20,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
     }
 
-    /// Hot, and writes; ends when the test lets it.
+    /// Immediate, and writes; ends when the test lets it.
     struct Store: RPCRequest {
         static let method = "check.store"
         static let summary = "Answers when the test says so"
@@ -35,7 +35,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(), .optionalJSON("value", \.value))
     }
 
-    /// Hot; ends on another thread, when the test opens its gate.
+    /// Immediate; ends on another thread, when the test opens its gate.
     struct Later: RPCRequest {
         static let method = "check.later"
         static let summary = "Answers when its gate opens"
@@ -50,7 +50,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Hot, and reads; ends on another thread, when the test opens its gate.
+    /// Immediate, and reads; ends on another thread, when the test opens its gate.
     struct Read: RPCRequest {
         static let method = "check.read"
         static let summary = "Answers when its gate opens"
@@ -65,7 +65,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Hot, and reads; answers at once with a result of which many make a large response.
+    /// Immediate, and reads; answers at once with a result of which many make a large response.
     struct Small: RPCRequest {
         static let method = "check.small"
         static let summary = "Answers at once"
@@ -80,13 +80,13 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Cold; ends when the test opens its gate.
-    struct Cold: RPCRequest {
-        static let method = "check.cold"
+    /// Ordered; ends when the test opens its gate.
+    struct Ordered: RPCRequest {
+        static let method = "check.afterEarlier"
         static let summary = "Answers when its gate opens"
         static let access = Access.anyone
         static let effect = Effect.write
-        static var example: RPCExample<Cold> { .init(Cold(gate: "a"), Result(gate: "a")) }
+        static var example: RPCExample<Ordered> { .init(Ordered(gate: "a"), Result(gate: "a")) }
         var gate: String
         struct Result: FieldObject {
             var gate: String
@@ -95,7 +95,7 @@ enum Check {
         static let fields = Fields<Self>(blank: Self(gate: ""), .required("gate", \.gate))
     }
 
-    /// Slow and cold; ends when the test opens its gate.
+    /// Slow and ordered; ends when the test opens its gate.
     struct Slow: RPCRequest {
         static let method = "check.slow"
         static let summary = "Answers when its gate opens, perhaps after its neighbours"
@@ -217,7 +217,7 @@ enum Check {
     }
 
     static let methods: [any RPCRequest.Type] = [
-        Echo.self, Later.self, Read.self, Cold.self, Slow.self, Fail.self, Refuse.self, Forget.self, Who.self,
+        Echo.self, Later.self, Read.self, Ordered.self, Slow.self, Fail.self, Refuse.self, Forget.self, Who.self,
         SignedIn.self, Administration.self, Listen.self, Unlisten.self,
     ]
 }

@@ -67,7 +67,7 @@ final class TestService: Sendable {
         router.handleInOrder(Check.Read.self) { request, _, reply in
             gates.whenOpen(request.gate) { reply.succeed(.init(gate: request.gate)) }
         }
-        router.handle(Check.Cold.self) { request, _ in
+        router.handle(Check.Ordered.self) { request, _ in
             await gates.pass(request.gate)
             return .init(gate: request.gate)
         }

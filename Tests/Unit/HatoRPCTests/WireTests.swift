@@ -186,7 +186,7 @@ struct WireTests {
     @Test func peerThatClosesItsSideStillGetsItsResponses() async throws {
         let service = try await TestService()
         let peer = try await service.peer()
-        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.cold","params":{"gate":"a"}}"#)
+        try await peer.sendLine(#"{"jsonrpc":"2.0","id":1,"method":"check.afterEarlier","params":{"gate":"a"}}"#)
         try await peer.sendLine(#"{"jsonrpc":"2.0","id":2,"method":"check.echo"}"#)
         await service.gates.arrivals(1)
         try await peer.channel.close(mode: .output)

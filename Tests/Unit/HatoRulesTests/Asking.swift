@@ -35,8 +35,8 @@ struct Asking {
     }
 
     func mayRead(_ rules: Rules, _ path: String) throws -> Bool {
-        let situation = RulesSituation(auth: auth, now: now, before: try TreeNode(json: data), query: query)
-        return try rules.judgeRead(TreePath(path), situation).isAllowed
+        let situation = RulesContext(auth: auth, now: now, before: try TreeNode(json: data), query: query)
+        return try rules.authoriseRead(TreePath(path), situation).isAllowed
     }
 
     func mayWrite(_ rules: Rules, _ path: String, _ value: JSONValue) throws -> Bool {
@@ -55,9 +55,9 @@ struct Asking {
         let targets = try values.map { path, value in
             RulesTarget(path: try TreePath(path), node: try TreeNode(json: value))
         }
-        let situation = RulesSituation(
+        let situation = RulesContext(
             auth: auth, now: now, before: before, after: before.setting(targets), query: query)
-        return try rules.judgeWrite(targets, situation, recording: &recording)
+        return try rules.authoriseWrite(targets, situation, recording: &recording)
     }
 }
 

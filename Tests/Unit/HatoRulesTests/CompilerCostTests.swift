@@ -8,7 +8,7 @@ import Testing
     private static func parsed(_ text: String) throws -> RulesExpression {
         let scalars = Array(text.unicodeScalars)
         return try RulesExpressionParser.parse(
-            RulesDocument.PlacedText(scalars: scalars, offsets: Array(scalars.indices), end: scalars.count))
+            RulesDocument.LocatedText(scalars: scalars, offsets: Array(scalars.indices), end: scalars.count))
     }
 
     // MARK: Conditions

@@ -168,11 +168,11 @@ import Testing
         )
         func judge(_ steps: RulesStepLimits) throws -> (isAllowed: Bool, errors: [String?], isReached: Bool) {
             let before = try TreeNode(json: ["s": .string(String(repeating: "a", count: 100))])
-            var situation = RulesSituation(auth: .nobody, now: 0, before: before, after: before)
+            var situation = RulesContext(auth: .nobody, now: 0, before: before, after: before)
             situation.steps = steps
             var recording = RulesRecording(trace: true)
             let target = RulesTarget(path: try TreePath("/x"), node: try TreeNode(json: 1))
-            let verdict = try rules.judgeWrite([target], situation, recording: &recording)
+            let verdict = try rules.authoriseWrite([target], situation, recording: &recording)
             return (verdict.isAllowed, recording.trace?.map(\.error) ?? [], recording.hasReachedStepLimit)
         }
         #expect(try judge(RulesStepLimits()) == (true, [nil, nil], false))

@@ -87,9 +87,9 @@ import Testing
     @Test func readOfTheValueIsRecorded() throws {
         let rules = try Rules.compile(#"{"rules": {".read": "root.child('o').val() != null"}}"#)
         for data: JSONValue in [["o": ["a": 1]], ["o": 1], ["x": 1]] {
-            let situation = RulesSituation(auth: .nobody, now: 0, before: try TreeNode(json: data))
+            let situation = RulesContext(auth: .nobody, now: 0, before: try TreeNode(json: data))
             var recording = RulesRecording(reads: true)
-            _ = try rules.judgeRead(.root, situation, recording: &recording)
+            _ = try rules.authoriseRead(.root, situation, recording: &recording)
             #expect(recording.reads?.reads == [RulesRead(path: try TreePath("/o"), aspect: .value)], "\(data)")
         }
     }

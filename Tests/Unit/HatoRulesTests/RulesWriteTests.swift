@@ -173,8 +173,8 @@ import Testing
             """)
         let data: JSONValue = ["m": ["1": ["masuo": true]], "c": ["1": ["n": 2]]]
         var recording = RulesRecording(reads: true)
-        let situation = RulesSituation(auth: .user("masuo"), now: 0, before: try TreeNode(json: data))
-        #expect(try rules.judgeRead(TreePath("/c/1/x"), situation, recording: &recording).isAllowed)
+        let situation = RulesContext(auth: .user("masuo"), now: 0, before: try TreeNode(json: data))
+        #expect(try rules.authoriseRead(TreePath("/c/1/x"), situation, recording: &recording).isAllowed)
         #expect(
             recording.reads?.reads == [
                 RulesRead(path: try TreePath("/m/1/masuo"), aspect: .existence),
@@ -200,10 +200,10 @@ import Testing
     func aRuleAboveManyPathsOfAnUpdateIsEvaluatedOnce(text: String) throws {
         let rules = try Self.rules(text)
         let targets = try (0..<100).map { RulesTarget(path: try TreePath("/a/k\($0)"), node: .leaf(.number(1))) }
-        var situation = RulesSituation(
+        var situation = RulesContext(
             auth: .nobody, now: 0, before: TreeNode.empty, after: TreeNode.empty.setting(targets))
         situation.steps = RulesStepLimits(operationStepsMax: 1_000)
-        #expect(try rules.judgeWrite(targets, situation).isAllowed)
+        #expect(try rules.authoriseWrite(targets, situation).isAllowed)
     }
 
     @Test func tooManyReadsCountAsEverything() throws {
@@ -224,7 +224,7 @@ import Testing
         }
         let rules = try Self.rules(#"{".read": "root.child('a').exists() || true"}"#)
         #expect(throws: Broken.self) {
-            try rules.judgeRead(.root, RulesSituation(auth: .nobody, now: 0, before: Broken()))
+            try rules.authoriseRead(.root, RulesContext(auth: .nobody, now: 0, before: Broken()))
         }
     }
 }

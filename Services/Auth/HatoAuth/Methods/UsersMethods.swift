@@ -36,7 +36,7 @@ struct UsersMethods: AuthMethods {
             throw AuthError.invalidFields([
                 FieldProblem(
                     "after", "INVALID_PAGE_SELECTION",
-                    "The page should begin after a uid: the `after` of the page before")
+                    "The page should begin after a uid: the `after` of the previous page")
             ])
         }
         return try await store.read { rows in

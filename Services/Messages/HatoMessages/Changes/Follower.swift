@@ -32,7 +32,7 @@ final class Follower {
     var position: UInt64
     var state = State.live
     /// The version of the last notification.
-    var toldVersion: UInt64
+    var sentVersion: UInt64
 
     var connection: any ListenerPeer { opening.connection }
     var subscription: String { opening.subscription }
@@ -46,7 +46,7 @@ final class Follower {
         self.id = id
         self.opening = opening
         self.position = position
-        toldVersion = position
+        sentVersion = position
         matcher = FeedMatcher(
             patterns: opening.patterns, matchesMax: limits.followMatchesMax, sharedBytesMin: limits.sharedEventBytesMin)
     }

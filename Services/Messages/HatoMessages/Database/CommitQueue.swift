@@ -21,7 +21,7 @@ struct Write: Sendable {
 ///
 /// `submit` is called on event loops, in the order of the lines of a connection; the store runs the writes in the
 /// order of submission. Each is planned against what its predecessors left, judged by the rules that were set before
-/// it, and leaves nothing when it is denied. Its answer goes out when it is durable and its events are on their way.
+/// it, and leaves nothing when it is denied. Its response goes out when it is durable and its events are on their way.
 final class CommitQueue: Sendable {
     private let store: any Store
     private let catalogue: Catalogue
@@ -40,12 +40,12 @@ final class CommitQueue: Sendable {
         large = LargeWrites(parts: parts, publisher: publisher, threads: try ReaderPool(threads: 1))
     }
 
-    /// `answer` gets what came of it, and the version at which it is durable.
+    /// `response` gets what came of it, and the version at which it is durable.
     func submit(
         _ write: Write, from session: ConnectionSession,
-        answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     ) {
-        if write.mutation.isLarge(parts.limits) { return hold(write, from: session, answer) { $0.submit($1, $2) } }
+        if write.mutation.isLarge(parts.limits) { return hold(write, from: session, completion) { $0.submit($1, $2) } }
         let outgrowsTurn = write.mutation.mayOutgrowTurn
         var write = write
         if outgrowsTurn { write.mutation.limitToTurn() }
@@ -53,17 +53,17 @@ final class CommitQueue: Sendable {
         let resolved = Result { try WritePlanner.resolve(write.mutation, at: parts.now()) }
         guard outgrowsTurn else {
             session.writeBegan()
-            let queued = QueuedWrite(write, resolved, Arrival(session, write.watch), to: self, answer)
+            let queued = QueuedWrite(write, resolved, Arrival(session, write.watch), to: self, completion)
             if session.isFree { return store.submit(queued) }
             return session.inTurn { [store] in store.submit(queued) }
         }
-        hold(write, from: session, answer) { $0.submitInTurn($1, resolved, $2) }
+        hold(write, from: session, completion) { $0.submitInTurn($1, resolved, $2) }
     }
 
     /// Hands a write that holds the turn of its connection to the large writes.
     private func hold(
         _ write: Write, from session: ConnectionSession,
-        _ answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void,
+        _ completion: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void,
         _ submit: @escaping @Sendable (LargeWrites, Write, LargeWrites.Steps) -> Void
     ) {
         session.writeBegan()
@@ -74,24 +74,24 @@ final class CommitQueue: Sendable {
                 try commit(write, planned, resolved: holder.resolved, in: transaction)
             }
         } ended: { [self] result in
-            ended(result, of: arrival, answer: answer)
+            ended(result, of: arrival, completion: completion)
             session.release()
         }
         session.holdingTurn { [large] in submit(large, write, steps) }
     }
 
     /// Any closure that writes, in the order of its connection: `body` runs as `Store.submit` says; `published` runs
-    /// when it is durable, before its events and its answer.
+    /// when it is durable, before its events and its response.
     func submit<Outcome: Sendable>(
         from session: ConnectionSession, watch: OperationWatch? = nil,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         published: @escaping @Sendable (Committed<Outcome>) -> Void = { _ in },
-        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         session.writeBegan()
         let arrival = Arrival(session, watch)
-        if session.isFree { return send(arrival, body, published: published, answer: answer) }
-        session.inTurn { [self] in send(arrival, body, published: published, answer: answer) }
+        if session.isFree { return send(arrival, body, published: published, completion: completion) }
+        session.inTurn { [self] in send(arrival, body, published: published, completion: completion) }
     }
 
     /// Whose write it is, when it came, and who wants to know how long it takes.
@@ -109,14 +109,14 @@ final class CommitQueue: Sendable {
     private func send<Outcome: Sendable>(
         _ arrival: Arrival, _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome,
         published: @escaping @Sendable (Committed<Outcome>) -> Void,
-        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         let watch = arrival.watch
         store.submit(of: arrival.session.client) { [self] transaction in
             try timed(watch) { try body(transaction) }
         } completion: { [self] result in
             if case .success(let committed) = result { published(committed) }
-            ended(result, of: arrival, answer: answer)
+            ended(result, of: arrival, completion: completion)
         }
     }
 
@@ -129,7 +129,7 @@ final class CommitQueue: Sendable {
 
     fileprivate func ended<Outcome: Sendable>(
         _ result: Result<Committed<Outcome>, any Error>, of arrival: Arrival,
-        answer: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Committed<Outcome>, any Error>) -> Void
     ) {
         switch result {
         case .success: parts.metrics.wrote(after: ContinuousClock.now - arrival.time)
@@ -143,12 +143,12 @@ final class CommitQueue: Sendable {
         }
         // As long as nobody listens, no closure is made for it.
         guard publisher.isActive else {
-            slow.answered(watch, catalogue)
-            return answer(result)
+            slow.ended(watch, catalogue)
+            return completion(result)
         }
         publisher.afterEvents(of: try? result.get().version, to: arrival.session.id) {
-            slow.answered(watch, catalogue)
-            answer(result)
+            slow.ended(watch, catalogue)
+            completion(result)
         }
     }
 
@@ -184,11 +184,11 @@ final class CommitQueue: Sendable {
         let turn = database.planner.turn(reading: reader)
         lazy var history = CommitHistory(of: database, parts, uid: write.caller.uid)
         var resolved = try ready ?? database.planner.resolve(write.mutation, reading: turn, at: now)
-        lazy var judge = RulesJudge(write, in: database, turn, now: now, history)
+        lazy var authoriser = OperationAuthoriser(write, in: database, turn, now: now, history)
         if !write.caller.isAdministrator {
-            if planned == nil { try judge.authorise(resolved, by: write.caller) }
-            try judge.authorise(conditionOf: write.mutation, by: write.caller)
-            resolved.hidesStored = try judge.hidesStored(write.mutation, from: write.caller)
+            if planned == nil { try authoriser.authorise(resolved, by: write.caller) }
+            try authoriser.authorise(conditionOf: write.mutation, by: write.caller)
+            resolved.hidesStored = try authoriser.hidesStored(write.mutation, from: write.caller)
         }
         let made = try planned?.check(in: database, history, resolved, turn)
         let plan =
@@ -196,7 +196,7 @@ final class CommitQueue: Sendable {
             ?? database.planner.plan(resolved, in: turn, history: resolved.asksHistory ? history : nil)
         if plan.isEmpty {
             // That nothing has changed, as an old version would say, tells what is stored.
-            guard try judge.hidesOutcome(of: resolved, from: write.caller) else {
+            guard try authoriser.hidesOutcome(of: resolved, from: write.caller) else {
                 let repeated = try RepeatedPush(write.mutation, isOwn: resolved.hidesStored, in: history)
                 return WriteOutcome(etag: plan.etag, repeated: repeated)
             }
@@ -225,20 +225,20 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
     private let resolved: CommitQueue.Resolution
     private let arrival: CommitQueue.Arrival
     private let queue: CommitQueue
-    private let answer: @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
+    private let completion: @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     private var outcome: WriteOutcome?
 
     var client: String? { arrival.session.client }
 
     init(
         _ write: Write, _ resolved: CommitQueue.Resolution, _ arrival: CommitQueue.Arrival, to queue: CommitQueue,
-        _ answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
+        _ completion: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     ) {
         self.write = write
         self.resolved = resolved
         self.arrival = arrival
         self.queue = queue
-        self.answer = answer
+        self.completion = completion
     }
 
     func write(in transaction: any StoreTransaction) throws {
@@ -252,7 +252,7 @@ private final class QueuedWrite: StoreWrite, @unchecked Sendable {
         case (.success, nil): ended = .failure(StoreError.closed(cause: nil))
         case (.failure(let error), _): ended = .failure(write.naming(error))
         }
-        queue.ended(ended, of: arrival, answer: answer)
+        queue.ended(ended, of: arrival, completion: completion)
     }
 }
 
@@ -277,7 +277,7 @@ struct ServiceParts: Sendable {
     var limits: MessagesLimits
     var metrics: MessagesMetrics
     var rulesMeter: RulesMeter
-    var allowances: WriteAllowances
+    var quotas: WriteQuotas
     var slow: SlowOperations
     /// Milliseconds since 1970.
     var now: @Sendable () -> Int64

@@ -70,7 +70,7 @@ struct LargeWrites: Sendable {
         let first = Holder(write, resolved: resolved)
         parts.store.submit(of: steps.client, { try steps.commit(first, nil, $0) }) { result in
             switch result {
-            case .failure(TreeError.tooBig), .failure(is BeyondTurn):
+            case .failure(TreeError.tooBig), .failure(is TooLargeForTurn):
                 var write = write
                 write.mutation.liftTurnLimits()
                 attempt(1, Holder(write), steps)
@@ -119,7 +119,7 @@ struct LargeWrites: Sendable {
         return write.caller.uid.map { "user \($0)" } ?? client
     }
 
-    /// In the queue of the writer, so that the answer comes after those of the writes before it.
+    /// In the queue of the writer, so that the response comes after those of the writes before it.
     private func refuse(_ error: any Error, _ holder: Holder, _ steps: Steps) {
         parts.store.submit(of: steps.client, { _ -> WriteOutcome in throw error }) { end($0, holder, steps) }
     }

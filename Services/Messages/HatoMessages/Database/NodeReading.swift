@@ -7,7 +7,7 @@ import HatoTree
 struct NodeReading {
     let database: Database
     let snapshot: any StoreSnapshot
-    /// Bytes of one answer.
+    /// Bytes of one response.
     let bytesMax: Int
     /// Bytes of a node that is hashed.
     var hashedBytesMax = WritePlanner.hashedBytesMax
@@ -35,7 +35,7 @@ struct NodeReading {
     }
 
     /// The result of `messages.get`, for who may read it.
-    func answer(_ request: Messages.Get) throws -> EncodedJSON {
+    func response(to request: Messages.Get) throws -> EncodedJSON {
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()
         writer.member("value")
@@ -65,7 +65,7 @@ struct NodeReading {
         SimpleHash.etag(try nodes.node(at: path, bytesMax: hashedBytesMax))
     }
 
-    /// How a read answers a query: by an index, or not at all.
+    /// How a query is read: by an index, or not at all.
     private func plan(_ query: TreeQuery, _ path: TreePath) throws -> QueryPlan {
         do { return try QueryPlan.indexed(query, at: path, in: database.indexes) } catch {
             guard case .indexNotDefined(let on, _) = error else { throw error }

@@ -1,7 +1,7 @@
 import HatoRPC
 import HatoStorage
 
-/// Thrown by a read whose connection has closed: nobody hears the answer.
+/// Thrown by a read whose connection has closed: nobody hears the response.
 struct ConnectionClosed: Error {}
 
 /// A snapshot that is read as long as a connection is open; for one operation.

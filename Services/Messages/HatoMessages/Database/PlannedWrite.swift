@@ -48,9 +48,9 @@ final class PlannedWrite: Sendable {
         let now = parts.now()
         resolved = try database.planner.resolve(write.mutation, reading: reader, at: now)
         var recording = RulesRecording(reads: true, readsMax: Self.readsMax)
-        var judge = RulesJudge(database, reading: reader, now: now, explains: write.isByAdministrator)
-        judge.history = CommitHistory(of: database, parts, uid: write.caller.uid)
-        refusal = try judge.refusal(of: resolved, by: write.caller, recording: &recording)
+        var authoriser = OperationAuthoriser(database, reading: reader, now: now, explains: write.isByAdministrator)
+        authoriser.history = CommitHistory(of: database, parts, uid: write.caller.uid)
+        refusal = try authoriser.refusal(of: resolved, by: write.caller, recording: &recording)
         var recorded = recording.reads ?? RulesReadSet()
         for read in resolved.reads { recorded.insert(read) }
         // A push that is refused may repeat one that is written meanwhile.
@@ -127,7 +127,7 @@ final class PlannedWrite: Sendable {
 }
 
 extension Mutation {
-    /// Values of so many nodes take the writer less than some milliseconds to make ready and to judge.
+    /// Values of so many nodes take the writer less than some milliseconds to make ready and to authorise.
     private static let nodesMax = 2_000
     /// Text of so many bytes is as much work as one node.
     private static let textBytesPerNode = 256

@@ -14,7 +14,7 @@ struct ReadOrder: Sendable {
     let sessions: ConnectionSessions
     let publisher: Publisher
 
-    /// Answers with what `body` makes of its view, on a reader's thread.
+    /// Responses with what `body` makes of its view, on a reader's thread.
     func read<Request: RPCRequest>(
         _ context: RPCContext, _ reply: RPCReply<Request>,
         _ body: @escaping @Sendable (ReadView) throws -> Request.Result
@@ -22,7 +22,7 @@ struct ReadOrder: Sendable {
         onReader(context, reply) { reply.succeed(try body($0)) }
     }
 
-    /// Runs `body` on a reader's thread; what it throws is the answer.
+    /// Runs `body` on a reader's thread; what it throws is the response.
     ///
     /// A read that outgrows what it may take without a reservation, in bytes of its result or in rows that it reads
     /// (`TreeError.tooBig`), begins again with the same view (`LargeReading`). A read whose connection has closed is
@@ -48,11 +48,11 @@ struct ReadOrder: Sendable {
                 } catch TreeError.tooBig where unreservedMax < view.bytesMax && Request.effect == .read {
                     return LargeReading(
                         view: view.whileOpen(connection), client: client, store: store, reply: reply, body: body,
-                        answered: { slow.answered(watch, catalogue) }, watch: watch, unreservedMax: unreservedMax,
+                        answered: { slow.ended(watch, catalogue) }, watch: watch, unreservedMax: unreservedMax,
                         rowsMax: limits.unreservedReadRowsMax
                     ).begin()
                 } catch { reply.refuse(error) }
-                slow.answered(watch, catalogue)
+                slow.ended(watch, catalogue)
             }
         }
         if sessions.session(of: context).hasPendingWrites {
@@ -63,7 +63,7 @@ struct ReadOrder: Sendable {
     }
 
     /// Runs `body` on the publisher's thread, when all commits up to its view have been told there and none after; what
-    /// it throws is the answer.
+    /// it throws is the response.
     ///
     /// - Parameter turns: bounds how many of one client are under way; later requests of the connection wait as well.
     func onPublisher<Request: RPCRequest>(

@@ -15,25 +15,25 @@ final class RulesMeter: Sendable {
         self.metrics = metrics
     }
 
-    /// Counts the judgement that `body` makes.
-    func judge(
+    /// Counts and times the evaluation of rules by `body`.
+    func evaluate(
         recording: inout RulesRecording, _ watch: OperationWatch?,
         _ body: (inout RulesRecording) throws -> RulesVerdict
     ) rethrows -> RulesVerdict {
         let start = ContinuousClock.now
         let verdict = try body(&recording)
         let time = ContinuousClock.now - start
-        metrics.judged(
+        metrics.rulesEvaluated(
             isAllowed: verdict.isAllowed, hasReachedStepLimit: recording.hasReachedStepLimit, in: time)
         watch?.rules += time
         return verdict
     }
 
-    /// The same when nobody asks what it depended on.
-    func judge(
+    /// The same without a recording.
+    func evaluate(
         _ watch: OperationWatch?, _ body: (inout RulesRecording) throws -> RulesVerdict
     ) rethrows -> RulesVerdict {
         var recording = RulesRecording()
-        return try judge(recording: &recording, watch, body)
+        return try evaluate(recording: &recording, watch, body)
     }
 }

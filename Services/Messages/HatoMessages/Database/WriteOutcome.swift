@@ -9,8 +9,8 @@ struct WriteOutcome: Sendable {
     var repeated: RepeatedPush?
 }
 
-/// A push that an earlier try has written. Its answer is that of the first try, version and all, so that version is
-/// looked for in the kept commits: by whoever answers, on a reader's thread, because other writes would wait meanwhile.
+/// A push that an earlier try has written. Its response is that of the first try, version and all, so that version is
+/// looked for in the kept commits: on a reader's thread, because other writes would wait meanwhile.
 struct RepeatedPush: Sendable {
     private let path: TreePath
     /// Only a push of the caller's own counts.
@@ -27,7 +27,7 @@ struct RepeatedPush: Sendable {
 
     /// The version of the first try; nil when that is not known any more.
     ///
-    /// - Parameter version: at which the answer is durable: what came later was no first try.
+    /// - Parameter version: at which the response is durable: what came later was no first try.
     func firstVersion(upTo version: UInt64) throws -> UInt64? {
         try history.version(pushedAt: path, upTo: version, isOwn: isOwn)
     }

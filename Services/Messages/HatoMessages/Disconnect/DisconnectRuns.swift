@@ -46,7 +46,7 @@ final class DisconnectRuns: Sendable {
         let entries = DisconnectEntries(of: id, totals: totals) { [weak self] entries, owner, work in
             self?.queue.submit(from: session) {
                 entries.store(owner, in: $0)
-            } answer: { _ in
+            } completion: { _ in
                 work?.isStillUnderWay()
             }
         }
@@ -64,7 +64,7 @@ final class DisconnectRuns: Sendable {
             let databases = Dictionary(catalogue.databases(of: snapshot).byName.map { ($0.value.id, $0.key) }) {
                 one, other in one.rawValue < other.rawValue ? one : other
             }
-            return try DisconnectRemains(snapshot, databases, totals: totals)
+            return try StoredDisconnects(snapshot, databases, totals: totals)
         }
         let stale = remains.stale
         if !stale.isEmpty {
@@ -116,7 +116,7 @@ final class DisconnectRuns: Sendable {
             let write = left.removeFirst()
             left.insert(contentsOf: try again(write, entries, in: transaction), at: 0)
             return left
-        } answer: { [self] result in
+        } completion: { [self] result in
             switch result {
             case .success(let done) where !done.outcome.isEmpty: next(session, entries) { done.outcome }
             case .success: runEnded()

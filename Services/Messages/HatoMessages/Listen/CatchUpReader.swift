@@ -103,22 +103,22 @@ final class CatchUpReader {
     func begin(_ listener: Listener) {
         guard let current = registry.current else { return }
         let topic = listener.topic
-        guard !listener.isInDoubt else { return registry.rights.wereDoubted(listener) }
+        guard !listener.isOutdated else { return registry.authorisations.becameOutdated(listener) }
         var version = current.version
-        switch topic.telling {
+        switch topic.events {
         case .ready: break
         // A gathering listener is never sent events with the live ones.
         case .unread where listener.machine.gathers, .working where listener.machine.gathers: break
         case .unread:
-            topic.park(.load(listener.ticket))
+            topic.wait(.load(listener.ticket))
             topic.windowRows = listener.watch.map { _ in RowCounter() }
             topic.windowClient = listener.client
             return registry.notifier.readAnew(topic, .window, after: current.version)
-        case .working(let told):
-            guard topic.reached != nil, listener.machine.mayGoOn(at: told) else {
-                return topic.park(.load(listener.ticket))
+        case .working(let sent):
+            guard topic.sentState != nil, listener.machine.mayGoOn(at: sent) else {
+                return topic.wait(.load(listener.ticket))
             }
-            version = told
+            version = sent
         }
         let changes = topic.changes ?? ChangedPaths(of: topic.key.path, after: current.version)
         registry.carryOut(listener.machine.topicBecameReady(at: version, changes), for: listener)
@@ -128,14 +128,14 @@ final class CatchUpReader {
     /// events are being worked out for the live ones: as of what those were sent up to.
     func read(_ wanted: ListenerReading.Wanted, from oldest: UInt64, for listener: Listener) {
         let topic = listener.topic
-        let reached = listener.machine.gathers ? nil : topic.reached
+        let sentState = listener.machine.gathers ? nil : topic.sentState
         let oldest = max(topic.recent.lastChanged, oldest)
-        if reached == nil, let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
+        if sentState == nil, let (members, version) = topic.doneReadings.members(wanted, from: oldest) {
             return caughtUp(listener, members, at: version)
         }
-        let isFirst = listener.answer != nil
+        let isFirst = listener.completion != nil
         if let reading = topic.readings[wanted],
-            reached.map({ reading.isPrepared(at: $0.snapshot.version) })
+            sentState.map({ reading.isPrepared(at: $0.snapshot.version) })
                 ?? reading.serves(from: oldest, isFirst: isFirst)
         {
             reading.add(listener)
@@ -144,7 +144,7 @@ final class CatchUpReader {
         } else {
             let rows = listener.watch.map { _ in RowCounter() }
             let reading = TopicReading(id: registry.nextID(), topic, wanted, rows: rows)
-            if isFirst || reached != nil { prepare(reading, at: reached, for: listener.connection.id) }
+            if isFirst || sentState != nil { prepare(reading, at: sentState, for: listener.connection.id) }
             reading.add(listener)
             topic.readings[wanted] = reading
             readings[reading.id] = reading
@@ -188,18 +188,18 @@ final class CatchUpReader {
         return true
     }
 
-    /// What it reads is the state after the newest group, or `reached`.
-    private func prepare(_ reading: TopicReading, at reached: Topic.Reached? = nil) {
+    /// What it reads is the state after the newest group, or `sentState`.
+    private func prepare(_ reading: TopicReading, at sentState: Topic.SentState? = nil) {
         guard let current = registry.current else { return }
         let topic = reading.topic
-        let database = reached?.database ?? topic.database
-        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(reached?.snapshot ?? current, reading.interest)
+        let database = sentState?.database ?? topic.database
+        var snapshot: any StoreSnapshot = OpenConnectionSnapshot(sentState?.snapshot ?? current, reading.interest)
         if let rows = reading.rows { snapshot = CountedSnapshot(snapshot, rows) }
         reading.prepare(
             ListenerReading(
                 limits: parts.limits, key: topic.key, database: database, snapshot: snapshot,
                 interest: reading.interest, wanted: reading.wanted, missed: missed(reading.wanted, of: topic),
-                window: window(of: topic, reached, database), bytesMax: Self.smallBytesMax))
+                window: window(of: topic, sentState, database), bytesMax: Self.smallBytesMax))
     }
 
     private func missed(_ wanted: ListenerReading.Wanted, of topic: Topic) -> MissedPaths {
@@ -210,13 +210,13 @@ final class CatchUpReader {
     private func caughtUp(_ listener: Listener, _ members: EncodedJSON?, at version: UInt64) {
         let actions = listener.machine.caughtUp(
             members, at: version, lastChanged: listener.topic.recent.lastChanged,
-            newestHeld: registry.heldAnswers.newest(of: listener.connection.id))
+            newestHeld: registry.delayedResponses.newest(of: listener.connection.id))
         registry.carryOut(actions, for: listener)
     }
 
-    private func window(of topic: Topic, _ reached: Topic.Reached?, _ database: Database) -> QueryWindow? {
-        var window = reached?.window
-        if reached == nil, case .ready(let known) = topic.telling { window = known }
+    private func window(of topic: Topic, _ sentState: Topic.SentState?, _ database: Database) -> QueryWindow? {
+        var window = sentState?.window
+        if sentState == nil, case .ready(let known) = topic.events { window = known }
         // Indexes come and go.
         if let query = topic.key.query { window?.plan = QueryPlan(query, at: topic.key.path, in: database.indexes) }
         return window
@@ -241,8 +241,8 @@ final class CatchUpReader {
             listener.reading = nil
             listener.watch?.rows.count += reading.rows?.count ?? 0
             switch loaded {
-            // Events first: the connection holds them until the answer leaves, and lets them leave right behind it,
-            // before answers to later requests that are ready and wait their turn.
+            // Events first: the connection holds them until the response leaves, and lets them leave right after it,
+            // before responses to later requests that are ready and wait their turn.
             case .success(let members):
                 if members != nil { parts.metrics.caughtUp() }
                 caughtUp(listener, members, at: version)
@@ -290,9 +290,9 @@ final class CatchUpReader {
     }
 
     /// The first event of a listener is as of its request, unless its connection is full.
-    private func prepare(_ reading: TopicReading, at reached: Topic.Reached?, for connection: UInt64) {
+    private func prepare(_ reading: TopicReading, at sentState: Topic.SentState?, for connection: UInt64) {
         guard fullListeners[connection] == nil else { return }
-        prepare(reading, at: reached)
+        prepare(reading, at: sentState)
         reading.requester = connection
         waitingJobs[connection, default: []].insert(reading.id)
     }

@@ -4,7 +4,7 @@ import HatoStorage
 
 /// Everything that follows: a follower is a position, read for when it is not live. Lives on the publisher's thread.
 final class FollowerRegistry {
-    typealias FollowAnswer = @Sendable (Result<Messages.Follow.Result, any Error>) -> Void
+    typealias FollowCompletion = @Sendable (Result<Messages.Follow.Result, any Error>) -> Void
 
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts
@@ -28,7 +28,7 @@ final class FollowerRegistry {
     /// Opens a follower; `after` nil: from now on, 0: from the oldest change that is kept.
     func follow(
         _ opening: Follower.Opening, _ request: Messages.Follow, at snapshot: any StoreSnapshot,
-        answer: @escaping FollowAnswer
+        completion: @escaping FollowCompletion
     ) {
         do {
             guard followers.count < parts.limits.followersMax else {
@@ -45,7 +45,7 @@ final class FollowerRegistry {
             followers[follower.id] = follower
             registry.remember(opening.connection, opening.subscription, follower.id)
             parts.metrics.following(followers.count)
-            answer(
+            completion(
                 .success(
                     Messages.Follow.Result(
                         subscription: opening.subscription, version: position, epoch: parts.store.epoch.description)))
@@ -53,7 +53,7 @@ final class FollowerRegistry {
         } catch {
             opening.endWatch()
             registry.endIfIdle()
-            answer(.failure(error))
+            completion(.failure(error))
         }
     }
 
@@ -102,18 +102,18 @@ final class FollowerRegistry {
             follower.connection.notify(
                 Messages.Change.method, subscription: follower.subscription, members: members)
         else { return false }
-        follower.toldVersion = version
+        follower.sentVersion = version
         parts.metrics.sentChange(bytes: members.count)
         return true
     }
 
     private func sayWhereIfSilent(_ follower: Follower, time: Int64) {
-        if follower.position - follower.toldVersion >= Follower.silentVersionsMax { sayWhere(follower, time: time) }
+        if follower.position - follower.sentVersion >= Follower.silentVersionsMax { sayWhere(follower, time: time) }
     }
 
     /// Once a minute: a follower whose pattern is quiet must not be left with a position whose changes are forgotten.
-    func tellSilentFollowers() {
-        for follower in followers.values.sorted(by: { $0.id < $1.id }) where follower.position > follower.toldVersion {
+    func notifySilentFollowers() {
+        for follower in followers.values.sorted(by: { $0.id < $1.id }) where follower.position > follower.sentVersion {
             if case .live = follower.state { sayWhere(follower, time: parts.now()) }
         }
     }

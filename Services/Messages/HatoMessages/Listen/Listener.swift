@@ -4,7 +4,7 @@ import HatoTree
 
 /// One subscription of one connection. Lives on the publisher's thread.
 final class Listener {
-    typealias Answer = @Sendable (Result<Messages.Listen.Result, any Error>) -> Void
+    typealias Completion = @Sendable (Result<Messages.Listen.Result, any Error>) -> Void
 
     let id: UInt64
     private(set) var opening: Opening
@@ -12,10 +12,10 @@ final class Listener {
     /// The bytes that are counted for its client (`ListenerTotals`).
     var charge = 0
     /// Nil for an administrator, who needs none.
-    var right: ReadRight? {
+    var authorisation: ReadAuthorisation? {
         didSet {
             // Equal, and kept once for all of them.
-            if let right { caller = right.key.caller }
+            if let authorisation { caller = authorisation.key.caller }
         }
     }
     var machine: ListenerStateMachine
@@ -24,7 +24,7 @@ final class Listener {
     /// Its place in `Topic.live`.
     var liveIndex: Int?
     /// Of the request that opens it, until its first event is on its way.
-    var answer: Answer?
+    var completion: Completion?
     /// Of that request: counts the rows that were read for it. Nil when its duration is not measured.
     var watch: OperationWatch?
 
@@ -45,8 +45,8 @@ final class Listener {
         machine = ListenerStateMachine(gathers: opening.coalesceMs > 0, etag: etag)
     }
 
-    /// Whether its right still waits for a verdict.
-    var isInDoubt: Bool { right?.isInDoubt ?? false }
+    /// Whether its authorisation still waits for a verdict.
+    var isOutdated: Bool { authorisation?.isOutdated ?? false }
 
     /// Stands for a listener while a catch-up job of it is under way; void when another has begun.
     struct Ticket: Sendable {

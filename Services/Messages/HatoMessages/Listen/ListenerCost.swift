@@ -5,16 +5,16 @@ import HatoTree
 /// What listeners take in memory, in bytes: texts as they are, and for the rest constants that were measured with many
 /// listeners of one kind. Pure.
 ///
-/// What listeners share is counted once for the service and for each of them for its client: a topic, the right to read
-/// of one caller, the claims of its token.
+/// What listeners share is counted once for the service and for each of them for its client: a topic, the authorisation
+/// to read of one caller, the claims of its token.
 enum ListenerCost {
-    /// A listener beside its topic and its right: its entries in the tables of the registry and of its topic, its
-    /// subscription, and the watch of its identity.
+    /// A listener beside its topic and its authorisation: its entries in the tables of the registry and of its topic,
+    /// its subscription, and the watch of its identity.
     static let listener = 896
     /// What is listened to, beside its path and query.
     static let topic = 1_280
-    /// The right of a caller to a topic, beside what it rests on.
-    static let right = 768
+    /// The authorisation of a caller to a topic, beside what it rests on.
+    static let authorisation = 768
     /// A node of a trie, with its share of what the tries keep in reserve.
     private static let node = 192
     /// A text that does not fit into a string value itself, beside its own bytes.
@@ -30,7 +30,7 @@ enum ListenerCost {
         Self.topic + bytes(of: topic.path) + (topic.query.map { bytes(of: $0) } ?? 0)
     }
 
-    /// What a right to read rests on.
+    /// What an authorisation to read rests on.
     static func bytes(of reads: RulesReadSet) -> Int {
         reads.reads.reduce(0) { $0 + read + bytes(of: $1.path) }
     }

@@ -11,7 +11,7 @@ protocol ListenerPeer: AnyObject, Sendable {
 
     /// False when the peer is behind (or gone) and nothing was sent.
     func notify(_ method: String, subscription: String, members: EncodedJSON) -> Bool
-    /// Calls once, as soon as `notify` may answer true again.
+    /// Calls once, as soon as `notify` may return true again.
     func onDrain(_ drained: @escaping @Sendable () -> Void)
     /// Calls once, when the peer is gone.
     func whenClosed(_ closed: @escaping @Sendable () -> Void)

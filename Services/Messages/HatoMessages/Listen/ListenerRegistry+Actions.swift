@@ -22,20 +22,20 @@ extension ListenerRegistry {
             case .join(let version): join(listener, after: version)
             case .becomeLive: becomeLive(listener)
             case .leaveLive: topic.leaveLive(listener)
-            case .answer(let version, let isUnchanged): answer(listener, version, isUnchanged)
+            case .respond(let version, let isUnchanged): respond(listener, version, isUnchanged)
             case .refuse: refuse(listener, end?.error ?? MessagesError.stopping)
             case .sendCancelled:
                 if let end { Self.sendCancelled(connection, listener.opening.subscription, end.reason) }
-            case .holdAnswers(let version): heldAnswers.wait(connection.id, for: id, after: version)
-            case .releaseAnswers(let version): release(connection.id, by: id, through: version)
+            case .holdResponses(let version): delayedResponses.wait(connection.id, for: id, after: version)
+            case .releaseResponses(let version): release(connection.id, by: id, through: version)
             case .awaitVerdict:
-                reportAnswers(to: listener)
-                if heldAnswers.hasAnswers(to: connection.id) { rights.hurry(listener) }
-            case .hurryVerdict: rights.hurry(listener)
+                reportResponses(to: listener)
+                if delayedResponses.hasResponses(to: connection.id) { authorisations.hurry(listener) }
+            case .hurryVerdict: authorisations.hurry(listener)
             case .waitForDrain: catchUps.waitForDrain(listener)
             case .startTimer: startTimer(listener)
             case .reportChange: reportChange(to: listener)
-            case .reportAnswers: reportAnswers(to: listener)
+            case .reportResponses: reportResponses(to: listener)
             case .leave: remove(listener)
             }
         }
@@ -52,37 +52,38 @@ extension ListenerRegistry {
             parts.metrics.sentEvents(1, bytes: members.count)
         }
         let actions = listener.machine.sent(
-            lastChanged: listener.topic.recent.lastChanged, newestHeld: heldAnswers.newest(of: listener.connection.id))
+            lastChanged: listener.topic.recent.lastChanged,
+            newestHeld: delayedResponses.newest(of: listener.connection.id))
         carryOut(actions, for: listener)
     }
 
     /// Sends what the others were sent since `version`, as soon as its topic is ready; after that it is one of them.
     func join(_ listener: Listener, after version: UInt64) {
         let topic = listener.topic
-        switch topic.telling {
+        switch topic.events {
         case .ready: break
-        case .working(let told) where listener.machine.mayGoOn(at: told): break
-        case .working: return topic.park(.join(listener.ticket, version))
+        case .working(let sent) where listener.machine.mayGoOn(at: sent): break
+        case .working: return topic.wait(.join(listener.ticket, version))
         // Its window was not kept while the reading waited for its turn: it is read first.
         case .unread: return carryOut(listener.machine.othersWereSent(nil), for: listener)
         }
         carryOut(listener.machine.othersWereSent(topic.recent.sent(after: version)), for: listener)
     }
 
-    /// Answers to its connection wait for what is being worked out for its topic.
+    /// Responses to its connection wait for what is being worked out for its topic.
     private func becomeLive(_ listener: Listener) {
         listener.topic.addLive(listener)
-        if case .working(let told) = listener.topic.telling { waitForTopic(listener, after: told) }
+        if case .working(let sent) = listener.topic.events { waitForTopic(listener, after: sent) }
     }
 
-    func waitForTopic(_ listener: Listener, after told: UInt64) {
-        heldAnswers.wait(listener.connection.id, for: listener.topic.id, after: told)
+    func waitForTopic(_ listener: Listener, after sent: UInt64) {
+        delayedResponses.wait(listener.connection.id, for: listener.topic.id, after: sent)
         listener.topic.waitingConnections.insert(listener.connection.id)
     }
 
-    private func answer(_ listener: Listener, _ version: UInt64, _ isUnchanged: Bool) {
-        guard let answer = listener.answer else { return }
-        listener.answer = nil
+    private func respond(_ listener: Listener, _ version: UInt64, _ isUnchanged: Bool) {
+        guard let completion = listener.completion else { return }
+        listener.completion = nil
         listener.watch = nil
         var result = Messages.Listen.Result(
             subscription: listener.opening.subscription, version: version, epoch: parts.store.epoch.description)
@@ -93,13 +94,13 @@ extension ListenerRegistry {
         {
             result.warning = .noIndex
         }
-        answer(.success(result))
+        completion(.success(result))
     }
 
     private func refuse(_ listener: Listener, _ error: any Error) {
-        guard let answer = listener.answer else { return }
-        listener.answer = nil
-        answer(.failure(error))
+        guard let completion = listener.completion else { return }
+        listener.completion = nil
+        completion(.failure(error))
     }
 
     private func startTimer(_ listener: Listener) {
@@ -131,11 +132,14 @@ extension ListenerRegistry {
 
     /// When all listeners take more than they may: ends those of the client that has the most, the newest first.
     private func makeRoom() {
-        while let error = totals.excess(rightBytes: rights.byteCount), let client = totals.largestClient {
+        while let error = totals.excess(authorisationBytes: authorisations.byteCount), let client = totals.largestClient
+        {
             let held = listeners.values.filter { totals.client(of: $0) == client }.sorted { $0.id > $1.id }
             guard let newest = held.first else { return }
             note(error, of: newest.topic)
-            for listener in held where !totals.hasRoom(rightBytes: rights.byteCount) { cancel(listener, .lost(error)) }
+            for listener in held where !totals.hasRoom(authorisationBytes: authorisations.byteCount) {
+                cancel(listener, .lost(error))
+            }
         }
     }
 

@@ -4,23 +4,23 @@ import HatoStorage
 import HatoTree
 import Logging
 
-/// Routes commits, answers and the events of connections to everything that listens or follows. Lives on the
+/// Routes commits, responses and the events of connections to everything that listens or follows. Lives on the
 /// publisher's thread.
 ///
 /// What a listener is sent is decided by its `ListenerStateMachine`; this carries out what that returns. The parts:
-/// `TopicNotifier` sends events to live listeners, `CatchUpReader` reads for those that are behind, `ListenerRights`
-/// authorises them, `FollowerRegistry` has the followers.
+/// `TopicNotifier` sends events to live listeners, `CatchUpReader` reads for those that are behind,
+/// `ListenerAuthorisation` authorises them, `FollowerRegistry` has the followers.
 ///
-/// **Of one group.** First the listeners are authorised again whose rights its commits touch, in the state after it: a
-/// listener that has lost its right sees nothing of the group. Those without a verdict yet wait for it. Then the live
-/// listeners of each topic are sent its events, deeper topics first.
+/// **Of one group.** First the listeners are authorised again whose authorisations its commits touch, in the state
+/// after it: a listener that has lost its authorisation sees nothing of the group. Those without a verdict yet wait for
+/// it. Then the live listeners of each topic are sent its events, deeper topics first.
 final class ListenerRegistry {
     let parts: ServiceParts
     let line: Publisher.Line
     let notices: ThrottledNotices
     private(set) lazy var notifier = TopicNotifier(self)
     private(set) lazy var catchUps = CatchUpReader(self)
-    private(set) lazy var rights = ListenerRights(self)
+    private(set) lazy var authorisations = ListenerAuthorisation(self)
     private(set) lazy var follows = FollowerRegistry(self)
     /// The state after the newest group; nil as long as there are no listeners and no followers.
     private(set) var current: (any StoreSnapshot)?
@@ -31,11 +31,11 @@ final class ListenerRegistry {
     var totals: ListenerTotals
     /// Listeners and followers by connection and subscription.
     private(set) var names: [UInt64: [String: UInt64]] = [:]
-    /// By connection, the listeners that the next answer to a write of it is reported to: those that gather or wait
+    /// By connection, the listeners that the next response to a write of it is reported to: those that gather or wait
     /// for a verdict, and lack something.
-    private var answerReports: [UInt64: Set<UInt64>] = [:]
+    private var responseReports: [UInt64: Set<UInt64>] = [:]
     private let changesBudget: ChangesBudget
-    var heldAnswers = HeldAnswers()
+    var delayedResponses = DelayedResponses()
     private var lastID: UInt64 = 0
 
     init(_ parts: ServiceParts, logger: Logger, line: Publisher.Line) {
@@ -49,7 +49,7 @@ final class ListenerRegistry {
     var listenerCount: Int { listeners.count }
     var followerCount: Int { follows.count }
     /// What all listeners take in memory.
-    var listenerBytes: Int { totals.bytes + rights.byteCount }
+    var listenerBytes: Int { totals.bytes + authorisations.byteCount }
 
     func nextID() -> UInt64 {
         lastID += 1
@@ -66,7 +66,7 @@ final class ListenerRegistry {
 
     /// Nothing comes any more.
     func close() {
-        for answer in heldAnswers.forgetAll() { answer() }
+        for completion in delayedResponses.forgetAll() { completion() }
     }
 
     /// Records what is not counted as it happens. Looks at every topic and follower: for scrapers.
@@ -85,27 +85,27 @@ final class ListenerRegistry {
         // The last listener may have ended before the group came.
         guard let before = current?.version else { return }
         var touched: [UInt64: [CommitNote]] = [:]
-        var doubts = RightDoubts()
+        var outdated = OutdatedAuthorisations()
         var changes: [DatabaseChange] = []
         for (index, commit) in group.commits.enumerated() {
             if let change = commit.note as? DatabaseChange {
                 let last = changes.last { $0.id == change.id }?.database
                 changes.append(change)
                 guard hasOtherRules(change, than: last) else { continue }
-                doubts.add(rights.all(of: change.id), at: index)
-                doubts.noteRules(of: change.id, at: index)
+                outdated.add(authorisations.all(of: change.id), at: index)
+                outdated.noteRules(of: change.id, at: index)
             } else if let note = commit.note as? CommitNote, let trie = tries[note.database] {
                 for id in trie.matches(note.changes) { touched[id, default: []].append(note) }
-                doubts.add(rights.touched(by: note.changes, in: note.database), at: index)
+                outdated.add(authorisations.touched(by: note.changes, in: note.database), at: index)
             }
         }
         current = group.snapshot
         for change in changes { databaseChanged(change) }
-        let unsure = rights.judge(doubts, of: group)
+        let unsure = authorisations.authorise(outdated, of: group)
         // The last of them may have been cancelled.
         guard !listeners.isEmpty || follows.count > 0 else { return }
         for (topic, notes) in inOrder(touched) { notifier.topicChanged(topic, notes, after: before) }
-        for right in unsure { rights.settle(right) }
+        for authorisation in unsure { authorisations.settle(authorisation) }
         follows.groupBecameDurable(group)
     }
 
@@ -143,9 +143,10 @@ final class ListenerRegistry {
 
     // MARK: Beginning
 
-    /// Opens a listener, if the rules let it. The answer goes out before its first event does.
+    /// Opens a listener, if the rules let it. The response goes out before its first event does.
     func open(
-        _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView, answer: @escaping Listener.Answer
+        _ opening: Listener.Opening, _ request: Messages.Listen, at view: ReadView,
+        completion: @escaping Listener.Completion
     ) {
         do {
             try totals.check(opening, siblings: names[opening.connection.id]?.count ?? 0)
@@ -154,18 +155,19 @@ final class ListenerRegistry {
             let query = request.query.flatMap { $0.isDefault ? nil : $0 }
             let wanted = TopicKey(database: database.id, path: request.path, query: query)
             let known = topic(of: wanted)
-            try totals.check(opening, to: wanted, known, rightBytes: rights.byteCount)
+            try totals.check(opening, to: wanted, known, authorisationBytes: authorisations.byteCount)
             // As the topic has it: a path that many listen to is kept once.
             let key = known?.key ?? wanted
             // By the data of the snapshot it begins with; what comes later finds the listener.
-            let right = try rights.right(to: key, in: database, for: opening.caller, explains: opening.explains)
+            let authorisation = try authorisations.authorisation(
+                to: key, in: database, for: opening.caller, explains: opening.explains)
             let topic = topic(key, database, at: view.snapshot.version)
             let listener = Listener(id: nextID(), opening, topic: topic, etag: request.etag)
-            listener.answer = answer
+            listener.completion = completion
             listener.watch = view.watch
             topic.add(listener)
             listeners[listener.id] = listener
-            rights.give(right, to: listener)
+            authorisations.give(authorisation, to: listener)
             totals.add(listener)
             remember(opening.connection, opening.subscription, listener.id)
             parts.metrics.listening(listeners.count)
@@ -173,7 +175,7 @@ final class ListenerRegistry {
         } catch {
             opening.endWatch()
             endIfIdle()
-            answer(.failure(error))
+            completion(.failure(error))
         }
     }
 
@@ -227,45 +229,45 @@ final class ListenerRegistry {
         return topic
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// An answer of a write leaves when the events of its connection up to its version are on their way. (Version 0: of
-    /// one that was refused.)
-    func answer(_ connection: UInt64, _ version: UInt64, _ answer: @escaping @Sendable () -> Void) {
-        if version > 0, let ids = answerReports.removeValue(forKey: connection) {
+    /// A response of a write leaves when the events of its connection up to its version are on their way. (Version 0:
+    /// of one that was refused.)
+    func respond(_ connection: UInt64, _ version: UInt64, _ completion: @escaping @Sendable () -> Void) {
+        if version > 0, let ids = responseReports.removeValue(forKey: connection) {
             for listener in ids.sorted().compactMap({ listeners[$0] }) {
-                let actions = listener.machine.ownWriteWasAnswered(
+                let actions = listener.machine.ownResponseBecameDue(
                     version, lastChanged: listener.topic.recent.lastChanged,
-                    doubtedThrough: listener.right?.doubtedThrough)
+                    outdatedThrough: listener.authorisation?.outdatedThrough)
                 carryOut(actions, for: listener)
             }
         }
-        if !heldAnswers.keep(answer, of: version, to: connection) { answer() }
+        if !delayedResponses.keep(completion, of: version, to: connection) { completion() }
     }
 
     func release(_ connection: UInt64, by id: UInt64, through version: UInt64? = nil) {
-        for answer in heldAnswers.told(connection, by: id, through: version) { answer() }
+        for completion in delayedResponses.sent(connection, by: id, through: version) { completion() }
     }
 
-    /// The next answer to the listener's connection is reported to it.
-    func reportAnswers(to listener: Listener) {
+    /// The next response to the listener's connection is reported to it.
+    func reportResponses(to listener: Listener) {
         listener.topic.stopAwaiting(listener)
-        answerReports[listener.connection.id, default: []].insert(listener.id)
+        responseReports[listener.connection.id, default: []].insert(listener.id)
     }
 
-    /// The next commit that changes its topic is reported to it, and no answer before.
+    /// The next commit that changes its topic is reported to it, and no response before.
     func reportChange(to listener: Listener) {
-        endAnswerReports(to: listener)
+        endResponseReports(to: listener)
         listener.topic.await(listener)
     }
 
-    /// How many listeners the next answer is reported to.
-    func answerReportCount(of connection: UInt64) -> Int { answerReports[connection]?.count ?? 0 }
+    /// How many listeners the next response is reported to.
+    func responseReportCount(of connection: UInt64) -> Int { responseReports[connection]?.count ?? 0 }
 
-    private func endAnswerReports(to listener: Listener) {
+    private func endResponseReports(to listener: Listener) {
         let connection = listener.connection.id
-        answerReports[connection]?.remove(listener.id)
-        if answerReports[connection]?.isEmpty == true { answerReports[connection] = nil }
+        responseReports[connection]?.remove(listener.id)
+        if responseReports[connection]?.isEmpty == true { responseReports[connection] = nil }
     }
 
     // MARK: Callers
@@ -280,7 +282,7 @@ final class ListenerRegistry {
         case .expired: cancel(listener, .expired)
         case .extended(let caller), .replaced(let caller):
             listener.caller = caller
-            rights.callerChanged(of: listener, work)
+            authorisations.callerChanged(of: listener, work)
         }
     }
 
@@ -304,9 +306,9 @@ final class ListenerRegistry {
             if let listener = listeners[id] { carryOut(listener.machine.unlistened(), for: listener) }
             _ = follows.unfollow(id)
         }
-        answerReports[connection] = nil
+        responseReports[connection] = nil
         catchUps.connectionClosed(connection)
-        for answer in heldAnswers.forget(connection) { answer() }
+        for completion in delayedResponses.forget(connection) { completion() }
     }
 
     /// Takes a listener out of every table.
@@ -314,12 +316,12 @@ final class ListenerRegistry {
         let topic = listener.topic
         topic.remove(listener)
         catchUps.leave(listener)
-        rights.take(from: listener)
+        authorisations.take(from: listener)
         listener.opening.endWatch()
         listeners[listener.id] = nil
         totals.remove(listener)
         forget(listener.connection, listener.opening.subscription)
-        endAnswerReports(to: listener)
+        endResponseReports(to: listener)
         release(listener.connection.id, by: listener.id)
         removeIfUnused(topic)
         parts.metrics.listening(listeners.count)

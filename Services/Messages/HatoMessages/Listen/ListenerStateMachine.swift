@@ -5,15 +5,16 @@ import HatoTree
 /// What one listener is sent, and when: each method is an event and returns what is to be done about it. Pure.
 ///
 /// **Guarantees.** What a client was sent first, with every later event applied to it, is the value of the topic at the
-/// version of each event: no gap, nothing twice. Nothing is sent while its right to read is unsure: what was read or
-/// sent to others before the verdict is not for it (`job`). Nothing is sent after the end. An answer to a write of the
-/// same connection that is held for it (`holdAnswers`) is released when the events up to its version were sent.
+/// version of each event: no gap, nothing twice. Nothing is sent while its authorisation to read is unsure: what was
+/// read or sent to others before the verdict is not for it (`job`). Nothing is sent after the end. A response to a
+/// write of the same connection that is held for it (`holdResponses`) is released when the events up to its version
+/// were sent.
 ///
 /// It keeps no changes: what it lacks follows from its position and from what the topic knows of recent commits
 /// (`ChangedPaths`), which is kept once for all listeners.
 ///
 /// **Relies on** the registry to carry out actions in order and at once, to report what a listener asks for
-/// (`reportChange`, `reportAnswers`), and to send events to live listeners together (`TopicNotifier`).
+/// (`reportChange`, `reportResponses`), and to send events to live listeners together (`TopicNotifier`).
 struct ListenerStateMachine: Hashable {
     enum State: Hashable {
         /// Is sent each event of its topic with the others.
@@ -36,15 +37,15 @@ struct ListenerStateMachine: Hashable {
         case joining
         /// Its connection is full.
         case full
-        /// Lets changes gather until its time has passed or an answer to an own write waits.
+        /// Lets changes gather until its time has passed or a response to an own write waits.
         case gathering
     }
 
     enum Action: Hashable {
         /// Search the kept commits after a version for changes of the topic, then report `searched`.
         case search(after: UInt64)
-        /// Begin a catch-up job: report `rightsWereDoubted` if there is no verdict, else `topicBecameReady` when the
-        /// topic is.
+        /// Begin a catch-up job: report `authorisationBecameOutdated` if there is no verdict, else `topicBecameReady`
+        /// when the topic is.
         case catchUp
         /// Read as of the newest group, or share what was read as of `from` or later, then report `caughtUp`.
         case read(ListenerReading.Wanted, from: UInt64)
@@ -58,16 +59,17 @@ struct ListenerStateMachine: Hashable {
         case becomeLive
         case leaveLive
         /// Answer the request that opened it.
-        case answer(version: UInt64, isUnchanged: Bool)
+        case respond(version: UInt64, isUnchanged: Bool)
         /// Refuse the request that opened it.
         case refuse
         /// Send that it was cancelled.
         case sendCancelled
-        /// Hold answers to writes of its connection about versions after one.
-        case holdAnswers(after: UInt64)
+        /// Hold responses to writes of its connection about versions after one.
+        case holdResponses(after: UInt64)
         /// Release those through a version; nil: all.
-        case releaseAnswers(through: UInt64?)
-        /// It waits for a verdict: report the next answer to a write of its connection, and `rightsWereJudged`.
+        case releaseResponses(through: UInt64?)
+        /// It waits for a verdict: report the next response to a write of its connection, and
+        /// `authorisationWasConfirmed`.
         case awaitVerdict
         /// The verdict is wanted before others.
         case hurryVerdict
@@ -75,10 +77,10 @@ struct ListenerStateMachine: Hashable {
         case waitForDrain
         /// Report `timePassed` after its gathering time.
         case startTimer
-        /// Report the next commit that changes the topic (`topicChanged`), and no answers before.
+        /// Report the next commit that changes the topic (`topicChanged`), and no responses before.
         case reportChange
-        /// Report the next answer to a write of its connection (`ownWriteWasAnswered`).
-        case reportAnswers
+        /// Report the next response to a write of its connection (`ownResponseBecameDue`).
+        case reportResponses
         /// Forget it.
         case leave
     }
@@ -88,7 +90,7 @@ struct ListenerStateMachine: Hashable {
     private(set) var state = State.behind(position: 0, .queued)
     /// The number of its catch-up job: what is done for an earlier one is void.
     private(set) var job: UInt64 = 0
-    /// The version as of which its right to read was last found to stand, after it was unsure.
+    /// The version as of which its authorisation to read was last found to stand, after it was unsure.
     private var authorised: UInt64 = 0
     /// Whether the whole value is to be read for it, whatever has changed since its position.
     private var readsWhole = false
@@ -98,9 +100,10 @@ struct ListenerStateMachine: Hashable {
     /// Whether something was read for it that its first event says, sent or not.
     private var hasNews = false
     private var timerRuns = false
-    /// Whether answers to own writes wait for it.
-    private var holdsAnswers = false
-    /// The version from which on answers to own writes wait for it until it is live, because its topic is never ready.
+    /// Whether responses to own writes wait for it.
+    private var holdsResponses = false
+    /// The version from which on responses to own writes wait for it until it is live, because its topic is never
+    /// ready.
     private var heldSince: UInt64?
 
     init(gathers: Bool, etag: String? = nil) {
@@ -108,7 +111,7 @@ struct ListenerStateMachine: Hashable {
         self.etag = etag
     }
 
-    var isInDoubt: Bool { phase == .authorising }
+    var isOutdated: Bool { phase == .authorising }
     private var phase: Phase? { if case .behind(_, let phase) = state { phase } else { nil } }
     private var position: UInt64 { if case .behind(let position, _) = state { position } else { 0 } }
     /// What is read for it must be of this version or a later one.
@@ -124,7 +127,7 @@ struct ListenerStateMachine: Hashable {
     ///   - since: the version the client has; nil when it is not known.
     ///   - searches: whether what changed since is searched for in the kept commits.
     mutating func subscribed(since: UInt64?, searches: Bool) -> [Action] {
-        let reports: [Action] = gathers ? [.reportAnswers] : []
+        let reports: [Action] = gathers ? [.reportResponses] : []
         guard let since else {
             readsWhole = true
             return reports + catchUp()
@@ -144,9 +147,9 @@ struct ListenerStateMachine: Hashable {
     /// A commit changed the topic; comes once for each `reportChange`.
     mutating func topicChanged() -> [Action] {
         switch phase {
-        case .gathering: startTimer() + [.reportAnswers]
-        case .authorising: [.reportAnswers]
-        case .searching where gathers, .queued where gathers, .reading where gathers: [.reportAnswers]
+        case .gathering: startTimer() + [.reportResponses]
+        case .authorising: [.reportResponses]
+        case .searching where gathers, .queued where gathers, .reading where gathers: [.reportResponses]
         default: []
         }
     }
@@ -157,7 +160,7 @@ struct ListenerStateMachine: Hashable {
     mutating func eventWasRefused(after position: UInt64) -> [Action] {
         guard state == .live else { return [] }
         enter(.full, at: position)
-        return [.leaveLive, .releaseAnswers(through: nil), .waitForDrain]
+        return [.leaveLive, .releaseResponses(through: nil), .waitForDrain]
     }
 
     // MARK: Catching up
@@ -168,7 +171,7 @@ struct ListenerStateMachine: Hashable {
         return [.catchUp]
     }
 
-    /// Its right stands, and its topic is ready for a reading, or it may go on (`mayGoOn`).
+    /// Its authorisation stands, and its topic is ready for a reading, or it may go on (`mayGoOn`).
     ///
     /// - Parameters:
     ///   - version: of what would be read; `oldestReadable` or later.
@@ -204,7 +207,7 @@ struct ListenerStateMachine: Hashable {
     ///
     /// - Parameters:
     ///   - lastChanged: the version of the last commit that changed the topic.
-    ///   - newestHeld: the newest version of a write of its connection whose answer is held.
+    ///   - newestHeld: the newest version of a write of its connection whose response is held.
     mutating func sent(lastChanged: UInt64, newestHeld: UInt64) -> [Action] {
         switch phase {
         case .reading where gathers: return gather(lastChanged, newestHeld)
@@ -229,31 +232,31 @@ struct ListenerStateMachine: Hashable {
     mutating func topicStayedBusy(newest: UInt64) -> [Action] {
         guard phase == .queued || phase == .joining, heldSince == nil else { return [] }
         heldSince = newest
-        return [.holdAnswers(after: 0)]
+        return [.holdResponses(after: 0)]
     }
 
     /// Whether it may be read for, and join the live ones, as of the version up to which they were sent everything,
-    /// while later events are being worked out: answers to its own writes after that version wait for it.
-    func mayGoOn(at told: UInt64) -> Bool { heldSince.map { max($0, oldestReadable) <= told } ?? false }
+    /// while later events are being worked out: responses to its own writes after that version wait for it.
+    func mayGoOn(at sent: UInt64) -> Bool { heldSince.map { max($0, oldestReadable) <= sent } ?? false }
 
     private mutating func becomeLive() -> [Action] {
-        let answer = answerOnce()
+        let response = respondOnce()
         etag = nil
-        holdsAnswers = false
+        holdsResponses = false
         heldSince = nil
         state = .live
-        return [.becomeLive] + answer + [.releaseAnswers(through: nil)]
+        return [.becomeLive] + response + [.releaseResponses(through: nil)]
     }
 
     private mutating func gather(_ lastChanged: UInt64, _ newestHeld: UInt64) -> [Action] {
-        let actions = answerOnce() + [.releaseAnswers(through: position)]
+        let actions = respondOnce() + [.releaseResponses(through: position)]
         let lacksSome = lastChanged > position
-        // Answers wait for more that the connection wrote itself.
-        if holdsAnswers, newestHeld > position, lacksSome { return actions + catchUp() }
-        holdsAnswers = false
+        // Responses wait for more that the connection wrote itself.
+        if holdsResponses, newestHeld > position, lacksSome { return actions + catchUp() }
+        holdsResponses = false
         enter(.gathering)
-        return actions + (lacksSome ? startTimer() + [.reportAnswers] : [.reportChange])
-            + [.releaseAnswers(through: nil)]
+        return actions + (lacksSome ? startTimer() + [.reportResponses] : [.reportChange])
+            + [.releaseResponses(through: nil)]
     }
 
     private mutating func startTimer() -> [Action] {
@@ -262,10 +265,10 @@ struct ListenerStateMachine: Hashable {
         return [.startTimer]
     }
 
-    private mutating func answerOnce() -> [Action] {
+    private mutating func respondOnce() -> [Action] {
         guard !isAnswered else { return [] }
         isAnswered = true
-        return [.answer(version: position, isUnchanged: !hasNews)]
+        return [.respond(version: position, isUnchanged: !hasNews)]
     }
 
     /// The connection was too full for what was to be sent.
@@ -274,16 +277,16 @@ struct ListenerStateMachine: Hashable {
         // What was read is let go, and read again when the connection has drained.
         if phase == .reading { readsWhole = true }
         etag = nil
-        holdsAnswers = false
+        holdsResponses = false
         heldSince = nil
-        let answer = answerOnce()
+        let response = respondOnce()
         enter(.full)
-        return answer + [.releaseAnswers(through: nil), .waitForDrain]
+        return response + [.releaseResponses(through: nil), .waitForDrain]
     }
 
     mutating func drained() -> [Action] {
         guard phase == .full else { return [] }
-        return (gathers ? [.reportAnswers] : []) + catchUp()
+        return (gathers ? [.reportResponses] : []) + catchUp()
     }
 
     mutating func timePassed(lastChanged: UInt64) -> [Action] {
@@ -293,24 +296,24 @@ struct ListenerStateMachine: Hashable {
 
     // MARK: Rights
 
-    /// A commit, other rules or the clock may have ended its right to read. Comes before events of the
+    /// A commit, other rules or the clock may have ended its authorisation to read. Comes before events of the
     /// commit are sent.
     ///
     /// - Parameters:
-    ///   - `told`: the version up to which the live ones were sent everything.
-    ///   - isTelling: whether later events are being worked out for them.
-    mutating func rightsWereDoubted(told: UInt64, isTelling: Bool) -> [Action] {
+    ///   - `sent`: the version up to which the live ones were sent everything.
+    ///   - isWorking: whether later events are being worked out for them.
+    mutating func authorisationBecameOutdated(sent: UInt64, isWorking: Bool) -> [Action] {
         var actions: [Action] = []
         switch phase {
         case nil:
             guard state == .live else { return [] }
-            enter(.authorising, at: told)
+            enter(.authorising, at: sent)
             // Responses that wait for events of the live ones, of which it is none any more, wait for it.
-            if isTelling { actions.append(.holdAnswers(after: told)) }
+            if isWorking { actions.append(.holdResponses(after: sent)) }
             actions.append(.leaveLive)
         // Is sent nothing before its next catch-up job.
         case .full: return []
-        case .authorising: return [.reportAnswers]
+        case .authorising: return [.reportResponses]
         // What was on its way is void.
         case .reading: actions.append(.stopReading)
         case .searching, .queued, .joining, .gathering: break
@@ -320,38 +323,38 @@ struct ListenerStateMachine: Hashable {
         return actions + [.awaitVerdict]
     }
 
-    /// Its right stands in the state of a version.
-    mutating func rightsWereJudged(at version: UInt64) -> [Action] {
+    /// Its authorisation stands in the state of a version.
+    mutating func authorisationWasConfirmed(at version: UInt64) -> [Action] {
         guard phase == .authorising else { return [] }
-        // What others read before may be of a version at which it had no right.
+        // What others read before may be of a version at which it had no authorisation.
         authorised = max(authorised, version)
-        // Answers about what it lacks may still be on their way to the registry.
-        holdsAnswers = true
-        return [.holdAnswers(after: 0)] + catchUp()
+        // Responses about what it lacks may still be on their way to the registry.
+        holdsResponses = true
+        return [.holdResponses(after: 0)] + catchUp()
     }
 
     // MARK: Own writes
 
-    /// An answer to a write of its connection is about to leave; comes once for each `reportAnswers`.
+    /// A response to a write of its connection is about to leave; comes once for each `reportResponses`.
     ///
     /// - Parameters:
     ///   - lastChanged: the version of the last commit that changed the topic.
-    ///   - doubtedThrough: the version of the newest commit that made its right unsure.
-    mutating func ownWriteWasAnswered(_ version: UInt64, lastChanged: UInt64, doubtedThrough: UInt64?) -> [Action] {
+    ///   - outdatedThrough: the version of the newest commit that made its authorisation unsure.
+    mutating func ownResponseBecameDue(_ version: UInt64, lastChanged: UInt64, outdatedThrough: UInt64?) -> [Action] {
         let lacksSome = readsWhole || lastChanged > position
         switch phase {
-        case .authorising where lacksSome || doubtedThrough ?? 0 >= version:
-            holdsAnswers = true
-            return [.holdAnswers(after: 0), .hurryVerdict]
+        case .authorising where lacksSome || outdatedThrough ?? 0 >= version:
+            holdsResponses = true
+            return [.holdResponses(after: 0), .hurryVerdict]
         // Own writes end its gathering.
         case .gathering where gathers && lastChanged >= version && lacksSome:
-            holdsAnswers = true
-            return [.holdAnswers(after: 0)] + catchUp()
+            holdsResponses = true
+            return [.holdResponses(after: 0)] + catchUp()
         // What it lacks may be on its way already.
         case .searching where gathers && lastChanged >= version, .queued where gathers && lastChanged >= version,
             .reading where gathers && lastChanged >= version:
-            holdsAnswers = true
-            return [.holdAnswers(after: 0)]
+            holdsResponses = true
+            return [.holdResponses(after: 0)]
         // Only another commit can make it wait.
         case .authorising, .gathering: return [.reportChange]
         case .searching where gathers, .queued where gathers, .reading where gathers: return [.reportChange]

@@ -7,8 +7,8 @@ import HatoTree
 /// A client may take more while as much stays free as it then has, the first rule of `ProcessBudget`: so clients that
 /// take as much as they can leave something for every other client.
 ///
-/// What listeners share, a topic with the window of its query or a right, counts once in all, and in full for the
-/// client of each of them.
+/// What listeners share, a topic with the window of its query or an authorisation, counts once in all, and in full for
+/// the client of each of them.
 struct ListenerTotals {
     private struct Held {
         var count = 0
@@ -23,7 +23,7 @@ struct ListenerTotals {
 
     init(_ limits: MessagesLimits) { self.limits = limits }
 
-    /// What all take; without the rights, whose bytes `ReadRights` counts.
+    /// What all take; without the authorisations, whose bytes `ReadAuthorisations` counts.
     var bytes: Int { count * ListenerCost.listener + topicBytes }
 
     /// For whom a listener is counted: its client, or all administrators together, who have no limit of their own.
@@ -55,14 +55,14 @@ struct ListenerTotals {
     ///
     /// - Parameters:
     ///   - topic: nil when there is none of that key yet.
-    ///   - rightBytes: of all rights.
+    ///   - authorisationBytes: of all authorisations.
     /// - Throws: `listenersTooBig`.
     func check(
-        _ opening: Listener.Opening, to key: TopicKey, _ topic: Topic?, rightBytes: Int
+        _ opening: Listener.Opening, to key: TopicKey, _ topic: Topic?, authorisationBytes: Int
     ) throws(MessagesError) {
         let keyBytes = topic?.byteCount ?? ListenerCost.bytes(of: key)
-        let own = ListenerCost.listener + (opening.caller.isAdministrator ? 0 : ListenerCost.right)
-        let left = limits.listenersServiceBytesMax - bytes - rightBytes - own - (topic == nil ? keyBytes : 0)
+        let own = ListenerCost.listener + (opening.caller.isAdministrator ? 0 : ListenerCost.authorisation)
+        let left = limits.listenersServiceBytesMax - bytes - authorisationBytes - own - (topic == nil ? keyBytes : 0)
         guard left >= 0 else { throw .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service) }
         guard let client = opening.client else { return }
         let wanted = own + keyBytes + ListenerCost.bytes(of: opening.caller)
@@ -87,14 +87,14 @@ struct ListenerTotals {
     }
 
     /// What is wrong when all take more than they may.
-    func excess(rightBytes: Int) -> MessagesError? {
-        guard bytes + rightBytes > limits.listenersServiceBytesMax else { return nil }
+    func excess(authorisationBytes: Int) -> MessagesError? {
+        guard bytes + authorisationBytes > limits.listenersServiceBytesMax else { return nil }
         return .listenersTooBig(bytesMax: limits.listenersServiceBytesMax, of: .service)
     }
 
     /// Whether so much is free again that the next ones need not be ended at once.
-    func hasRoom(rightBytes: Int) -> Bool {
-        bytes + rightBytes <= limits.listenersServiceBytesMax - limits.listenersServiceBytesMax / 16
+    func hasRoom(authorisationBytes: Int) -> Bool {
+        bytes + authorisationBytes <= limits.listenersServiceBytesMax - limits.listenersServiceBytesMax / 16
     }
 
     /// What is wrong when those of a client do.
@@ -109,10 +109,10 @@ struct ListenerTotals {
         recount(listener)
     }
 
-    /// It has another right, or its topic takes more or less.
+    /// It has another authorisation, or its topic takes more or less.
     mutating func recount(_ listener: Listener) {
-        let right = listener.right.map { $0.byteCount + ListenerCost.bytes(of: $0.key.caller) } ?? 0
-        let charge = ListenerCost.listener + listener.topic.byteCount + right
+        let authorisation = listener.authorisation.map { $0.byteCount + ListenerCost.bytes(of: $0.key.caller) } ?? 0
+        let charge = ListenerCost.listener + listener.topic.byteCount + authorisation
         clients[client(of: listener)]?.bytes += charge - listener.charge
         listener.charge = charge
     }

@@ -4,14 +4,14 @@ import Synchronization
 
 /// The one thread on which commits become events: everything that listens or follows lives here and nowhere else.
 ///
-/// **Order.** Groups of commits come in the order in which they became durable, each followed by the answers of its
-/// writes. Jobs run one after the other, so a listener's events of a commit leave before the answer of that commit
-/// does, and a connection sees its own events before its own answers (protocol §5). Events that are worked out on
-/// another thread hold back the answers of those they are for (`HeldAnswers`).
+/// **Order.** Groups of commits come in the order in which they became durable, each followed by the responses of its
+/// writes. Jobs run one after the other, so a listener's events of a commit leave before the response of that commit
+/// does, and a connection sees its own events before its own responses (protocol §5). Events that are worked out on
+/// another thread hold back the responses of those they are for (`DelayedResponses`).
 ///
-/// **The way past.** As long as there are no listeners and no followers, groups and answers do not come here: the
-/// answer goes straight from the writer. A new listener comes by the writer too, between two groups, with the snapshot
-/// that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
+/// **The way past.** As long as there are no listeners and no followers, groups and responses do not come here: the
+/// response goes straight from the writer. A new listener comes by the writer too, between two groups, with the
+/// snapshot that stands there (`open`): from then on groups come here, so none is missed and none comes twice.
 final class Publisher: Sendable {
     typealias Body = @Sendable (ListenerRegistry) -> Void
 
@@ -26,7 +26,7 @@ final class Publisher: Sendable {
 
     enum Job: Sendable {
         case group(CommitGroup)
-        case answer(UInt64, UInt64, @Sendable () -> Void)
+        case completion(UInt64, UInt64, @Sendable () -> Void)
         case run(@Sendable (ListenerRegistry) -> Void)
     }
 
@@ -51,8 +51,8 @@ final class Publisher: Sendable {
                         Failpoint.eventsBeforeSend.pass()
                         registry.groupBecameDurable(group)
                         Failpoint.eventsAfterSend.pass()
-                    case .answer(let version, let connection, let answer):
-                        registry.answer(connection, version, answer)
+                    case .completion(let version, let connection, let completion):
+                        registry.respond(connection, version, completion)
                     case .run(let body): body(registry)
                     }
                 }
@@ -79,10 +79,10 @@ final class Publisher: Sendable {
         if isActive { _ = jobs.append(.group(group)) }
     }
 
-    /// On a thread of the writer, after the group: `answer` runs when the events of commits up to `version` that the
+    /// On a thread of the writer, after the group: `response` runs when the events of commits up to `version` that the
     /// connection listens to are on their way. Nil: nothing was written that events could say.
-    func afterEvents(of version: UInt64?, to connection: UInt64?, _ answer: @escaping @Sendable () -> Void) {
-        if !isActive || !jobs.append(.answer(version ?? 0, connection ?? 0, answer)) { answer() }
+    func afterEvents(of version: UInt64?, to connection: UInt64?, _ completion: @escaping @Sendable () -> Void) {
+        if !isActive || !jobs.append(.completion(version ?? 0, connection ?? 0, completion)) { completion() }
     }
 
     /// Runs `body` on the publisher's thread; not at all after `close`.

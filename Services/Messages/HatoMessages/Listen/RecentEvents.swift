@@ -13,7 +13,7 @@ struct RecentEvents: Hashable {
     /// The version of the last commit that touched the topic since the publisher knows it.
     private(set) var lastChanged: UInt64
     /// The same of those whose events the live ones were sent.
-    private(set) var lastTold: UInt64
+    private(set) var lastSent: UInt64
     /// Catch-up jobs under way.
     private var jobs = 0
     private var kept: [Sent] = []
@@ -26,7 +26,7 @@ struct RecentEvents: Hashable {
 
     init(version: UInt64) {
         lastChanged = version
-        lastTold = version
+        lastSent = version
     }
 
     var isNeeded: Bool { jobs > 0 }
@@ -34,7 +34,7 @@ struct RecentEvents: Hashable {
     mutating func changed(at version: UInt64) { lastChanged = version }
 
     /// The live ones were sent the events of all commits up to one.
-    mutating func told(through version: UInt64) { lastTold = max(lastTold, min(version, lastChanged)) }
+    mutating func sent(through version: UInt64) { lastSent = max(lastSent, min(version, lastChanged)) }
 
     mutating func jobBegan() { jobs += 1 }
 
@@ -58,7 +58,7 @@ struct RecentEvents: Hashable {
 
     /// What leads from `version` to where the live ones are; nil when that is not kept. Asked before `jobEnded`.
     func sent(after version: UInt64) -> [EncodedJSON]? {
-        if lastTold <= version { return [] }
+        if lastSent <= version { return [] }
         guard isWhole else { return nil }
         // What changed since could not be seen.
         guard let start = kept.firstIndex(where: { $0.version > version }) else { return [] }

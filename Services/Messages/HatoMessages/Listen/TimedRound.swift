@@ -1,6 +1,6 @@
-/// The rights that rest on the time, in the order in which they are evaluated in one round, and the time that each
-/// client has had. A client gets a share of the time; those of its rights that do not fit come first in the next
-/// round. Pure.
+/// The authorisations that rest on the time, in the order in which they are evaluated in one round, and the time that
+/// each client has had. A client gets a share of the time; those of its authorisations that do not fit come first in
+/// the next round. Pure.
 struct TimedRound {
     private var ids: [UInt64] = []
     private var next = 0
@@ -9,7 +9,7 @@ struct TimedRound {
 
     var isOver: Bool { next == ids.count }
 
-    /// - Parameter ids: all rights that rest on the time.
+    /// - Parameter ids: all authorisations that rest on the time.
     mutating func begin(_ ids: [UInt64]) {
         let (known, waited) = (Set(ids), Set(postponed))
         self.ids = postponed.filter(known.contains) + ids.filter { !waited.contains($0) }
@@ -22,13 +22,13 @@ struct TimedRound {
         return ids[next]
     }
 
-    /// Whether a right of the client is evaluated in this round; otherwise it is one of the first in the next.
+    /// Whether an authorisation of the client is evaluated in this round; otherwise it is one of the first in the next.
     mutating func admits(_ id: UInt64, of client: String, max: Duration) -> Bool {
         if spent[client, default: .zero] < max { return true }
         postponed.append(id)
         return false
     }
 
-    /// The evaluation of one right of the client took this time.
-    mutating func judged(of client: String, in time: Duration) { spent[client, default: .zero] += time }
+    /// The evaluation of one authorisation of the client took this time.
+    mutating func evaluated(of client: String, in time: Duration) { spent[client, default: .zero] += time }
 }

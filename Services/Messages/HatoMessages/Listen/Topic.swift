@@ -17,21 +17,21 @@ struct TopicKey: Sendable, Hashable {
 /// handed to all. The others are behind, and catch up (`ListenerStateMachine`).
 ///
 /// Events that take long are worked out on a reader's thread, from the state of their group; what comes meanwhile
-/// waits, and is sent next. Listeners that would become live meanwhile wait too (`Parked`); when that goes on and on,
-/// they become live as of what the live ones were sent last (`Reached`).
+/// waits, and is sent next. Listeners that would become live meanwhile wait too (`Waiting`); when that goes on and on,
+/// they become live as of what the live ones were sent last (`SentState`).
 final class Topic {
     /// How changes become events.
-    enum Telling {
+    enum EventState {
         /// Of a query: its window has not been read, and no listener is live.
         case unread
         /// As they come. A whole node needs no window.
         case ready(QueryWindow?)
         /// On a reader's thread; the live ones were sent everything up to a version.
-        case working(told: UInt64)
+        case working(sent: UInt64)
     }
 
     /// A listener that goes on when the topic is ready.
-    enum Parked {
+    enum Waiting {
         case load(Listener.Ticket)
         /// Has been sent what was there at a version.
         case join(Listener.Ticket, UInt64)
@@ -44,7 +44,7 @@ final class Topic {
     }
 
     /// The state up to which the live ones were sent everything, while more is being worked out for them.
-    struct Reached {
+    struct SentState {
         var snapshot: any StoreSnapshot
         /// As of the snapshot.
         var database: Database
@@ -61,19 +61,19 @@ final class Topic {
     private(set) var live: [Listener] = []
     /// Those that are not live, by id.
     private(set) var others: [UInt64: Listener] = [:]
-    var telling: Telling
+    var events: EventState
     /// Commits that wait while something is worked out; nil: too many, so that all is read anew.
     private(set) var pending: [CommitNote]? = []
     private var pendingChanges = 0
     private var pendingBytes = 0
-    private var parked: [Parked] = []
+    private var waiting: [Waiting] = []
     /// Kept as long as listeners wait.
-    private(set) var reached: Reached?
-    /// Rows of the window that those who are parked wait for.
+    private(set) var sentState: SentState?
+    /// Rows of the window that those who are waiting wait for.
     var windowRows: RowCounter?
     /// The client of the listener that the window is read for first.
     var windowClient: String?
-    /// Connections whose answers wait for this topic.
+    /// Connections whose responses wait for this topic.
     var waitingConnections: Set<UInt64> = []
     /// Readings that wait or are under way and may be shared, by what they read.
     var readings: [ListenerReading.Wanted: TopicReading] = [:]
@@ -99,7 +99,7 @@ final class Topic {
         byteCount = ListenerCost.bytes(of: key)
         self.key = key
         self.database = database
-        telling = key.query == nil ? .ready(nil) : .unread
+        events = key.query == nil ? .ready(nil) : .unread
         recent = RecentEvents(version: version)
     }
 
@@ -109,18 +109,18 @@ final class Topic {
     var needsEvents: Bool { !live.isEmpty || recent.isNeeded }
 
     /// Whether events for the live ones are being worked out.
-    var isTelling: Bool { if case .working = telling { true } else { false } }
+    var isWorking: Bool { if case .working = events { true } else { false } }
 
     /// The version up to which the live ones were sent everything.
-    var toldVersion: UInt64 {
-        if case .working(let told) = telling { told } else { max(recent.lastTold, changes?.start ?? 0) }
+    var sentVersion: UInt64 {
+        if case .working(let sent) = events { sent } else { max(recent.lastSent, changes?.start ?? 0) }
     }
 
     /// Notes what its window takes, when that is more or less than before by a good part.
     ///
     /// - Returns: by how much.
     func noteWindow() -> Int {
-        guard case .ready(let window) = telling else { return 0 }
+        guard case .ready(let window) = events else { return 0 }
         let change = (window?.byteCount ?? 0) - windowBytes
         guard abs(change) > max(Self.windowChangeBytesMin, windowBytes / 8) else { return 0 }
         windowBytes += change
@@ -184,7 +184,7 @@ final class Topic {
     }
 
     /// Whether some listeners may lack what commits change.
-    var needsChanges: Bool { !others.isEmpty || isTelling }
+    var needsChanges: Bool { !others.isEmpty || isWorking }
 
     func await(_ listener: Listener) { awaiting[listener.id] = listener }
 
@@ -198,24 +198,24 @@ final class Topic {
 
     // MARK: Listeners
 
-    func park(_ step: Parked) {
+    func wait(_ step: Waiting) {
         if case .join = step { recent.jobBegan() }
-        parked.append(step)
+        waiting.append(step)
     }
 
     /// Takes those that may go on.
-    func takeParked(where mayGoOn: (Parked) -> Bool) -> [Parked] {
-        let all = parked
-        parked = []
-        var taken: [Parked] = []
+    func takeWaiting(where mayGoOn: (Waiting) -> Bool) -> [Waiting] {
+        let all = waiting
+        waiting = []
+        var taken: [Waiting] = []
         for step in all {
-            if mayGoOn(step) { taken.append(step) } else { parked.append(step) }
+            if mayGoOn(step) { taken.append(step) } else { waiting.append(step) }
         }
         return taken
     }
 
     /// More is being worked out for the live ones, which were sent everything up to a state; nil: nothing is.
-    func reach(_ state: Reached?) { reached = parked.isEmpty ? nil : state }
+    func noteSent(_ state: SentState?) { sentState = waiting.isEmpty ? nil : state }
 
     func add(_ listener: Listener) { others[listener.id] = listener }
 
@@ -226,7 +226,7 @@ final class Topic {
     }
 
     func leaveLive(_ listener: Listener) {
-        keepChanges(after: toldVersion)
+        keepChanges(after: sentVersion)
         removeLive(listener)
         others[listener.id] = listener
     }

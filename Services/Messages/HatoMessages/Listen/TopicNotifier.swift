@@ -4,8 +4,8 @@ import HatoStorage
 import HatoTree
 
 /// Sends the live listeners of topics what commits have changed: an event is written once, and its bytes are shared.
-/// What takes long is worked out on a reader's thread, from the same snapshot, and sent when it is ready; answers to a
-/// connection that listens there wait for it. Lives on the publisher's thread.
+/// What takes long is worked out on a reader's thread, from the same snapshot, and sent when it is ready; responses to
+/// a connection that listens there wait for it. Lives on the publisher's thread.
 final class TopicNotifier {
     private unowned let registry: ListenerRegistry
     private let parts: ServiceParts
@@ -28,37 +28,37 @@ final class TopicNotifier {
             topic.forgetChanges()
         }
         for listener in topic.takeAwaiting() { registry.carryOut(listener.machine.topicChanged(), for: listener) }
-        switch topic.telling {
+        switch topic.events {
         case .unread: return
         case .working: topic.wait(notes)
         case .ready:
             guard topic.needsEvents else {
                 // A window without listeners is read anew for the next one.
-                if topic.key.query != nil { topic.telling = .unread }
-                return topic.recent.told(through: version)
+                if topic.key.query != nil { topic.events = .unread }
+                return topic.recent.sent(through: version)
             }
-            tell(topic, notes, after: before)
+            notify(topic, notes, after: before)
         }
     }
 
-    /// Sends the live listeners the commits up to the newest group; they were sent everything up to `told`.
-    private func tell(_ topic: Topic, _ notes: [CommitNote], after told: UInt64) {
-        guard case .ready(let window) = topic.telling, var update = update(topic, .changes(notes), window) else {
+    /// Sends the live listeners the commits up to the newest group; they were sent everything up to `sent`.
+    private func notify(_ topic: Topic, _ notes: [CommitNote], after sent: UInt64) {
+        guard case .ready(let window) = topic.events, var update = update(topic, .changes(notes), window) else {
             return
         }
-        if update.isLong { return work(topic, update, after: told) }
+        if update.isLong { return work(topic, update, after: sent) }
         do {
-            topic.telling = .unread  // so that the window is changed in place
+            topic.events = .unread  // so that the window is changed in place
             let members = try update.work(
                 ReadingMeter(rows: parts.limits.eventRowsMax, bytes: parts.limits.catchUpBytesMax)
             )?.shared(from: parts.limits.sharedEventBytesMin)
-            topic.telling = .ready(update.window)
+            topic.events = .ready(update.window)
             registry.windowChanged(of: topic)
-            deliver(members, update, to: topic, after: told)
+            deliver(members, update, to: topic, after: sent)
         } catch is ReadingMeter.Exhausted {
-            work(topic, update, after: told)
+            work(topic, update, after: sent)
         } catch {
-            topic.telling = .ready(update.window)
+            topic.events = .ready(update.window)
             registry.cancelAll(of: topic, for: error)
         }
     }
@@ -71,17 +71,17 @@ final class TopicNotifier {
     }
 
     /// Reads the window, or everything, as of the newest group.
-    func readAnew(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after told: UInt64) {
+    func readAnew(_ topic: Topic, _ wanted: TopicUpdate.Wanted, after sent: UInt64) {
         guard var update = update(topic, wanted, nil) else { return }
         if let rows = topic.windowRows { update.snapshot = CountedSnapshot(update.snapshot, rows) }
-        work(topic, update, after: told)
+        work(topic, update, after: sent)
     }
 
-    /// Works it out on a reader's thread; `worked` goes on. Meanwhile answers to those who listen there wait.
-    private func work(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
-        noteChanges(topic, update, after: told)
-        topic.telling = .working(told: told)
-        for listener in topic.live { registry.waitForTopic(listener, after: told) }
+    /// Works it out on a reader's thread; `worked` goes on. Meanwhile responses to those who listen there wait.
+    private func work(_ topic: Topic, _ update: TopicUpdate, after sent: UInt64) {
+        noteChanges(topic, update, after: sent)
+        topic.events = .working(sent: sent)
+        for listener in topic.live { registry.waitForTopic(listener, after: sent) }
         parts.metrics.workedElsewhere()
         let (line, id, sharedMin) = (line, topic.id, parts.limits.sharedEventBytesMin)
         // Topics take turns with each other and with clients; a first window is read for the client that asks for it.
@@ -95,25 +95,25 @@ final class TopicNotifier {
     }
 
     private func worked(_ id: UInt64, _ update: TopicUpdate, _ result: Result<EncodedJSON?, any Error>) {
-        guard let topic = registry.topics[id], case .working(let told) = topic.telling else { return }
-        topic.reach(nil)
-        topic.telling = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
+        guard let topic = registry.topics[id], case .working(let sent) = topic.events else { return }
+        topic.noteSent(nil)
+        topic.events = topic.key.query != nil && update.window == nil ? .unread : .ready(update.window)
         switch result {
         case .failure(let error): return registry.cancelAll(of: topic, for: error)
         case .success(let members):
             registry.windowChanged(of: topic)
             guard !topic.isUnused else { return }
-            deliver(members, update, to: topic, after: told)
+            deliver(members, update, to: topic, after: sent)
         }
         if let notes = topic.takePending() {
-            if !notes.isEmpty { tell(topic, notes, after: update.version) }
+            if !notes.isEmpty { notify(topic, notes, after: update.version) }
         } else {
             readAnew(topic, .anew, after: update.version)
         }
-        if case .working(let told) = topic.telling {
-            for connection in topic.waitingConnections { registry.release(connection, by: id, through: told) }
+        if case .working(let sent) = topic.events {
+            for connection in topic.waitingConnections { registry.release(connection, by: id, through: sent) }
             stayedBusy(
-                topic, Topic.Reached(snapshot: update.snapshot, database: update.database, window: update.window))
+                topic, Topic.SentState(snapshot: update.snapshot, database: update.database, window: update.window))
         } else {
             settled(topic)
         }
@@ -121,11 +121,11 @@ final class TopicNotifier {
 
     /// The live listeners were sent everything up to a state, and more is being worked out: those that have waited
     /// through this once go on from that state.
-    private func stayedBusy(_ topic: Topic, _ reached: Topic.Reached) {
-        topic.reach(reached)
-        guard topic.reached != nil, let newest = registry.current?.version else { return }
+    private func stayedBusy(_ topic: Topic, _ sentState: Topic.SentState) {
+        topic.noteSent(sentState)
+        guard topic.sentState != nil, let newest = registry.current?.version else { return }
         goOn(topic) { listener in
-            if listener.machine.mayGoOn(at: reached.snapshot.version) { return true }
+            if listener.machine.mayGoOn(at: sentState.snapshot.version) { return true }
             registry.carryOut(listener.machine.topicStayedBusy(newest: newest), for: listener)
             return false
         }
@@ -140,7 +140,7 @@ final class TopicNotifier {
 
     private func goOn(_ topic: Topic, _ mayGoOn: (Listener) -> Bool) {
         let rows = topic.windowRows?.count ?? 0
-        for step in topic.takeParked(where: { registry.holder(of: $0.ticket).map(mayGoOn) ?? true }) {
+        for step in topic.takeWaiting(where: { registry.holder(of: $0.ticket).map(mayGoOn) ?? true }) {
             let listener = registry.holder(of: step.ticket)
             switch step {
             case .load:
@@ -159,22 +159,22 @@ final class TopicNotifier {
     }
 
     /// Hands a notification to the live listeners; those whose connections are full fall behind.
-    private func deliver(_ members: EncodedJSON?, _ update: TopicUpdate, to topic: Topic, after told: UInt64) {
-        topic.recent.told(through: update.version)
+    private func deliver(_ members: EncodedJSON?, _ update: TopicUpdate, to topic: Topic, after sent: UInt64) {
+        topic.recent.sent(through: update.version)
         guard let members else { return }
-        topic.recent.keep(RecentEvents.Sent(after: told, version: update.version, members: members))
+        topic.recent.keep(RecentEvents.Sent(after: sent, version: update.version, members: members))
         var full: [Listener] = []
         for listener in topic.live where !registry.notify(listener, members) { full.append(listener) }
         parts.metrics.sentEvents(topic.live.count - full.count, bytes: members.count)
         guard !full.isEmpty else { return }
-        noteChanges(topic, update, after: told)
-        for listener in full { registry.carryOut(listener.machine.eventWasRefused(after: told), for: listener) }
+        noteChanges(topic, update, after: sent)
+        for listener in full { registry.carryOut(listener.machine.eventWasRefused(after: sent), for: listener) }
     }
 
     /// Keeps the changes of an update for listeners that will lack it, unless they are kept already.
-    private func noteChanges(_ topic: Topic, _ update: TopicUpdate, after told: UInt64) {
+    private func noteChanges(_ topic: Topic, _ update: TopicUpdate, after sent: UInt64) {
         guard topic.changes == nil else { return }
-        topic.keepChanges(after: told)
+        topic.keepChanges(after: sent)
         if case .changes(let notes) = update.wanted { topic.note(notes) }
     }
 }

@@ -43,7 +43,7 @@ struct DatabaseMethods: Sendable {
         router.handleInOrder(Messages.Rules.Check.self) { request, context, reply in
             reads.read(context, reply) { view in
                 let database = try view.database(request.database)
-                return try RulesJudge(database, reading: StoreTreeReader(view.snapshot), now: parts.now())
+                return try OperationAuthoriser(database, reading: StoreTreeReader(view.snapshot), now: parts.now())
                     .check(request)
             }
         }
@@ -65,8 +65,8 @@ struct DatabaseMethods: Sendable {
         }
         change(request.database, context) { [administration] transaction in
             try administration.create(request.database, rules, in: transaction)
-        } answer: { result in
-            reply.answer(result, isIdempotent: request.isIdempotent) { Messages.Databases.Create.Result(version: $0) }
+        } completion: { result in
+            reply.complete(result, isIdempotent: request.isIdempotent) { Messages.Databases.Create.Result(version: $0) }
         }
     }
 
@@ -75,9 +75,9 @@ struct DatabaseMethods: Sendable {
     ) {
         queue.submit(from: reads.sessions.session(of: context)) { [administration] transaction in
             try administration.drop(request.database, in: transaction)
-        } answer: { result in
+        } completion: { result in
             let done = result.map { Committed(outcome: (), version: $0.version) }
-            reply.answer(done, isIdempotent: request.isIdempotent) {
+            reply.complete(done, isIdempotent: request.isIdempotent) {
                 Messages.Databases.Drop.Result(version: $0)
             }
         }
@@ -97,8 +97,8 @@ struct DatabaseMethods: Sendable {
         }
         change(name, context) { [administration] transaction in
             try administration.setRules(name, rules, in: transaction)
-        } answer: { result in
-            reply.answer(result, isIdempotent: request.isIdempotent) { Messages.Rules.Set.Result(version: $0) }
+        } completion: { result in
+            reply.complete(result, isIdempotent: request.isIdempotent) { Messages.Rules.Set.Result(version: $0) }
         }
     }
 
@@ -106,21 +106,21 @@ struct DatabaseMethods: Sendable {
     private func change(
         _ name: DatabaseName, _ context: RPCContext,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Database,
-        answer: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Committed<Void>, any Error>) -> Void
     ) {
         queue.submit(from: reads.sessions.session(of: context), body) { [builds] _ in
             builds.resume(name)
-        } answer: { result in
-            answer(result.map { Committed(outcome: (), version: $0.version) })
+        } completion: { result in
+            completion(result.map { Committed(outcome: (), version: $0.version) })
         }
     }
 }
 
 extension RPCReply {
-    /// Answers a write whose result is its version.
+    /// Responses a write whose result is its version.
     ///
     /// - Parameter isIdempotent: of the request.
-    func answer(
+    func complete(
         _ result: Result<Committed<Void>, any Error>, isIdempotent: @autoclosure () -> Bool,
         _ make: (UInt64) -> Request.Result
     ) {

@@ -28,7 +28,7 @@ struct DisconnectMethods: Sendable {
     ) where Request.Result == Empty {
         let writes: [DeferredWrite]
         do {
-            try parts.allowances.take(context, now: parts.now())
+            try parts.quotas.take(context, now: parts.now())
             try checkSize(of: mutation)
             writes = try DeferredWrite.all(of: mutation)
         } catch {
@@ -42,12 +42,12 @@ struct DisconnectMethods: Sendable {
             let database = try parts.catalogue.database(database ?? .default, in: transaction)
             let (reader, now) = (StoreTreeReader(transaction), parts.now())
             let resolved = try database.planner.resolve(mutation, reading: reader, at: now)
-            try RulesJudge(database, reading: reader, now: now).authorise(resolved, by: context.caller)
+            try OperationAuthoriser(database, reading: reader, now: now).authorise(resolved, by: context.caller)
             try entries.change(of: database, by: context.limitedClient, in: transaction) { tree throws(MessagesError) in
                 writes.flatMap { tree.set($0, by: owner) }
             }
-        } answer: { result in
-            reply.answer(result, isIdempotent: mutation.isIdempotent) { _ in Empty() }
+        } completion: { result in
+            reply.complete(result, isIdempotent: mutation.isIdempotent) { _ in Empty() }
         }
     }
 
@@ -82,8 +82,8 @@ struct DisconnectMethods: Sendable {
                 }
                 return tree.cancel(at: request.path)
             }
-        } answer: { result in
-            reply.answer(result, isIdempotent: request.isIdempotent) { _ in Empty() }
+        } completion: { result in
+            reply.complete(result, isIdempotent: request.isIdempotent) { _ in Empty() }
         }
     }
 }

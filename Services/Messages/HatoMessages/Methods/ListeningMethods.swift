@@ -56,7 +56,7 @@ struct ListeningMethods: Sendable {
                 case .success(let result): reply.succeed(result)
                 case .failure(let error): reply.refuse(error)
                 }
-                slow.answered(timing, catalogue)
+                slow.ended(timing, catalogue)
             }
         }
     }

@@ -12,7 +12,7 @@ struct MovingMethods: Sendable {
     let backupFolder: BackupFolder?
 
     private static let exportRowsDefault = 1_000
-    /// What an answer has beside its result: an id of ordinary length, and the words of JSON-RPC.
+    /// What a response has beside its result: an id of ordinary length, and the words of JSON-RPC.
     private static let envelopeBytes = 128
 
     func add(to router: inout RPCRouter) {
@@ -120,7 +120,7 @@ struct MovingMethods: Sendable {
         write.watch = parts.slow.watch(context.method, database: request.database)
         queue.submit(write, from: reads.sessions.session(of: context)) { result in
             let done = result.map { Committed(outcome: (), version: $0.version) }
-            reply.answer(done.mapError { ImportedRows.naming($0, in: request) }, isIdempotent: request.isIdempotent) {
+            reply.complete(done.mapError { ImportedRows.naming($0, in: request) }, isIdempotent: request.isIdempotent) {
                 Messages.Import.Result(version: $0)
             }
         }

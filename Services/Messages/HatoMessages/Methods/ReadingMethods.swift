@@ -24,16 +24,16 @@ final class ReadingMethods: Sendable {
         reads.onReader(context, reply) { [self] view in
             view.note(request.path, of: request.database)
             let database = try view.database(request.database)
-            var judge = RulesJudge(
+            var authoriser = OperationAuthoriser(
                 database, reading: StoreTreeReader(view.snapshot), now: parts.now(), explains: explains)
-            judge.watch = view.watch
+            authoriser.watch = view.watch
             try request.checkCombination()
-            try judge.authorise(reading: request.path.node, request.query, by: caller)
+            try authoriser.authorise(reading: request.path.node, request.query, by: caller)
             var reading = NodeReading(database, in: view.snapshot, bytesMax: view.bytesMax)
             if view.bytesMax < parts.limits.responseBytesMax { reading.hashedBytesMax = view.bytesMax }
-            let answer = try reading.answer(request)
-            view.watch?.answerBytes = answer.count
-            reply.succeed(encoded: answer)
+            let response = try reading.response(to: request)
+            view.watch?.responseBytes = response.count
+            reply.succeed(encoded: response)
             parts.metrics.didRead()
         }
     }

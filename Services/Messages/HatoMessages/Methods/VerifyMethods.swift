@@ -4,7 +4,7 @@ import HatoStorage
 import Synchronization
 
 /// `messages.verify`: one check at a time, on a thread of its own, since it may read for minutes what the reader
-/// threads are there to answer others with.
+/// threads are there to serve others with.
 struct VerifyMethods: Sendable {
     let parts: ServiceParts
     let reads: ReadOrder

@@ -6,7 +6,7 @@ import Synchronization
 
 /// `messages.set`, `.update`, `.push`, `.remove`: handed to the commit queue in the order of their lines.
 ///
-/// A class: every push that waits for its answer holds it.
+/// A class: every push that waits for its response holds it.
 final class WritingMethods: Sendable {
     private let queue: CommitQueue
     private let sessions: ConnectionSessions
@@ -14,7 +14,7 @@ final class WritingMethods: Sendable {
     private let slow: SlowOperations
     private let now: @Sendable () -> Int64
     private let store: any Store
-    private let allowances: WriteAllowances
+    private let quotas: WriteQuotas
     private let keys = PushKeys()
 
     init(queue: CommitQueue, sessions: ConnectionSessions, parts: ServiceParts) {
@@ -24,7 +24,7 @@ final class WritingMethods: Sendable {
         slow = parts.slow
         now = parts.now
         store = parts.store
-        allowances = parts.allowances
+        quotas = parts.quotas
     }
 
     func add(to router: inout RPCRouter) {
@@ -98,22 +98,22 @@ final class WritingMethods: Sendable {
 
     private func write(
         _ mutation: Mutation, _ database: DatabaseName?, _ context: RPCContext,
-        answer: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Committed<WriteOutcome>, any Error>) -> Void
     ) {
-        do { try allowances.take(context, now: now()) } catch { return answer(.failure(error)) }
+        do { try quotas.take(context, now: now()) } catch { return completion(.failure(error)) }
         let write = Write(
             database: database ?? .default, mutation: mutation, caller: context.caller,
             isByAdministrator: context.isByAdministrator,
             watch: slow.watch(context.method, database: database, path: mutation.path))
         let session = sessions.session(of: context)
-        guard write.isByAdministrator else { return queue.submit(write, from: session, answer: answer) }
+        guard write.isByAdministrator else { return queue.submit(write, from: session, completion: completion) }
         queue.submit(write, from: session) { [store] result in
-            // A thousand rules take milliseconds to put into words, and answers are given where all others wait for
+            // A thousand rules take milliseconds to put into words, and responses are given where all others wait for
             // theirs.
             if case .failure(MessagesError.denied(_, trace: _?)) = result {
-                store.submitRead { answer(result) }
+                store.submitRead { completion(result) }
             } else {
-                answer(result)
+                completion(result)
             }
         }
     }

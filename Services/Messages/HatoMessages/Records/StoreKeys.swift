@@ -13,7 +13,7 @@ import HatoStorage
 /// ```
 /// Ids have four bytes and are never used twice, so that a database created under an old name never meets old rows.
 enum StoreKeys {
-    private enum Room: UInt8 {
+    private enum KeySpace: UInt8 {
         case databases = 0x01
         case nextDatabase = 0x02
         case indexes = 0x03
@@ -22,10 +22,10 @@ enum StoreKeys {
         case indexRows = 0x20
     }
 
-    static let databases = KeyRange(prefix: [Room.databases.rawValue])
-    static let nextDatabase: [UInt8] = [Room.nextDatabase.rawValue]
+    static let databases = KeyRange(prefix: [KeySpace.databases.rawValue])
+    static let nextDatabase: [UInt8] = [KeySpace.nextDatabase.rawValue]
 
-    static func database(_ name: DatabaseName) -> [UInt8] { [Room.databases.rawValue] + Array(name.rawValue.utf8) }
+    static func database(_ name: DatabaseName) -> [UInt8] { [KeySpace.databases.rawValue] + Array(name.rawValue.utf8) }
 
     static func indexes(of database: DatabaseID) -> [UInt8] { key(.indexes, database) }
 
@@ -33,18 +33,18 @@ enum StoreKeys {
 
     static func indexRows(of database: DatabaseID) -> [UInt8] { key(.indexRows, database) }
 
-    static let disconnects = KeyRange(prefix: [Room.disconnects.rawValue])
+    static let disconnects = KeyRange(prefix: [KeySpace.disconnects.rawValue])
 
     /// Everything that one connection has left: what follows is `DisconnectRecord`'s.
     static func disconnects(of connection: UInt64) -> [UInt8] {
         var encoder = ByteEncoder()
-        encoder.append(Room.disconnects.rawValue)
+        encoder.append(KeySpace.disconnects.rawValue)
         encoder.append(connection)
         return encoder.bytes
     }
 
     /// Whose row a key is.
-    enum Place {
+    enum RowOwner {
         /// A database's record or the next id.
         case single
         /// What a connection has left: `DisconnectRecord`'s.
@@ -54,8 +54,8 @@ enum StoreKeys {
     }
 
     /// Nil for a key that nothing here writes.
-    static func place(of key: Span<UInt8>) -> Place? {
-        guard key.count > 0, let room = Room(rawValue: key[0]) else { return nil }
+    static func place(of key: Span<UInt8>) -> RowOwner? {
+        guard key.count > 0, let room = KeySpace(rawValue: key[0]) else { return nil }
         switch room {
         case .databases: return key.count > 1 ? .single : nil
         case .nextDatabase: return key.count == 1 ? .single : nil
@@ -71,10 +71,10 @@ enum StoreKeys {
     /// Rows that lie side by side, with no other's between them, begin with so many bytes in common: those of the
     /// tree of a database, or of one of its indexes.
     static func sectionLength(of row: Span<UInt8>) -> Int {
-        row.count > 0 && row[0] == Room.indexRows.rawValue ? 9 : 5
+        row.count > 0 && row[0] == KeySpace.indexRows.rawValue ? 9 : 5
     }
 
-    private static func key(_ room: Room, _ database: DatabaseID) -> [UInt8] {
+    private static func key(_ room: KeySpace, _ database: DatabaseID) -> [UInt8] {
         var encoder = ByteEncoder()
         encoder.append(room.rawValue)
         encoder.append(database.rawValue)

@@ -1,46 +1,46 @@
 import HatoModel
 import HatoStorage
 
-/// When one operation did what: made when it arrives, read when it is answered.
+/// Measures the phases of one operation, from its arrival to its response.
 ///
-/// `@unchecked Sendable`: it goes from thread to thread with its operation, and is never used by two at a time.
+/// `@unchecked Sendable`: it passes from thread to thread with its operation; no two threads use it at the same time.
 final class OperationWatch: @unchecked Sendable {
-    /// What an operation spends its time with, as the log says it.
+    /// The phases of an operation, with their names in the log.
     enum Phase: String, CaseIterable {
         case waiting = "waiting for its turn"
-        /// A large write is looked at before its turn.
+        /// A large write is examined before its turn.
         case preparing
         case planning
         case rules
-        /// Others were planned for the same sync.
-        case group = "the commits beside it"
+        /// Other writes are planned for the same sync.
+        case group = "other commits"
         case sync
-        case telling = "telling listeners"
+        case events = "sending events"
         case reading = "reading rows"
-        case answering = "a big answer"
+        case response = "encoding the response"
     }
 
     let method: String
-    /// Where it reads or writes, as far as that is one place.
     var database: DatabaseName
+    /// The path that it reads or writes; nil when there are several.
     var path: TreePath?
-    /// All times are of one clock that only goes forward.
+    /// When it arrived. All times are of one clock that only goes forward.
     let start: Duration
-    /// When its closure ran, on the writer's thread or a reader's.
+    /// When its closure began and ended, on the writer's thread or a reader's.
     var began: Duration?
     var ended: Duration?
-    /// When it was durable; nil for a read.
+    /// When it became durable; nil for a read.
     var durable: Duration?
-    /// Before it began.
+    /// Work on a large write before its turn.
     var preparation = Duration.zero
     var rules = Duration.zero
     var sync = Duration.zero
     let rows = RowCounter()
-    /// Of an answer whose size is known.
-    var answerBytes = 0
+    /// The bytes of the response, when they are known.
+    var responseBytes = 0
 
-    /// An answer is a reason of its own from here on.
-    private static let bigAnswerBytes = 1 << 20
+    /// From this size on, the time of a read counts for its response.
+    private static let largeResponseBytes = 1 << 20
 
     init(_ method: String, database: DatabaseName?, path: TreePath?, at start: Duration) {
         self.method = method
@@ -49,28 +49,28 @@ final class OperationWatch: @unchecked Sendable {
         self.start = start
     }
 
-    /// How long it spent with each, when it was answered at `end`.
+    /// The time of each phase, when the response was sent at `end`.
     func phases(until end: Duration) -> [(phase: Phase, time: Duration)] {
         guard let began else { return [(.waiting, end - start)] }
         let ended = ended ?? end
         var phases: [(Phase, Duration)] = [(.waiting, began - start - preparation), (.preparing, preparation)]
         guard let durable else {
-            phases.append((answerBytes >= Self.bigAnswerBytes ? .answering : .reading, end - began - rules))
+            phases.append((responseBytes >= Self.largeResponseBytes ? .response : .reading, end - began - rules))
             phases.append((.rules, rules))
             return phases
         }
         let sync = min(sync, durable - ended)
         phases += [
             (.planning, ended - began - rules), (.rules, rules), (.group, durable - ended - sync), (.sync, sync),
-            (.telling, end - durable),
+            (.events, end - durable),
         ]
         return phases
     }
 }
 
-/// How many rows were read.
+/// Counts rows that are read.
 ///
-/// `@unchecked Sendable`: it goes from thread to thread with what reads, and is never used by two at a time.
+/// `@unchecked Sendable`: it passes from thread to thread with the reader; no two threads use it at the same time.
 final class RowCounter: @unchecked Sendable {
     var count = 0
 }
@@ -97,7 +97,7 @@ struct CountedReading: StoreReading {
     }
 }
 
-/// A snapshot whose readers are counted; for one operation.
+/// Counts the rows that one operation reads of a snapshot.
 final class CountedSnapshot: StoreSnapshot {
     private let snapshot: any StoreSnapshot
     private let counter: RowCounter

@@ -42,7 +42,7 @@ final class SlowOperations: Sendable {
     /// The operation is answered.
     ///
     /// - Parameter catalogue: whose rules tell the shape of its path.
-    func answered(_ watch: OperationWatch?, _ catalogue: Catalogue) {
+    func ended(_ watch: OperationWatch?, _ catalogue: Catalogue) {
         guard let watch, let threshold = settings.threshold else { return }
         let end = clock()
         guard end - watch.start > threshold, let leftOut = lines.withLock({ $0.admit(at: end) }) else { return }
@@ -67,7 +67,7 @@ final class SlowOperations: Sendable {
     }
 
     /// From time to time: says how many were left out if no further line has.
-    func tellLeftOut() {
+    func reportLeftOut() {
         guard let leftOut = lines.withLock({ $0.takeLeftOut(at: clock()) }) else { return }
         logger.notice("slow operations were left out", metadata: ["leftOut": "\(leftOut)"])
     }

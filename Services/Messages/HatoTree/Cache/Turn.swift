@@ -59,7 +59,7 @@ public final class Turn: TreeReader {
     // MARK: Children
 
     /// Whether a path is known to be free below a parent that exists; nil: not known.
-    func isFree(_ path: PlacedPath) -> Bool? {
+    func isFree(_ path: EncodedPath) -> Bool? {
         guard let cache = openCache else { return nil }
         return cache.access(in: number) { $0.nodes.isFree(path.path) }
     }
@@ -68,7 +68,7 @@ public final class Turn: TreeReader {
     var isCaching: Bool { cache != nil }
 
     /// Caches the greatest child of the parent of a path.
-    func cacheGreatestChild(_ key: [UInt8], besides path: PlacedPath) {
+    func cacheGreatestChild(_ key: [UInt8], besides path: EncodedPath) {
         openCache?.access(in: number) { $0.nodes.setGreatestChild(ChildKey(key[...]), besides: path.path) }
     }
 

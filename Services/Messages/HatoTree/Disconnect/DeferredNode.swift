@@ -168,7 +168,7 @@ public struct DeferredWrite: Sendable, Hashable {
     public static func all(of mutation: Mutation) throws -> [DeferredWrite] {
         // No row is read or written, so any prefix is right.
         let codec = TreeKeyCodec(prefix: [0])
-        let source = StoredNumbers(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
+        let source = StoredNumberSource(reader: NothingStored(), codec: codec, base: mutation.path, now: 0)
         let targets = try WritePlanner.targets(of: mutation, source)
         let values: [JSONValue] =
             switch mutation.operation {

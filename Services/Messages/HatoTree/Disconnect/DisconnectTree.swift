@@ -130,7 +130,7 @@ public struct DisconnectTree<Owner: Hashable & Sendable>: Sendable {
     /// The writes, batch after batch: the paths of one batch are not above each other, and a batch precedes the writes
     /// of other owners below its paths. Usually there is one batch.
     public var batches: [DisconnectBatch<Owner>] {
-        var gathered = Gathered()
+        var gathered = BatchBuilder()
         root.gather(into: &gathered, keys: [], layer: 0)
         return gathered.batches.sorted { $0.layer < $1.layer }.map(\.batch)
     }
@@ -257,12 +257,12 @@ extension DisconnectTree {
         }
     }
 
-    private struct Cover {
+    private struct CoveringEntry {
         var depth: Int
         var owner: Owner
     }
 
-    private struct Gathered {
+    private struct BatchBuilder {
         var batches: [(layer: Int, batch: DisconnectBatch<Owner>)] = []
         private var places: [Int: [Owner: Int]] = [:]
 
@@ -306,11 +306,11 @@ extension DisconnectTree {
         }
 
         /// The nearest entry at or above a path.
-        func cover(of path: TreePath) -> Cover? {
+        func cover(of path: TreePath) -> CoveringEntry? {
             var place = self
-            var cover: Cover?
+            var cover: CoveringEntry?
             for depth in 0...path.depth {
-                if let entry = place.entry { cover = Cover(depth: depth, owner: entry.owner) }
+                if let entry = place.entry { cover = CoveringEntry(depth: depth, owner: entry.owner) }
                 guard depth < path.depth, let child = place.children[path.keys[depth]] else { break }
                 place = child
             }
@@ -380,7 +380,7 @@ extension DisconnectTree {
             }
         }
 
-        func gather(into gathered: inout Gathered, keys: [TreeKey], layer: Int) {
+        func gather(into gathered: inout BatchBuilder, keys: [TreeKey], layer: Int) {
             var layer = layer
             if let entry {
                 gathered.append(entry.kept(at: TreePath(uncheckedKeys: keys)), layer: layer)

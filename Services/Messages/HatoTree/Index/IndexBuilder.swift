@@ -85,7 +85,7 @@ public struct IndexBuilder {
         let child = TreePath(uncheckedKeys: keys + definition.targetKeys)
         let value = try sortValue(at: child, row, value)
         let collection = indexCodec.prefix(of: definition.id, collection: keys.dropLast())
-        page.rows.putIndexRow(IndexKeyCodec.row(collection, SortPlace(value, keys[definition.depth])))
+        page.rows.putIndexRow(IndexKeyCodec.row(collection, SortKey(value, keys[definition.depth])))
         page.children += 1
         return Self.skip(row, to: end)
     }

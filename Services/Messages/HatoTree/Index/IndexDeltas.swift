@@ -85,7 +85,7 @@ private struct DefinitionDeltas {
             let collection = codec.prefix(of: definition.id, collection: keys)
             for child in children {
                 let value = SortValue(child.node.node(at: definition.targetKeys[...]))
-                visit(IndexKeyCodec.row(collection, SortPlace(value, child.key)))
+                visit(IndexKeyCodec.row(collection, SortKey(value, child.key)))
             }
             return
         }
@@ -115,8 +115,8 @@ private struct DefinitionDeltas {
         guard isTouched || existed != exists else { return }
         let keys = write.changes[first].path.keys
         let collection = codec.prefix(of: definition.id, collection: keys.prefix(depth))
-        let old = existed ? IndexKeyCodec.row(collection, SortPlace(before, keys[depth])) : nil
-        let new = exists ? IndexKeyCodec.row(collection, SortPlace(after, keys[depth])) : nil
+        let old = existed ? IndexKeyCodec.row(collection, SortKey(before, keys[depth])) : nil
+        let new = exists ? IndexKeyCodec.row(collection, SortKey(after, keys[depth])) : nil
         guard old != new else { return }
         if let old { rows.delete(old.span) }
         if let new { rows.putIndexRow(new) }

@@ -23,7 +23,7 @@ struct PriorityDeltas {
     private func row(_ keys: [TreeKey], _ priority: TreePriority?) -> [UInt8]? {
         guard let priority, let key = keys.last else { return nil }
         let collection = codec.prefix(of: IndexKeyCodec.priorities, collection: keys.dropLast())
-        return IndexKeyCodec.row(collection, SortPlace(SortValue(priority), key))
+        return IndexKeyCodec.row(collection, SortKey(SortValue(priority), key))
     }
 
     private func appendPriority(_ change: PathChange, to rows: inout RowBatch) {

@@ -28,7 +28,7 @@ public struct MissedPaths: Sendable {
     /// - Throws: `TreeError.tooBig` when the changed nodes together are larger than `bytesMax`.
     public func update(reading nodes: NodeReader, bytesMax: Int = .max) throws -> ListenerUpdate {
         guard let changed else { return .fresh }
-        var patch = PatchPlaces(of: path, reading: nodes, bytesMax: bytesMax)
+        var patch = PatchBuilder(of: path, reading: nodes, bytesMax: bytesMax)
         for place in changed where !isBelowAnother(place, changed) {
             let node = try nodes.node(at: place, bytesMax: bytesMax)
             patch.insert((path: place.relative(to: path) ?? .root, node: node))

@@ -62,7 +62,7 @@ extension QueryRunner {
             let start = newest.start(of: collection, limit)
         else { return false }
         let tooMany = 4 * limit
-        var places: [SortPlace] = []
+        var places: [SortKey] = []
         places.reserveCapacity(2 * limit)
         var rows: [UInt8] = []
         var ends = [0]

@@ -33,7 +33,7 @@ extension QueryRunner {
             guard let end = TreeKeyCodec.endOfKey(in: row, from: base.count),
                 let key = TreeKeyCodec.decode(row.extracting(base.count..<end))
             else { throw TreeError.corrupted("a row whose key cannot be read") }
-            let place = SortPlace(.null, key)
+            let place = SortKey(.null, key)
             if query.contains(place), try isWanted(key) {
                 try found.add(place)
                 if found.isFull { return .stop }
@@ -108,9 +108,9 @@ extension QueryRunner {
     /// Rows whose texts have the same beginning: their order is that of the whole texts.
     private struct Ties {
         var text: SortValue?
-        var places: SelectedPlaces
+        var places: LimitSelection
 
-        init(_ places: SelectedPlaces) { self.places = places }
+        init(_ places: LimitSelection) { self.places = places }
 
         var isEmpty: Bool { places.isEmpty }
     }

@@ -8,7 +8,7 @@ extension QueryRunner {
     ///
     /// - Throws: `TreeError.tooBig` as soon as more than `bytesMax` bytes are written.
     public func write(
-        _ places: [SortPlace], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
+        _ places: [SortKey], at path: TreePath, _ format: NodeReader.Format, to writer: inout JSONWriter
     ) throws {
         let result = ChildrenWriter(
             nodes: nodes, base: nodes.codec.key(of: path), format: format,
@@ -24,13 +24,13 @@ extension QueryRunner {
     }
 
     /// The longest ascending start of these children in key order.
-    private static func ascendingStart(of places: ArraySlice<SortPlace>) -> ArraySlice<SortPlace> {
+    private static func ascendingStart(of places: ArraySlice<SortKey>) -> ArraySlice<SortKey> {
         var end = places.startIndex + 1
         while end < places.endIndex, places[end - 1].key < places[end].key { end += 1 }
         return places[..<end]
     }
 
-    private func write(_ run: ArraySlice<SortPlace>, _ result: ChildrenWriter, to writer: inout JSONWriter) throws {
+    private func write(_ run: ArraySlice<SortKey>, _ result: ChildrenWriter, to writer: inout JSONWriter) throws {
         guard let last = run.last, let upper = TreeKeyCodec.upperBound(of: result.prefix(of: last.key)) else { return }
         var index = run.startIndex
         var prefix = result.prefix(of: run[index].key)

@@ -24,7 +24,7 @@ public struct QueryRunner {
     /// - Throws: `TreeError.tooBig` as soon as they exceed it: a result with these children would be larger.
     public func places(
         _ query: TreeQuery, at path: TreePath, by plan: QueryPlan, placeBytesMax: Int = .max
-    ) throws -> [SortPlace] {
+    ) throws -> [SortKey] {
         var found = Found(query, bytesMax: placeBytesMax)
         switch plan {
         case .keys:
@@ -40,32 +40,32 @@ public struct QueryRunner {
     }
 
     /// The position of a child in the order of a query; nil when the child does not exist.
-    public func place(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortPlace? {
+    public func place(of key: TreeKey, at path: TreePath, in query: TreeQuery) throws -> SortKey? {
         let child = TreePath(uncheckedKeys: path.keys + [key])
         switch query.order {
         case .value:
             let value = try nodes.sortValue(at: child)
-            return value == .null ? nil : SortPlace(value, key)
+            return value == .null ? nil : SortKey(value, key)
         case .child(let target):
             let value = try nodes.sortValue(at: TreePath(uncheckedKeys: child.keys + target.keys))
-            return try value != .null || nodes.exists(at: child) ? SortPlace(value, key) : nil
+            return try value != .null || nodes.exists(at: child) ? SortKey(value, key) : nil
         case .priority:
             let value = SortValue(try nodes.priority(at: child))
-            return try value != .null || nodes.exists(at: child) ? SortPlace(value, key) : nil
+            return try value != .null || nodes.exists(at: child) ? SortKey(value, key) : nil
         case .key:
-            return try nodes.exists(at: child) ? SortPlace(.null, key) : nil
+            return try nodes.exists(at: child) ? SortKey(.null, key) : nil
         }
     }
 
     /// Writes the `keys` of a result: the order, for JSON readers that do not keep it.
-    public static func writeKeys(_ places: [SortPlace], to writer: inout JSONWriter) {
+    public static func writeKeys(_ places: [SortKey], to writer: inout JSONWriter) {
         writer.beginArray()
         for place in places { writer.write(place.key.text) }
         writer.endArray()
     }
 
     /// The selected children as a node, for comparison and for rules.
-    public func node(_ places: [SortPlace], at path: TreePath) throws -> TreeNode {
+    public func node(_ places: [SortKey], at path: TreePath) throws -> TreeNode {
         .object(
             unsorted: try places.map {
                 TreeChild(key: $0.key, node: try nodes.node(at: TreePath(uncheckedKeys: path.keys + [$0.key])))
@@ -74,8 +74,8 @@ public struct QueryRunner {
 
     // MARK: Without an index
 
-    private func everyPlace(_ query: TreeQuery, at path: TreePath, bytesMax: Int) throws -> [SortPlace] {
-        var places = SelectedPlaces(query.limit, bytesMax: bytesMax)
+    private func everyPlace(_ query: TreeQuery, at path: TreePath, bytesMax: Int) throws -> [SortKey] {
+        var places = LimitSelection(query.limit, bytesMax: bytesMax)
         try nodes.forEachChildKey(of: path) { key in
             if let place = try place(of: key, at: path, in: query), query.contains(place) { try places.add(place) }
             return true
@@ -92,7 +92,7 @@ extension QueryRunner {
         private let countMax: Int
         private let bytesMax: Int
         private var bytes = 0
-        private(set) var places: [SortPlace] = []
+        private(set) var places: [SortKey] = []
 
         init(_ query: TreeQuery, bytesMax: Int = .max) {
             self.query = query
@@ -103,18 +103,18 @@ extension QueryRunner {
 
         var isFull: Bool { places.count >= countMax }
 
-        mutating func add(_ place: SortPlace) throws(TreeError) {
+        mutating func add(_ place: SortKey) throws(TreeError) {
             bytes += place.textBytes
             if bytes > bytesMax { throw .tooBig(bytesMax: bytesMax) }
             places.append(place)
         }
 
         /// For children whose order is known only when all of them are read: as many as are still wanted.
-        var rest: SelectedPlaces {
+        var rest: LimitSelection {
             let count = countMax - places.count
-            return SelectedPlaces(isReverse ? .last(count) : .first(count), bytesMax: bytesMax - bytes)
+            return LimitSelection(isReverse ? .last(count) : .first(count), bytesMax: bytesMax - bytes)
         }
 
-        var inOrder: [SortPlace] { isReverse ? places.reversed() : places }
+        var inOrder: [SortKey] { isReverse ? places.reversed() : places }
     }
 }

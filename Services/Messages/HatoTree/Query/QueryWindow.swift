@@ -20,7 +20,7 @@ public struct QueryWindow: Sendable {
     private enum Content: Sendable {
         case everything
         case keys(Set<TreeKey>)
-        case places(WindowPlaces)
+        case places(WindowChildren)
     }
 
     /// About what it takes in memory.
@@ -54,9 +54,9 @@ public struct QueryWindow: Sendable {
             return .keys(keys)
         }
         var wider = query
-        wider.limit = WindowPlaces.room(for: limit)
+        wider.limit = WindowChildren.room(for: limit)
         return .places(
-            WindowPlaces(
+            WindowChildren(
                 try runner.places(wider, at: path, by: plan, placeBytesMax: runner.bytesMax), limit: limit))
     }
 
@@ -72,7 +72,7 @@ public struct QueryWindow: Sendable {
     /// The visible children in query order, for a listener's first event.
     ///
     /// - Parameter runner: reads the state that was applied last.
-    public func places(reading runner: QueryRunner) throws -> [SortPlace] {
+    public func places(reading runner: QueryRunner) throws -> [SortKey] {
         if case .places(let places) = content { return Array(places.visible) }
         return try runner.places(query, at: path, by: plan)
     }
@@ -156,9 +156,9 @@ public struct QueryWindow: Sendable {
     // MARK: A limit
 
     private mutating func move(
-        _ old: WindowPlaces, _ touched: TouchedChildren, _ runner: QueryRunner, _ reading: inout ChangeReading
+        _ old: WindowChildren, _ touched: TouchedChildren, _ runner: QueryRunner, _ reading: inout ChangeReading
     ) throws -> [Change] {
-        var moved: [TreeKey: SortPlace?] = [:]
+        var moved: [TreeKey: SortKey?] = [:]
         for key in touched.keys {
             let place = try runner.place(of: key, at: path, in: query)
             moved.updateValue(place.flatMap { query.contains($0) ? $0 : nil }, forKey: key)
@@ -182,10 +182,10 @@ public struct QueryWindow: Sendable {
 
     /// The same for two windows without further information.
     private static func shift(
-        from old: ArraySlice<SortPlace>, to new: ArraySlice<SortPlace>, _ touched: TouchedChildren
-    ) -> WindowPlaces.Shift {
+        from old: ArraySlice<SortKey>, to new: ArraySlice<SortKey>, _ touched: TouchedChildren
+    ) -> WindowChildren.Shift {
         let (oldKeys, newKeys) = (Set(old.map(\.key)), Set(new.map(\.key)))
-        var shift = WindowPlaces.Shift(left: old.map(\.key).filter { !newKeys.contains($0) })
+        var shift = WindowChildren.Shift(left: old.map(\.key).filter { !newKeys.contains($0) })
         for place in new where !oldKeys.contains(place.key) || touched.contains(place.key) {
             shift.shown.append((place, !oldKeys.contains(place.key)))
         }
@@ -221,7 +221,7 @@ private struct ChangeReading {
         return changes
     }
 
-    mutating func changes(_ shift: WindowPlaces.Shift, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
+    mutating func changes(_ shift: WindowChildren.Shift, _ touched: TouchedChildren) throws -> [QueryWindow.Change] {
         var changed: [QueryWindow.Change] = shift.left.map { (TreePath(uncheckedKeys: [$0]), .empty) }
         for (place, isNew) in shift.shown {
             if isNew {

@@ -7,7 +7,7 @@ public import HatoRules
 /// No target is at or above another; `WritePlanner` guarantees that.
 public struct WrittenData: RulesData {
     /// The relation of a path to the targets.
-    private enum Lie {
+    private enum Relation {
         /// At or below a target, which determines all of it.
         case inside(TreeNode)
         /// Above these targets.
@@ -55,7 +55,7 @@ public struct WrittenData: RulesData {
     }
 
     public func leaf(at path: TreePath) throws -> TreeLeaf? {
-        switch lie(of: path) {
+        switch relation(of: path) {
         case .inside(let node): node.leaf
         case .above(let range): bringsSomething(range) ? nil : try stored.leaf(at: path)
         case .apart: try stored.leaf(at: path)
@@ -63,7 +63,7 @@ public struct WrittenData: RulesData {
     }
 
     public func exists(at path: TreePath) throws -> Bool {
-        switch lie(of: path) {
+        switch relation(of: path) {
         case .inside(let node): !node.isEmpty
         case .above(let range): try bringsSomething(range) || keepsSomething(at: path, without: range)
         case .apart: try stored.exists(at: path)
@@ -71,7 +71,7 @@ public struct WrittenData: RulesData {
     }
 
     public func hasChildren(at path: TreePath) throws -> Bool {
-        switch lie(of: path) {
+        switch relation(of: path) {
         case .inside(let node): return node.children != nil
         case .above(let range):
             if bringsSomething(range) { return true }
@@ -82,15 +82,15 @@ public struct WrittenData: RulesData {
 
     public func priority(at path: TreePath) throws -> TreePriority? {
         if let priority = priorities[path] { return try exists(at: path) ? priority : nil }
-        switch lie(of: path) {
+        switch relation(of: path) {
         case .inside(let node): return node.priority
         case .above: return try exists(at: path) ? stored.priority(at: path) : nil
         case .apart: return try stored.priority(at: path)
         }
     }
 
-    private func lie(of path: TreePath) -> Lie {
-        if targets.count == 1 { return lie(of: path, to: targets[0]) }
+    private func relation(of path: TreePath) -> Relation {
+        if targets.count == 1 { return relation(of: path, to: targets[0]) }
         if targets.isEmpty { return .apart }
         let key = codec.key(of: path)
         let index = lowerBound(of: key)
@@ -105,7 +105,7 @@ public struct WrittenData: RulesData {
         return .inside(target.node.node(at: path.keys[target.path.depth...]))
     }
 
-    private func lie(of path: TreePath, to target: Target) -> Lie {
+    private func relation(of path: TreePath, to target: Target) -> Relation {
         let shared = target.path.sharedDepth(with: path)
         if shared == target.path.depth { return .inside(target.node.node(at: path.keys[shared...])) }
         return shared == path.depth ? .above(0..<1) : .apart
@@ -160,7 +160,7 @@ public struct WrittenData: RulesData {
     }
 }
 
-/// What `WrittenData` has found out about the nodes above its targets. One judgement uses it, on one thread; it has at
+/// What `WrittenData` has found out about the nodes above its targets. One authoriser uses it, on one thread; it has at
 /// most an entry for each node between the root and a target.
 private final class AncestorCache {
     /// The number of targets before each one, and before the end, that are written with a value.

@@ -1,7 +1,7 @@
 import HatoModel
 
 /// A path with the bytes of its row's key and the end of each of its keys in them.
-struct PlacedPath {
+struct EncodedPath {
     let path: TreePath
     let key: [UInt8]
     /// `ends[n]` is the length of the key of the ancestor at depth n; the last is the whole length.

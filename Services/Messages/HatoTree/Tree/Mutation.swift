@@ -34,7 +34,7 @@ public struct Mutation: Sendable {
     /// The limit for hashing a stored node for the condition: a larger one is `TreeError.tooBig`.
     public var hashedBytesMax = WritePlanner.hashedBytesMax
     /// The limit for the rows of the stored nodes that its plan in its turn replaces: it looks at no further path
-    /// (`BeyondTurn`). A single path is always planned, since what that takes is bounded.
+    /// (`TooLargeForTurn`). A single path is always planned, since what that takes is bounded.
     public var rowsInTurnMax = Int.max
 
     public init(_ operation: Operation, at path: TreePath, if condition: Condition? = nil) {

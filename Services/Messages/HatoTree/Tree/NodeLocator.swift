@@ -19,7 +19,7 @@ struct NodeLocator {
     ///
     /// - Parameter isRemoval: whether it is enough to know that the node is missing, without its ancestors: beside
     ///   removed nodes are their tombstones, and a read of the row before the path may have to step over all of them.
-    func locate(_ place: PlacedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
+    func locate(_ place: EncodedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
         if isNew, place.path.depth > 0, let turn, try isFree(place, turn) {
             // For the root, the cache may be outdated: its last child may have been removed.
             return LocatedNode(existedDepth: place.path.depth - 1, rootIsThere: place.path.depth > 1)
@@ -37,7 +37,7 @@ struct NodeLocator {
 
     /// The depth of the packed node that contains the path. It exists and contains only leaves: so it is the deepest
     /// existing node on the path, or its parent when that is a leaf.
-    private func packedDepth(above place: PlacedPath, _ located: LocatedNode) throws -> Int? {
+    private func packedDepth(above place: EncodedPath, _ located: LocatedNode) throws -> Int? {
         var depth = located.existedDepth
         if let leafDepth = located.leafDepth {
             depth = leafDepth - 1
@@ -49,7 +49,7 @@ struct NodeLocator {
         return try reader.packed(at: place.key.span.extracting(0..<place.ends[depth])) == nil ? nil : depth
     }
 
-    private func look(for place: PlacedPath, isNew: Bool) throws -> LocatedNode {
+    private func look(for place: EncodedPath, isNew: Bool) throws -> LocatedNode {
         var located = LocatedNode(existedDepth: 0)
         if isNew, place.path.depth > 0 {
             if try !lookBefore(place, &located) { return located }
@@ -64,7 +64,7 @@ struct NodeLocator {
     }
 
     /// Whether the parent certainly has children, and the path is free. If not, the usual reads determine the state.
-    private func isFree(_ place: PlacedPath, _ turn: Turn) throws -> Bool {
+    private func isFree(_ place: EncodedPath, _ turn: Turn) throws -> Bool {
         if let isFree = turn.isFree(place) { return isFree }
         let parent = place.ends[place.path.depth - 1]
         var last: [UInt8]?
@@ -87,7 +87,7 @@ struct NodeLocator {
 
     /// Reads the node; returns true when that is enough, because it exists. It reads nothing else: otherwise the
     /// transaction would have to see the rows that others of its group have just put beside the path.
-    private func lookAt(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
+    private func lookAt(_ place: EncodedPath, _ located: inout LocatedNode) throws -> Bool {
         let depth = place.path.depth
         if let value = try reader.stored.get(place.key.span) {
             located = try locatedRow(value, at: place)
@@ -130,7 +130,7 @@ struct NodeLocator {
     private static let builtAtOnceMax = 2_048
 
     /// A replaced node is usually one row, and a look-up costs a quarter of starting a scan.
-    private func locatedRow(_ value: [UInt8], at place: PlacedPath) throws -> LocatedNode {
+    private func locatedRow(_ value: [UInt8], at place: EncodedPath) throws -> LocatedNode {
         var found = LocatedNode(existedDepth: place.path.depth)
         found.rootIsThere = true
         if PackedNode.isPacked(value.span) {
@@ -157,7 +157,7 @@ struct NodeLocator {
     }
 
     /// Reads the row before the path (or its last one); returns false when that is enough.
-    private func lookBefore(_ place: PlacedPath, _ located: inout LocatedNode) throws -> Bool {
+    private func lookBefore(_ place: EncodedPath, _ located: inout LocatedNode) throws -> Bool {
         let depth = place.path.depth
         var shared = 0
         var length = 0
@@ -181,7 +181,7 @@ struct NodeLocator {
     }
 
     /// Reads the row after the path for ancestors that the row before it did not prove.
-    private func lookBehind(_ place: PlacedPath, _ located: inout LocatedNode) throws {
+    private func lookBehind(_ place: EncodedPath, _ located: inout LocatedNode) throws {
         guard let lower = place.upperBound, located.existedDepth + 1 < place.path.depth else { return }
         var shared = located.existedDepth
         let upper = place.upperBound(ofDepth: shared + 1)

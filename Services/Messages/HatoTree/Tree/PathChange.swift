@@ -19,7 +19,7 @@ public struct PathChange: Sendable, Hashable {
     /// removed the last. The depths do not show it: the root is not counted, so they are 0 whether it existed or not.
     /// Records of earlier versions do not contain it.
     public var rootCameOrWent = false
-    private var seldom: Seldom?
+    private var rare: RareParts?
 
     public init(
         path: TreePath, before: TreeNode?, after: TreeNode?, depths: (existed: Int, exists: Int),
@@ -44,7 +44,7 @@ public struct PathChange: Sendable, Hashable {
 
 extension PathChange {
     /// Behind one reference: changes are copied for every receiver.
-    private final class Seldom: Sendable, Hashable {
+    private final class RareParts: Sendable, Hashable {
         let beforeSkeleton: NodeSkeleton?
         let afterSkeleton: NodeSkeleton?
         let standing: TreeNode?
@@ -56,7 +56,7 @@ extension PathChange {
             self.standing = standing
         }
 
-        static func == (left: Seldom, right: Seldom) -> Bool {
+        static func == (left: RareParts, right: RareParts) -> Bool {
             left.beforeSkeleton == right.beforeSkeleton && left.afterSkeleton == right.afterSkeleton
                 && left.standing == right.standing
         }
@@ -70,21 +70,21 @@ extension PathChange {
 
     /// The skeleton of `before` where that is nil; records of format 1 have none.
     public var beforeSkeleton: NodeSkeleton? {
-        get { seldom?.beforeSkeleton }
-        set { seldom = Seldom(newValue, afterSkeleton, standing) }
+        get { rare?.beforeSkeleton }
+        set { rare = RareParts(newValue, afterSkeleton, standing) }
     }
 
     /// The skeleton of `after` where that is nil.
     public var afterSkeleton: NodeSkeleton? {
-        get { seldom?.afterSkeleton }
-        set { seldom = Seldom(beforeSkeleton, newValue, standing) }
+        get { rare?.afterSkeleton }
+        set { rare = RareParts(beforeSkeleton, newValue, standing) }
     }
 
     /// Previous data that `before` does not contain: for a change of a priority, its node without the priority, if
     /// nothing else of the node was written; for the first change below a replaced leaf, that leaf with its priority.
     /// Nil also when it was too large to keep; records before format 3 have none.
     public var standing: TreeNode? {
-        get { seldom?.standing }
-        set { seldom = Seldom(beforeSkeleton, afterSkeleton, newValue) }
+        get { rare?.standing }
+        set { rare = RareParts(beforeSkeleton, afterSkeleton, newValue) }
     }
 }

@@ -58,8 +58,8 @@ struct PlanDraft {
     mutating func write(_ targets: [WriteTarget]) throws {
         for index in targets.indices where !targets[index].path.isPriority {
             let target = targets[index]
-            guard budget.rowsInTurn > 0 else { throw BeyondTurn() }
-            let place = PlacedPath(target.path, codec)
+            guard budget.rowsInTurn > 0 else { throw TooLargeForTurn() }
+            let place = EncodedPath(target.path, codec)
             let located =
                 target.node.isEmpty
                 ? try locate(place, isNew: false, isRemoval: true)
@@ -76,7 +76,7 @@ struct PlanDraft {
 
     /// A push with a key of the client; returns false when an earlier attempt has already written the same.
     mutating func push(_ target: WriteTarget, unless earlier: EarlierPush) throws -> Bool {
-        let place = PlacedPath(target.path, codec)
+        let place = EncodedPath(target.path, codec)
         let located = try locate(place, isNew: true)
         guard located.existedDepth == target.path.depth else {
             try replace(place, located, with: target.node)
@@ -90,13 +90,13 @@ struct PlanDraft {
         return false
     }
 
-    private func locate(_ place: PlacedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
+    private func locate(_ place: EncodedPath, isNew: Bool, isRemoval: Bool = false) throws -> LocatedNode {
         try NodeLocator(reader: reader, codec: codec, turn: turn, bytesMax: beforeBytesLeft, budget: budget)
             .locate(place, isNew: isNew, isRemoval: isRemoval)
     }
 
     /// Nothing exists below a node that is known to be missing: an import of new nodes reads once for each of them.
-    private mutating func locateOnce(_ place: PlacedPath, isNew: Bool) throws -> LocatedNode {
+    private mutating func locateOnce(_ place: EncodedPath, isNew: Bool) throws -> LocatedNode {
         if let absent, place.key.starts(with: absent.key) { return absent.located }
         let located = try locate(place, isNew: isNew)
         if located.existedDepth < place.path.depth {
@@ -107,7 +107,7 @@ struct PlanDraft {
 
     // MARK: Nodes
 
-    private mutating func replace(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
+    private mutating func replace(_ place: EncodedPath, _ located: LocatedNode, with after: TreeNode) throws {
         let depth = place.path.depth
         budget.take(located)
         if located.rootIsThere { rootIsThere = true }
@@ -134,14 +134,14 @@ struct PlanDraft {
         changes.append(change)
     }
 
-    private mutating func skeleton(at place: PlacedPath, _ located: LocatedNode) throws -> NodeSkeleton {
+    private mutating func skeleton(at place: EncodedPath, _ located: LocatedNode) throws -> NodeSkeleton {
         if let rows = located.largeLeaf { return NodeSkeleton(of: rows, &skeletons) }
         return try NodeReader(reader, codec: codec).skeleton(
             at: place.path, &skeletons, rowsMin: located.rowCount)
     }
 
     /// A leaf that becomes an object because of writes below it; returned once for all of them.
-    private mutating func replacedLeaf(_ place: PlacedPath, depth: Int) throws -> TreeNode? {
+    private mutating func replacedLeaf(_ place: EncodedPath, depth: Int) throws -> TreeNode? {
         let (nodes, path) = (NodeReader(reader, codec: codec), place.path.prefix(depth))
         guard replacedLeaves.insert(place.ancestor(depth)).inserted, let leaf = try nodes.leaf(at: path) else {
             return nil
@@ -152,7 +152,7 @@ struct PlanDraft {
         return node
     }
 
-    private mutating func replaceRows(_ place: PlacedPath, _ located: LocatedNode, with after: TreeNode) throws {
+    private mutating func replaceRows(_ place: EncodedPath, _ located: LocatedNode, with after: TreeNode) throws {
         if located.ownRow == .packed { return replaceRow(with: after) }
         if let leaf = located.largeLeaf {
             if leaf.priority != nil, after.priority == nil {
@@ -184,7 +184,7 @@ struct PlanDraft {
         put(after)
     }
 
-    private mutating func deleteEachRow(of place: PlacedPath) throws {
+    private mutating func deleteEachRow(of place: EncodedPath) throws {
         var batch = rows
         rows = RowBatch()
         try reader.stored.scan(lower: place.key, upper: place.upperBound, reverse: false) { row, _ in
@@ -377,7 +377,7 @@ struct PlanDraft {
     private mutating func removeVanished() throws -> Set<[UInt8]> {
         let removes = changes.indices.contains { changes[$0].isRemoval && changes[$0].path.depth > 0 }
         guard removes else { return [] }
-        let survey = try RemovalSurvey(changes, reader: reader, codec: codec)
+        let survey = try EmptiedNodeFinder(changes, reader: reader, codec: codec)
         for index in changes.indices where changes[index].isRemoval {
             changes[index].existsDepth = survey.remainingDepth(above: changes[index].path)
         }

@@ -39,6 +39,6 @@ struct ReplacementBudget {
 
 /// The rest of a write's replaced nodes is too much for its turn, in which all other writes wait: it is to be planned
 /// before.
-public struct BeyondTurn: Error {
+public struct TooLargeForTurn: Error {
     public init() {}
 }

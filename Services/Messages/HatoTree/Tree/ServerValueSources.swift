@@ -2,27 +2,27 @@ import HatoModel
 import HatoRules
 
 /// Server values for a node at a path.
-protocol PlacedServerValueSource: ServerValueSource {
+protocol PathServerValueSource: ServerValueSource {
     /// The same for the node at `path`.
     func at(_ path: TreePath) -> Self
 }
 
 /// Server values from the time of the write alone.
-struct TimeAlone: PlacedServerValueSource {
-    struct NeedsMore: Error {}
+struct TimestampSource: PathServerValueSource {
+    struct NeedsStoredNumber: Error {}
 
     let now: Int64
 
-    func at(_: TreePath) -> TimeAlone { self }
+    func at(_: TreePath) -> TimestampSource { self }
 
-    func number(for value: ServerValue, at _: ServerValuePlace) throws -> Double {
-        guard case .timestamp = value else { throw NeedsMore() }
+    func number(for value: ServerValue, at _: ServerValueLocation) throws -> Double {
+        guard case .timestamp = value else { throw NeedsStoredNumber() }
         return Double(now)
     }
 }
 
 /// Server values from the stored tree and the time of the write.
-struct StoredNumbers: PlacedServerValueSource {
+struct StoredNumberSource: PathServerValueSource {
     /// The stored numbers that were read; belongs to one resolution, on its thread.
     final class Looks {
         var reads: [RulesRead] = []
@@ -34,13 +34,13 @@ struct StoredNumbers: PlacedServerValueSource {
     var base: TreePath
     let now: Int64
 
-    func at(_ path: TreePath) -> StoredNumbers {
+    func at(_ path: TreePath) -> StoredNumberSource {
         var copy = self
         copy.base = path
         return copy
     }
 
-    func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {
+    func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double {
         switch value {
         case .timestamp: return Double(now)
         case .increment(let amount):
@@ -104,7 +104,7 @@ extension TreeNode {
 struct EarlierNumbers: ServerValueSource {
     let earlier: TreeNode
 
-    func number(for _: ServerValue, at place: ServerValuePlace) throws -> Double {
+    func number(for _: ServerValue, at place: ServerValueLocation) throws -> Double {
         let path = TreePath(uncheckedKeys: place.keys, isPriority: place.isPriority)
         if case .number(let number)? = earlier.node(at: path).leaf { return number }
         // There was no number, so the nodes differ whatever this returns.

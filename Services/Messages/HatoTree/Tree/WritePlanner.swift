@@ -52,7 +52,7 @@ public struct WritePlanner: Sendable {
     public func resolve(
         _ mutation: Mutation, reading reader: any TreeReader, at now: Int64
     ) throws -> ResolvedMutation {
-        let numbers = StoredNumbers(reader: reader, codec: codec, base: mutation.path, now: now)
+        let numbers = StoredNumberSource(reader: reader, codec: codec, base: mutation.path, now: now)
         let targets = try Self.targets(of: mutation, numbers)
         return ResolvedMutation(mutation: mutation, now: now, targets: targets, reads: numbers.looks.reads)
     }
@@ -63,15 +63,15 @@ public struct WritePlanner: Sendable {
     public static func resolve(_ mutation: Mutation, at now: Int64) throws -> ResolvedMutation? {
         do {
             return ResolvedMutation(
-                mutation: mutation, now: now, targets: try targets(of: mutation, TimeAlone(now: now)), reads: [])
-        } catch is TimeAlone.NeedsMore {
+                mutation: mutation, now: now, targets: try targets(of: mutation, TimestampSource(now: now)), reads: [])
+        } catch is TimestampSource.NeedsStoredNumber {
             return nil
         }
     }
 
     /// Plans a resolved mutation in its turn; `Turn.commit` follows unless it is refused.
     ///
-    /// - Throws: `TreeError`, `BeyondTurn`, or the errors of the reader.
+    /// - Throws: `TreeError`, `TooLargeForTurn`, or the errors of the reader.
     public func plan(
         _ resolved: ResolvedMutation, in turn: Turn, history: (any ChangeHistory)? = nil
     ) throws -> WritePlan {
@@ -128,7 +128,7 @@ public struct WritePlanner: Sendable {
     // MARK: Targets
 
     /// The paths of a mutation with their new nodes, after validation.
-    static func targets(of mutation: Mutation, _ source: some PlacedServerValueSource) throws -> [WriteTarget] {
+    static func targets(of mutation: Mutation, _ source: some PathServerValueSource) throws -> [WriteTarget] {
         let path = mutation.path
         switch mutation.operation {
         case .set(let value):
@@ -147,7 +147,7 @@ public struct WritePlanner: Sendable {
     }
 
     private static func updateTargets(
-        _ values: JSONObject, at path: TreePath, _ source: some PlacedServerValueSource
+        _ values: JSONObject, at path: TreePath, _ source: some PathServerValueSource
     ) throws -> [WriteTarget] {
         var targets: [WriteTarget] = []
         targets.reserveCapacity(values.count)

@@ -137,7 +137,7 @@ public struct IndexCheck {
                 return .next
             }
             let rows = indexCodec.prefix(of: id, collection: collection.keys)
-            let right = IndexKeyCodec.row(rows, SortPlace(actual, key))
+            let right = IndexKeyCodec.row(rows, SortKey(actual, key))
             if !right.span.isEqual(to: row) {
                 report(RowFinding("a row has this child at a place where it is not", path: child, index: definition))
             }

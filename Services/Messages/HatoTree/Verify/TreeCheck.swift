@@ -39,7 +39,7 @@ public struct TreeCheck {
     }
 
     /// The state of the check at a row.
-    private struct Passed {
+    private struct Progress {
         /// The key of the last leaf.
         var leaf: [UInt8]?
         /// The key of the last packed node.
@@ -53,28 +53,28 @@ public struct TreeCheck {
     ///
     /// - Parameter advance: called for every row.
     public func run(advance: () throws -> Void) throws -> Int {
-        var passed = Passed()
+        var progress = Progress()
         try reader.scan(
             lower: codec.prefix, upper: TreeKeyCodec.upperBound(of: codec.prefix), reverse: false
         ) { row, value in
             try advance()
             if PackedNode.isPacked(value) {
-                try checkPacked(row, value, &passed)
+                try checkPacked(row, value, &progress)
             } else {
-                if !isApart(row, passed) { passed.leaf = nil }
-                try check(row, value, &passed)
+                if !isApart(row, progress) { progress.leaf = nil }
+                try check(row, value, &progress)
             }
             return .next
         }
-        settlePriority(&passed, before: nil)
-        return passed.priorities
+        settlePriority(&progress, before: nil)
+        return progress.priorities
     }
 
     /// Checks the leaves of a packed node like rows of their own.
-    private func checkPacked(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {
-        _ = isApart(row, passed)
+    private func checkPacked(_ row: Span<UInt8>, _ value: Span<UInt8>, _ progress: inout Progress) throws {
+        _ = isApart(row, progress)
         let node = row.withUnsafeBufferPointer { Array($0) }
-        passed.packed = node
+        progress.packed = node
         guard let leaves = try? PackedNode.leaves(in: value), leaves.count >= PackedNode.childrenMin else {
             return report(RowFinding("the values of the node cannot be read", path: codec.path(of: row)))
         }
@@ -85,19 +85,19 @@ public struct TreeCheck {
                 report(RowFinding("the values of the node are out of order", path: codec.path(of: row)))
             }
             last = key
-            try check((node + key).span, value.extracting(leaf.value), &passed)
+            try check((node + key).span, value.extracting(leaf.value), &progress)
         }
     }
 
     /// A packed node may have no other row.
-    private func isApart(_ row: Span<UInt8>, _ passed: Passed) -> Bool {
-        guard let packed = passed.packed, row.begins(with: packed.span) else { return true }
+    private func isApart(_ row: Span<UInt8>, _ progress: Progress) -> Bool {
+        guard let packed = progress.packed, row.begins(with: packed.span) else { return true }
         report(RowFinding("there is a row of a node that is one row", path: codec.path(of: row)))
         return false
     }
 
-    private func check(_ row: Span<UInt8>, _ value: Span<UInt8>, _ passed: inout Passed) throws {
-        settlePriority(&passed, before: row)
+    private func check(_ row: Span<UInt8>, _ value: Span<UInt8>, _ progress: inout Progress) throws {
+        settlePriority(&progress, before: row)
         guard let path = codec.path(of: row), codec.key(of: path).span.isEqual(to: row) else {
             return report(RowFinding("a row has a key that is no path: \(row.hexText)"))
         }
@@ -108,38 +108,38 @@ public struct TreeCheck {
             return report(RowFinding("the value cannot be read: it has \(value.count) bytes", path: path))
         }
         if path.isPriority {
-            try checkPriority(leaf, at: path, row, &passed)
+            try checkPriority(leaf, at: path, row, &progress)
         } else {
-            if let above = passed.leaf, row.begins(with: above.span) {
+            if let above = progress.leaf, row.begins(with: above.span) {
                 report(RowFinding("there is a value above this one", path: path))
             }
-            passed.leaf = row.withUnsafeBufferPointer { Array($0) }
+            progress.leaf = row.withUnsafeBufferPointer { Array($0) }
         }
     }
 
     private func checkPriority(
-        _ leaf: TreeLeaf, at path: TreePath, _ row: Span<UInt8>, _ passed: inout Passed
+        _ leaf: TreeLeaf, at path: TreePath, _ row: Span<UInt8>, _ progress: inout Progress
     ) throws {
         let node = row.extracting(0..<row.count - 1)
-        if passed.leaf.map({ !$0.span.isEqual(to: node) }) ?? true {
-            passed.priority = (node.withUnsafeBufferPointer { Array($0) }, path)
+        if progress.leaf.map({ !$0.span.isEqual(to: node) }) ?? true {
+            progress.priority = (node.withUnsafeBufferPointer { Array($0) }, path)
         }
         guard let priority = TreePriority(leaf) else {
             return report(RowFinding("the priority is neither a number nor a string", path: path))
         }
         // The root has no parent: its priority is in no index.
         guard let key = path.keys.last else { return }
-        passed.priorities += 1
+        progress.priorities += 1
         let collection = indexCodec.prefix(of: IndexKeyCodec.priorities, collection: path.keys.dropLast())
-        if try reader.get(IndexKeyCodec.row(collection, SortPlace(SortValue(priority), key)).span) == nil {
+        if try reader.get(IndexKeyCodec.row(collection, SortKey(SortValue(priority), key)).span) == nil {
             report(RowFinding("the priority has no row in the index of priorities", path: path, isOfIndex: true))
         }
     }
 
     /// A priority precedes the rows below its node.
-    private func settlePriority(_ passed: inout Passed, before row: Span<UInt8>?) {
-        guard let priority = passed.priority else { return }
-        passed.priority = nil
+    private func settlePriority(_ progress: inout Progress, before row: Span<UInt8>?) {
+        guard let priority = progress.priority else { return }
+        progress.priority = nil
         if let row, row.begins(with: priority.node.span) { return }
         report(RowFinding("there is a priority, but no value", path: priority.path))
     }

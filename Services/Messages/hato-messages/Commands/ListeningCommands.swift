@@ -31,7 +31,7 @@ struct ListenCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
             var listener = MessagesListener(try request()) { try await client.subscribe($0) }
-            listener.whenLost = { output.tellOfLoss($0) }
+            listener.whenLost = { output.reportLoss($0) }
             try await output.showAll(listener.makeAsyncIterator(), stream)
         }
     }
@@ -62,14 +62,14 @@ struct FollowCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandSession.run(options, MessagesTarget.self) { client, output in
             var follower = MessagesFollower(try request()) { try await client.subscribe($0) }
-            follower.whenLost = { output.tellOfLoss($0) }
+            follower.whenLost = { output.reportLoss($0) }
             try await output.showAll(follower.makeAsyncIterator(), stream)
         }
     }
 }
 
 extension CommandOutput {
-    fileprivate func tellOfLoss(_ error: RPCError) {
+    fileprivate func reportLoss(_ error: RPCError) {
         let reason = error.reason ?? error.message
         complain("\(MessagesTarget.command): lost the connection (\(reason)); trying to go on")
     }

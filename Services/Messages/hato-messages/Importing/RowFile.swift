@@ -13,7 +13,7 @@ final class RowFile {
     private var form: Form
     private var isAtEnd = false
     /// Nil when rows are not compared with each other.
-    private var places: RowPlaces?
+    private var places: RowConflictFinder?
 
     /// `-` is stdin.
     ///
@@ -25,7 +25,7 @@ final class RowFile {
         let isTree = first == UInt8(ascii: "{") || path.hasSuffix(".json") || path.hasSuffix(".json.gz")
         form = isTree ? .tree(TreeRowReader()) : .lines(count: 0)
         // In a tree, only duplicate names could contradict each other, and its reader refuses them.
-        if comparesRows, !isTree { places = RowPlaces() }
+        if comparesRows, !isTree { places = RowConflictFinder() }
     }
 
     /// A path and a primitive; nil after the last row.

@@ -52,7 +52,7 @@ final class EventFollowers: Sendable {
         let task = Task { [store] in
             for await _ in known {}
             let failure = await EventFollowers.send(from: start, of: store, to: connection, subscription)
-            if let reason = withdrawal.reason ?? failure { EventFollowers.tellEnd(subscription, connection, reason) }
+            if let reason = withdrawal.reason ?? failure { EventFollowers.sendEnd(subscription, connection, reason) }
             self.forget(key)
         }
         let identity = context.watchIdentity { change, _ in
@@ -90,7 +90,7 @@ final class EventFollowers: Sendable {
     }
 
     /// Sends `notifier.cancelled`. A peer whose socket is full gets it when it has taken what is on its way.
-    static func tellEnd(_ subscription: String, _ connection: RPCConnection, _ reason: String) {
+    static func sendEnd(_ subscription: String, _ connection: RPCConnection, _ reason: String) {
         let members = EncodedJSON { writer in
             writer.member("reason")
             writer.write(reason)

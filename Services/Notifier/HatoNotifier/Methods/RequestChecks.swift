@@ -84,7 +84,7 @@ struct RequestChecks: Sendable {
         guard after.hasPrefix("dev_"), (1...64).contains(name.utf8.count), isName else {
             throw .invalidArgument(
                 "after", reason: "invalid_page",
-                "after must be what the page before answered, a device such as \"dev_8s2k1c9d0f4g7h3j\"")
+                "'after' must be the last device of the previous page, e.g. \"dev_8s2k1c9d0f4g7h3j\"")
         }
     }
 
@@ -97,7 +97,7 @@ struct RequestChecks: Sendable {
         if let epoch, !StoreEpoch.isEpoch(epoch) {
             throw .invalidArgument(
                 "epoch", reason: "invalid_epoch",
-                "An epoch is the 32 digits that notifier.follow answers with, "
+                "'epoch' must be the 32 hexadecimal digits that notifier.follow returns as epoch, "
                     + "e.g. \"0123456789abcdef0123456789abcdef\"")
         }
     }

@@ -85,7 +85,7 @@ actor Dispatcher {
             if let channel = channels[lease.platform] {
                 await channel.deliver(lease.delivery)
             } else {
-                .failed(DeliveryAnswer(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
+                .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
             }
         let isFailure = if case .delivered = outcome { false } else { true }
         let duration = ContinuousClock.now - began

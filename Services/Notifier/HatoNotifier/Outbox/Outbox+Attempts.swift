@@ -72,7 +72,7 @@ extension DeliveryStateMachine {
     }
 }
 
-extension DeliveryAnswer {
+extension DeliveryResponse {
     fileprivate func report(at now: Int64) -> Notifier.AttemptReport {
         Notifier.AttemptReport(at: Int(now), status: status, error: error)
     }

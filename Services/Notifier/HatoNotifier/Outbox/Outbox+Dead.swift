@@ -125,7 +125,7 @@ struct DeadPage {
     init(text: String) throws(ArgumentError) {
         let parts = text.split(separator: ".", maxSplits: 1)
         guard parts.count == 2, let time = Int64(parts[0]), DeliveryRecord.key(id: String(parts[1])) != nil else {
-            throw ArgumentError(reason: "invalid_page", "after must be what the page before answered")
+            throw ArgumentError(reason: "invalid_page", "'after' must be the after of the previous page")
         }
         diedAt = time
         delivery = String(parts[1])

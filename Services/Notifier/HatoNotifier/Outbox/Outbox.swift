@@ -108,8 +108,8 @@ final class Outbox: Sendable {
         givenUp.add(effects.deadChange, ordering: .relaxed)
         for event in effects.events { metrics.count(event) }
         metrics.pendingIs(pending)
-        tellUnreadable(effects)
-        tellOfDrops(effects.droppedBecauseFull)
+        reportUnreadable(effects)
+        reportDrops(effects.droppedBecauseFull)
         if effects.hasEnqueued { wake.withLock { $0 }() }
         return outcome
     }
@@ -126,7 +126,7 @@ final class Outbox: Sendable {
         }
     }
 
-    private func tellUnreadable(_ effects: OutboxDraft.Effects) {
+    private func reportUnreadable(_ effects: OutboxDraft.Effects) {
         let change = effects.unreadable.count - effects.forgottenUnreadable
         guard change != 0 || !effects.unreadable.isEmpty else { return }
         metrics.unreadableIs(unreadable.add(change, ordering: .relaxed).newValue)
@@ -135,7 +135,7 @@ final class Outbox: Sendable {
         }
     }
 
-    private func tellOfDrops(_ dropped: OutboxDraft.FullDrops) {
+    private func reportDrops(_ dropped: OutboxDraft.FullDrops) {
         guard dropped.count > 0 else { return }
         metrics.droppedBecauseFull(dropped.count)
         notices.notice(

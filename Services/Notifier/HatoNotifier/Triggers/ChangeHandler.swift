@@ -42,7 +42,7 @@ struct ChangeHandler: Sendable {
             // After another history took the place of the one that was followed, what had been handled there is known
             // by its time; commits of the very last millisecond are known by their idempotency keys.
             let isHandled = cursor.handledThrough.map { held.commit.time < $0 } ?? false
-            if !isHandled { source.tellOfMany(held.commit) }
+            if !isHandled { source.reportMany(held.commit) }
             window.append(held, isHandled: isHandled, at: budget.lists.tick())
         }
         return skipped
@@ -102,7 +102,7 @@ struct ChangeHandler: Sendable {
         let part = try await list(content.recipients, for: firing).part(
             after: firing.through, without: firing.change.uid, count: max(1, free / TriggerBudget.bytesPerDelivery))
         guard part.total > 0 else { return }
-        guard var new = content.notification else { return source.tellOfEmpty(firing) }
+        guard var new = content.notification else { return source.reportEmpty(firing) }
         new.recipients = .part(part)
         let bytes = new.bytes + part.recipients.count * TriggerBudget.bytesPerDelivery
         batch.notifications.append(new)
@@ -135,7 +135,7 @@ struct ChangeHandler: Sendable {
 
     private func accept(_ new: [NewNotification], moving move: CursorMove) async throws {
         for notification in try await outbox.accept(new, moving: move) where notification.leftOut > 0 {
-            source.tellOfLeftOut(notification)
+            source.reportLeftOut(notification)
         }
     }
 }

@@ -85,9 +85,9 @@ struct TriggerSource: Sendable {
     private func decided(_ firing: Firing) -> Content? {
         if firing.through == nil {
             let truth = firing.trigger.truth(firing.change)
-            if truth == .tooMuchWork { tellOfUndecided(firing) }
+            if truth == .tooMuchWork { reportUndecided(firing) }
             guard truth.fires else { return nil }
-            tellOfIncomplete(firing, truth)
+            reportIncomplete(firing, truth)
         }
         let settings = CompiledTrigger.Settings(
             limits: outbox.limits, timeToLive: outbox.policy.timeToLive, now: outbox.time.now())
@@ -106,7 +106,7 @@ struct TriggerSource: Sendable {
 
     // MARK: Log
 
-    func tellOfMany(_ commit: FeedCommit) {
+    func reportMany(_ commit: FeedCommit) {
         for change in commit.changes where change.isMany {
             outbox.metrics.changeSkipped()
             notices.notice(
@@ -115,7 +115,7 @@ struct TriggerSource: Sendable {
         }
     }
 
-    func tellOfLeftOut(_ notification: AcceptedNotification) {
+    func reportLeftOut(_ notification: AcceptedNotification) {
         outbox.metrics.recipientsLeftOut(notification.leftOut)
         notices.notice(
             .trigger("recipients"), "a trigger has more recipients than one notification may",
@@ -123,7 +123,7 @@ struct TriggerSource: Sendable {
             level: .warning)
     }
 
-    func tellOfEmpty(_ firing: Firing) {
+    func reportEmpty(_ firing: Firing) {
         notices.notice(
             .trigger("empty"), "a trigger fires, but title and body come out empty: nothing is sent",
             [
@@ -131,7 +131,7 @@ struct TriggerSource: Sendable {
             ], level: .info)
     }
 
-    private func tellOfUndecided(_ firing: Firing) {
+    private func reportUndecided(_ firing: Firing) {
         outbox.metrics.conditionUndecided()
         notices.notice(
             .trigger("undecided"), "the texts of a change are too long for a trigger's condition; it counts as not met",
@@ -141,7 +141,7 @@ struct TriggerSource: Sendable {
             ], level: .warning)
     }
 
-    private func tellOfIncomplete(_ firing: Firing, _ truth: RulesPredicate.Truth) {
+    private func reportIncomplete(_ firing: Firing, _ truth: RulesPredicate.Truth) {
         guard firing.trigger.goesWithout(firing.change, truth) else { return }
         outbox.metrics.changesIncomplete(1)
         notices.notice(

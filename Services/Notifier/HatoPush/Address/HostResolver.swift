@@ -95,7 +95,7 @@ public final class SystemHostResolver: HostResolver {
 
     public func addresses(of host: String, for caller: LookUpCaller) async throws(AddressRefusal) -> [IPAddress] {
         let host = host.lowercased()
-        let answer = await withCheckedContinuation { (continuation: CheckedContinuation<LookUpAnswer, Never>) in
+        let answer = await withCheckedContinuation { (continuation: CheckedContinuation<LookUpResult, Never>) in
             let ask = LookUpQueue.Ask(host: host, caller: caller) { continuation.resume(returning: $0) }
             let place: LookUpQueue.Place
             switch state.withLock({ $0.asked(ask, at: .now) }) {
@@ -127,7 +127,7 @@ public final class SystemHostResolver: HostResolver {
     }
 }
 
-@Sendable private func resolve(_ host: String) -> LookUpAnswer {
+@Sendable private func resolve(_ host: String) -> LookUpResult {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

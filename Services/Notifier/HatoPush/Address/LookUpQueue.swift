@@ -1,4 +1,4 @@
-typealias LookUpAnswer = Result<[IPAddress], AddressRefusal>
+typealias LookUpResult = Result<[IPAddress], AddressRefusal>
 
 /// Which names are being looked up, which callers wait, and what is remembered.
 ///
@@ -8,7 +8,7 @@ struct LookUpQueue {
     struct Ask: Sendable {
         var host: String
         var caller: LookUpCaller
-        var answered: @Sendable (LookUpAnswer) -> Void
+        var answered: @Sendable (LookUpResult) -> Void
     }
 
     /// Which call of which name.
@@ -18,7 +18,7 @@ struct LookUpQueue {
     }
 
     enum Decision {
-        case known(LookUpAnswer)
+        case known(LookUpResult)
         /// Until another look-up ends, or one of the same name. `instead` lost its place to it.
         case waits(Place, instead: Ask?)
         /// Its look-up is to begin now.
@@ -107,7 +107,7 @@ struct LookUpQueue {
 
     /// A call has waited long enough: the call and its answer, unless it got one. A name that no call
     /// waits for any more needs no look-up.
-    mutating func timePassed(for place: Place, at now: ContinuousClock.Instant) -> (Ask, LookUpAnswer)? {
+    mutating func timePassed(for place: Place, at now: ContinuousClock.Instant) -> (Ask, LookUpResult)? {
         if let ask = leaveWaiting(place.number)?.ask {
             forgetTurn(of: ask.caller.uid)
             return (ask, .failure(.noLookUp(host: ask.host)))
@@ -123,7 +123,7 @@ struct LookUpQueue {
 
     /// The calls that waited for the name, and which names to look up next.
     mutating func answered(
-        _ host: String, _ answer: LookUpAnswer, at now: ContinuousClock.Instant
+        _ host: String, _ answer: LookUpResult, at now: ContinuousClock.Instant
     ) -> (asks: [Ask], next: [String]) {
         if case .success(let found) = answer {
             addresses.remember(found, of: host, until: now + limits.memory)

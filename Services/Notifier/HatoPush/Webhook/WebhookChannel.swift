@@ -76,14 +76,14 @@ public struct WebhookChannel: Channel {
             signingSecrets = secrets
             let caller = LookUpCaller(uid: delivery.content.uid, isDelivery: true)
             do { admitted = try await addressGuard.admit(url, for: caller) } catch {
-                let answer = DeliveryAnswer(error: error.message)
+                let answer = DeliveryResponse(error: error.message)
                 if case .noLookUp = error { return .postponed(answer) }
                 return .failed(answer, retryAfter: nil)
             }
         }
         let request = request(to: admitted, delivery, signingSecrets)
         let outcome = await clients.withClient(for: admitted) { client in await call(client, request) }
-        return outcome ?? .failed(DeliveryAnswer(error: "the notifier is stopping"), retryAfter: nil)
+        return outcome ?? .failed(DeliveryResponse(error: "the notifier is stopping"), retryAfter: nil)
     }
 
     public func shutdown() async { await clients.shutdown() }
@@ -108,12 +108,12 @@ public struct WebhookChannel: Channel {
     private func call(_ client: HTTPClient, _ request: HTTPClientRequest) async -> DeliveryOutcome {
         do {
             let response = try await client.execute(request, timeout: .init(limits.timeout))
-            let answer = WebhookAnswer(
+            let answer = WebhookResponse(
                 status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"),
                 excerpt: await excerpt(of: response.body))
             return answer.outcome(now: now() / 1_000)
         } catch {
-            return .failed(DeliveryAnswer(error: describe(error)), retryAfter: nil)
+            return .failed(DeliveryResponse(error: describe(error)), retryAfter: nil)
         }
     }
 

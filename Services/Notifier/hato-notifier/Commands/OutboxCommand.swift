@@ -53,7 +53,7 @@ struct DeadCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: Notifier.Dead.List.summary)
 
         @OptionGroup var options: ClientOptions
-        @Option(help: "What the page before answered.") var after: String?
+        @Option(help: "Where the page begins: after of the previous page.") var after: String?
         @Option(help: "At most so many.") var limit: Int?
 
         func request() throws -> Notifier.Dead.List { .init(after: after, limit: limit) }

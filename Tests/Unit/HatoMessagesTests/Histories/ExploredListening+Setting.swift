@@ -4,7 +4,7 @@ extension ExploredListening {
         case write(own: Bool, isLong: Bool)
         /// A commit that the right to read rests on; unless it stands, it writes what may not be seen.
         case doubt(stands: Bool)
-        /// The first answer to an own write comes by.
+        /// The first response to an own write comes by.
         case answer
         case verdict, search, begin, read, topicWork, fill, drain, timer, unlisten
     }

@@ -9,7 +9,7 @@ import HatoTree
 /// what it is sent. A value: two worlds that are equal go on alike.
 struct ExploredListening: Hashable {
     private struct Work: Hashable {
-        var told: UInt64
+        var sent: UInt64
         var versions: [UInt64]
         var snapshot: UInt64
     }
@@ -58,14 +58,14 @@ struct ExploredListening: Hashable {
     private var asked: Asked?
     private var readings: [Reading] = []
     private var searching: Parked?
-    private var doubtedThrough: UInt64?
+    private var outdated: UInt64?
     private var hasRoom = true
     private var waitsForDrain = false
     private var timerRuns = false
-    /// Versions of own writes whose answers have not come by.
+    /// Versions of own writes whose responses have not come by.
     private var dueAnswers: [UInt64] = []
     private var held: [Int: UInt64] = [:]
-    private var heldAnswers: [UInt64] = []
+    private var delayed: [UInt64] = []
     /// The newest own write whose response has left.
     private var lastAnswered: UInt64 = 0
     private var client = ExploredClient()
@@ -113,7 +113,7 @@ struct ExploredListening: Hashable {
             steps += [.write(own: false, isLong: true), .doubt(stands: true), .doubt(stands: false)]
         }
         if !dueAnswers.isEmpty { steps.append(.answer) }
-        if doubtedThrough != nil { steps.append(.verdict) }
+        if outdated != nil { steps.append(.verdict) }
         if searching != nil { steps.append(.search) }
         if asked != nil { steps.append(.begin) }
         if !readings.isEmpty { steps.append(.read) }
@@ -168,8 +168,9 @@ struct ExploredListening: Hashable {
         state.isLong = false
         states.append(state)
         if !setting.judgesAtOnce || state.mayRead {
-            doubtedThrough = newest
-            try carryOut(machine.rightsWereDoubted(told: work?.told ?? recent.lastTold, isTelling: work != nil))
+            outdated = newest
+            try carryOut(
+                machine.authorisationBecameOutdated(sent: work?.sent ?? recent.lastSent, isWorking: work != nil))
         } else {
             try carryOut(machine.cancelled())
         }
@@ -178,10 +179,10 @@ struct ExploredListening: Hashable {
     }
 
     private mutating func judge() throws {
-        guard doubtedThrough != nil else { return }
-        doubtedThrough = nil
+        guard outdated != nil else { return }
+        outdated = nil
         if states[states.count - 1].mayRead {
-            try carryOut(machine.rightsWereJudged(at: newest))
+            try carryOut(machine.authorisationWasConfirmed(at: newest))
         } else {
             try carryOut(machine.cancelled())
         }
@@ -192,16 +193,16 @@ struct ExploredListening: Hashable {
         if awaitsAnswer {
             awaitsAnswer = false
             try carryOut(
-                machine.ownWriteWasAnswered(version, lastChanged: recent.lastChanged, doubtedThrough: doubtedThrough))
+                machine.ownResponseBecameDue(version, lastChanged: recent.lastChanged, outdatedThrough: outdated))
         }
-        if let least = held.values.min(), least < version { heldAnswers.append(version) } else { try hear(version) }
+        if let least = held.values.min(), least < version { delayed.append(version) } else { try hear(version) }
     }
 
     private mutating func release(_ id: Int, through version: UInt64?) throws {
         guard held[id] != nil else { return }
         held[id] = version
         let limit = held.values.min() ?? .max
-        while let first = heldAnswers.first, first <= limit { try hear(heldAnswers.removeFirst()) }
+        while let first = delayed.first, first <= limit { try hear(delayed.removeFirst()) }
     }
 
     // MARK: The topic
@@ -221,24 +222,24 @@ struct ExploredListening: Hashable {
             try carryOut(machine.topicChanged())
         }
         if work != nil { return pending.append(newest) }
-        guard isLive || setting.hasCompany || recent.isNeeded else { return recent.told(through: newest) }
+        guard isLive || setting.hasCompany || recent.isNeeded else { return recent.sent(through: newest) }
         try tell([newest], after: before)
     }
 
-    private mutating func tell(_ versions: [UInt64], after told: UInt64) throws {
+    private mutating func tell(_ versions: [UInt64], after sent: UInt64) throws {
         guard versions.contains(where: { states[Int($0)].isLong }) else {
-            return try deliver(Work(told: told, versions: versions, snapshot: newest))
+            return try deliver(Work(sent: sent, versions: versions, snapshot: newest))
         }
-        work = Work(told: told, versions: versions, snapshot: newest)
-        if isLive { held[Self.topicID] = told }
+        work = Work(sent: sent, versions: versions, snapshot: newest)
+        if isLive { held[Self.topicID] = sent }
     }
 
     private mutating func deliver(_ done: Work) throws {
-        recent.told(through: done.snapshot)
+        recent.sent(through: done.snapshot)
         let event = ExploredEvent.commits(done.versions).json
-        recent.keep(RecentEvents.Sent(after: done.told, version: done.snapshot, members: event))
+        recent.keep(RecentEvents.Sent(after: done.sent, version: done.snapshot, members: event))
         guard isLive, try !send(event) else { return }
-        try carryOut(machine.eventWasRefused(after: done.told))
+        try carryOut(machine.eventWasRefused(after: done.sent))
     }
 
     private mutating func topicWorked() throws {
@@ -249,8 +250,8 @@ struct ExploredListening: Hashable {
         pending = []
         if !notes.isEmpty { try tell(notes, after: done.snapshot) }
         if let work {
-            try release(Self.topicID, through: work.told)
-            reached = parked.isEmpty ? nil : work.told
+            try release(Self.topicID, through: work.sent)
+            reached = parked.isEmpty ? nil : work.sent
         } else {
             reached = nil
         }
@@ -258,7 +259,7 @@ struct ExploredListening: Hashable {
         parked = []
         var left: [Parked] = []
         for step in steps {
-            if let work, step.job == machine.job, !machine.mayGoOn(at: work.told) {
+            if let work, step.job == machine.job, !machine.mayGoOn(at: work.sent) {
                 try carryOut(machine.topicStayedBusy(newest: newest))
                 left.append(step)
                 continue
@@ -275,21 +276,21 @@ struct ExploredListening: Hashable {
     // MARK: Catching up
 
     private mutating func catchUp() throws {
-        guard doubtedThrough == nil else {
+        guard outdated == nil else {
             return try carryOut(
-                machine.rightsWereDoubted(told: work?.told ?? recent.lastTold, isTelling: work != nil))
+                machine.authorisationBecameOutdated(sent: work?.sent ?? recent.lastSent, isWorking: work != nil))
         }
         guard let work, !setting.gathers else {
             return try carryOut(machine.topicBecameReady(at: newest, changes))
         }
-        guard reached != nil, machine.mayGoOn(at: work.told) else {
+        guard reached != nil, machine.mayGoOn(at: work.sent) else {
             return parked.append(Parked(job: machine.job))
         }
-        try carryOut(machine.topicBecameReady(at: work.told, changes))
+        try carryOut(machine.topicBecameReady(at: work.sent, changes))
     }
 
     private mutating func join(after version: UInt64) throws {
-        if let work, !machine.mayGoOn(at: work.told) {
+        if let work, !machine.mayGoOn(at: work.sent) {
             recent.jobBegan()
             return parked.append(Parked(job: machine.job, joinsAfter: version))
         }
@@ -326,7 +327,7 @@ struct ExploredListening: Hashable {
             try carryOut(
                 machine.caughtUp(
                     event(reading), at: reading.version, lastChanged: recent.lastChanged,
-                    newestHeld: heldAnswers.last ?? 0))
+                    newestHeld: delayed.last ?? 0))
         }
         recent.jobEnded()
     }
@@ -359,15 +360,15 @@ struct ExploredListening: Hashable {
             case .join(let version): try join(after: version)
             case .becomeLive:
                 isLive = true
-                if let work { held[Self.topicID] = work.told }
+                if let work { held[Self.topicID] = work.sent }
             case .leaveLive: isLive = false
-            case .answer(let version, let isUnchanged): try open(version, isUnchanged)
+            case .respond(let version, let isUnchanged): try open(version, isUnchanged)
             case .refuse: try end(isAnswer: true)
             case .sendCancelled: try end(isAnswer: false)
-            case .holdAnswers(let version): held[Self.listenerID] = version
-            case .releaseAnswers(let version): try release(Self.listenerID, through: version)
+            case .holdResponses(let version): held[Self.listenerID] = version
+            case .releaseResponses(let version): try release(Self.listenerID, through: version)
             case .hurryVerdict: break
-            case .awaitVerdict, .reportAnswers: (awaitsAnswer, awaitsChange) = (true, false)
+            case .awaitVerdict, .reportResponses: (awaitsAnswer, awaitsChange) = (true, false)
             case .reportChange: (awaitsAnswer, awaitsChange) = (false, true)
             case .waitForDrain: waitsForDrain = true
             case .startTimer:
@@ -376,7 +377,7 @@ struct ExploredListening: Hashable {
             case .leave:
                 hasEnded = true
                 isLive = false
-                doubtedThrough = nil
+                outdated = nil
                 try release(Self.listenerID, through: nil)
             }
         }
@@ -394,7 +395,7 @@ struct ExploredListening: Hashable {
         for event in events {
             guard try send(event) else { return try carryOut(machine.refused()) }
         }
-        try carryOut(machine.sent(lastChanged: recent.lastChanged, newestHeld: heldAnswers.last ?? 0))
+        try carryOut(machine.sent(lastChanged: recent.lastChanged, newestHeld: delayed.last ?? 0))
     }
 
     // MARK: The client
@@ -413,7 +414,7 @@ struct ExploredListening: Hashable {
         if isOpen || hasEnded { throw HistoryFailure("was answered twice") }
         isOpen = true
         if hasRefused { return }
-        // Its connection lets the events leave behind this answer.
+        // Its connection lets the events leave behind this response.
         if isUnchanged == client.wasRead { throw HistoryFailure("is called unchanged: \(isUnchanged)") }
         client.version = max(client.version, version)
         try client.check("when it is open", states[Int(client.version)])
@@ -426,7 +427,7 @@ struct ExploredListening: Hashable {
         hasEnded = true
     }
 
-    /// The answer to an own write leaves.
+    /// The response to an own write leaves.
     private mutating func hear(_ answered: UInt64) throws {
         lastAnswered = max(lastAnswered, answered)
         guard isOpen, !hasRefused, !hasEnded, machine.state != .ended, client.version < answered else { return }
@@ -452,7 +453,7 @@ struct ExploredListening: Hashable {
             guard let step else { break }
             try world.take(step)
         }
-        guard world.heldAnswers.isEmpty, world.held.isEmpty || world.hasEnded else {
+        guard world.delayed.isEmpty, world.held.isEmpty || world.hasEnded else {
             throw HistoryFailure("answers are held for ever: \(world.held)")
         }
         guard !world.hasEnded else { return }

@@ -45,9 +45,9 @@ final class HistoryListener {
 
     func mayRead(_ state: HistoryState) throws -> Bool {
         if caller.isAdministrator { return true }
-        let situation = RulesSituation(
+        let situation = RulesContext(
             auth: RulesAuth(caller), now: 0, before: state.node, query: query.map { RulesQuery($0) } ?? RulesQuery())
-        return try state.rules.judgeRead(path, situation).isAllowed
+        return try state.rules.authoriseRead(path, situation).isAllowed
     }
 
     func forget() {

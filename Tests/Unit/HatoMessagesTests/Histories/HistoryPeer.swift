@@ -10,7 +10,7 @@ final class HistoryPeer: ListenerPeer {
         case opened(String, Messages.Listen.Result)
         case refused(String, String)
         case notification(method: String, subscription: String, EncodedJSON)
-        /// The answer to a write of its own, which may have changed nothing.
+        /// The response to a write of its own, which may have changed nothing.
         case answered(UInt64, hasWritten: Bool)
 
         var text: String {

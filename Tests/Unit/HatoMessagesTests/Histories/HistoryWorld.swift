@@ -20,7 +20,7 @@ final class HistoryWorld {
     private let registry: ListenerRegistry
     private let posts: Posts
     private var states: [HistoryState] = []
-    /// Commits that were not handed to the registry yet, with the writers that wait for their answers.
+    /// Commits that were not handed to the registry yet, with the writers that wait for their responses.
     private var unpublished: [Commit] = []
     private var answers: [(HistoryPeer, UInt64, hasWritten: Bool)] = []
     private var peers: [HistoryPeer] = []
@@ -85,7 +85,7 @@ final class HistoryWorld {
         let logger = Logger(label: "history") { _ in SwiftLogNoOpLogHandler() }
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
-            metrics: metrics, rulesMeter: meter, allowances: WriteAllowances(limits),
+            metrics: metrics, rulesMeter: meter, quotas: WriteQuotas(limits),
             slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
             now: { 0 })
         self.parts = parts
@@ -180,7 +180,7 @@ final class HistoryWorld {
         }
         unpublished = []
         for (peer, version, hasWritten) in answers {
-            registry.answer(peer.id, version) { peer.receive(.answered(version, hasWritten: hasWritten)) }
+            registry.respond(peer.id, version) { peer.receive(.answered(version, hasWritten: hasWritten)) }
         }
         answers = []
     }
@@ -261,7 +261,7 @@ final class HistoryWorld {
         let peer = addPeer()
         for listener in listeners where listener.peer === old {
             listener.peer = peer
-            // What the answer did not bring is not known.
+            // What the response did not bring is not known.
             if !listener.isOpen || random.chance(1, in: 4) { listener.forget() }
             var request = Messages.Listen(path: listener.path, query: listener.query)
             request.coalesceMs = listener.coalesceMs
@@ -326,7 +326,7 @@ final class HistoryWorld {
             let text = "{\"subscription\":\"\(subscription)\",\(members.text)}"
             try listener.hear(
                 Messages.Event(json: JSONParser.parse(Array(text.utf8)), unknown: .rejected))
-            try check(listener, "when it was told")
+            try check(listener, "when it was sent")
         case .answered(let version, let hasWritten): try checkAnswer(version, hasWritten, on: peer)
         }
     }
@@ -347,15 +347,15 @@ final class HistoryWorld {
         throw HistoryFailure("\(listener.name) was \(what)")
     }
 
-    /// Own events come before own answers.
+    /// Own events come before own responses.
     private func checkAnswer(_ version: UInt64, _ hasWritten: Bool, on peer: HistoryPeer) throws {
         guard !peer.hasRefused else { return }
         for listener in listeners where listener.peer === peer && listener.isOpen && !listener.hasEnded {
             let expected = listener.view(of: state(at: version).node)
-            // Who gathers is told at once of own writes only.
+            // Who gathers is sent at once of own writes only.
             let before = listener.view(of: state(at: version - 1).node)
             if listener.coalesceMs > 0, !hasWritten || expected == before { continue }
-            // Of a window that changed and changed back before it could be told nothing is told.
+            // Of a window that changed and changed back before it could be sent nothing is sent.
             let isThere = listener.version >= version || sees(listener, aStateSince: version)
             guard isThere else {
                 throw HistoryFailure("\(listener.name) at \(listener.version) was answered \(version) before its event")
@@ -397,7 +397,7 @@ final class HistoryWorld {
         if registry.listenerCount != listeners.count {
             throw HistoryFailure("\(registry.listenerCount) listeners instead of \(listeners.count)")
         }
-        for peer in peers where registry.heldAnswers.hasAnswers(to: peer.id) {
+        for peer in peers where registry.delayedResponses.hasResponses(to: peer.id) {
             throw HistoryFailure("a write of \(peer.id) was never answered")
         }
         for peer in peers { peer.close() }

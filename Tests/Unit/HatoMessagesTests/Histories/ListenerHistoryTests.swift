@@ -6,7 +6,7 @@ import Testing
 
 /// Random histories without sockets and clocks: the first event of a listener and all later ones make what the tree
 /// holds, or the query selects, at the version of every notification; nobody sees what he may not read; own events
-/// come before own answers.
+/// come before own responses.
 ///
 /// Every run has the same histories, so that a change that breaks one is known by it; `HATO_HISTORIES=10000` runs so
 /// many others, and `HATO_SEED=n HATO_HISTORIES=1` repeats one and tells what happened.

@@ -54,8 +54,8 @@ struct TreeNodeTests {
 
     @Test func serverValuesAreResolvedWithTheirPosition() throws {
         final class Source: ServerValueSource {
-            var asked: [(ServerValue, ServerValuePlace)] = []
-            func number(for value: ServerValue, at place: ServerValuePlace) throws -> Double {
+            var asked: [(ServerValue, ServerValueLocation)] = []
+            func number(for value: ServerValue, at place: ServerValueLocation) throws -> Double {
                 asked.append((value, place))
                 return Double(asked.count)
             }

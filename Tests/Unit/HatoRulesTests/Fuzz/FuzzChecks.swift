@@ -99,7 +99,7 @@ enum FuzzChecks {
             isNoise
             ? FuzzMutation.noise(&random) : FuzzMutation.mutated(original, RandomExpression.pieces, &random)
         let source = RulesSource(text)
-        let placed = RulesDocument.PlacedText(
+        let placed = RulesDocument.LocatedText(
             scalars: source.scalars, offsets: Array(source.scalars.indices), end: source.scalars.count)
         let parsed: RulesExpression
         do { parsed = try RulesExpressionParser.parse(placed) } catch {
@@ -112,7 +112,7 @@ enum FuzzChecks {
         for fault in checker.faults where !isInside(fault.offset, source) { return "\(text): \(fault)" }
         let brackets = PrintedExpression.source(parsed)
         let again = RulesSource(brackets)
-        let placedAgain = RulesDocument.PlacedText(
+        let placedAgain = RulesDocument.LocatedText(
             scalars: again.scalars, offsets: Array(again.scalars.indices), end: again.scalars.count)
         let printed: RulesExpression
         do { printed = try RulesExpressionParser.parse(placedAgain) } catch {

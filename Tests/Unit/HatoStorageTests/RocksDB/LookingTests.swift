@@ -14,7 +14,7 @@ struct LookingTests {
             try store.backup(to: backup)
             store.close()
             // Its list matches the files: only their meaning is wrong.
-            try AnsweredFile.create(backup + "/answered", version: 7)
+            try AcknowledgedFile.create(backup + "/answered", version: 7)
             try BackupContents.write(in: backup)
             for _ in 0..<2 {
                 #expect(throws: StoreError.lostCommits(answered: 7, found: 1)) {

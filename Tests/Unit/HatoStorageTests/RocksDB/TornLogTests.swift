@@ -74,7 +74,7 @@ struct TornLogTests {
                 let sector = Int.random(in: 0..<crash.ends[0] - 50_000, using: &random) / 512 * 512
                 bytes.resetBytes(in: sector..<sector + 512)
                 let path = try crash.store("lost \(round)", log: bytes)
-                try AnsweredFile.create(path + "/answered", version: 1)
+                try AcknowledgedFile.create(path + "/answered", version: 1)
                 try crash.expectRefusal(path, bytes, "a lost sector at \(sector)") {
                     guard case .lostCommits(let synced, let found) = $0 else { return false }
                     return synced == crash.answered && found < synced
@@ -102,7 +102,7 @@ struct TornLogTests {
                 var bytes = whole
                 bytes[place] ^= bits
                 let path = try crash.store("flipped \(place)", log: bytes)
-                try AnsweredFile.create(
+                try AcknowledgedFile.create(
                     path + "/answered", version: isAnsweredStale ? 1 : crash.answered + UInt64(crash.ends.count - 1))
                 try crash.expectRefusal(path, bytes, "\(place) of \(end), \(bits)") {
                     switch $0 {
@@ -174,7 +174,7 @@ struct TornLogTests {
             try store.database.writeOutRows(from: bytes("n"), through: bytes("o"))
             let copy = folder.path("copy")
             try FileManager.default.copyItem(atPath: path, toPath: copy)
-            try AnsweredFile.create(copy + "/answered", version: 1)
+            try AcknowledgedFile.create(copy + "/answered", version: 1)
             let name = "/rocksdb/" + (log.path.split(separator: "/").last ?? "")
             var bytes = try Data(contentsOf: URL(fileURLWithPath: copy + name))
             let sector = (end - 10_000) / 512 * 512

@@ -110,7 +110,7 @@ struct CacheHistory {
 
     /// Whether a path that is known to be free is.
     private mutating func isFreeAgrees(_ turn: Turn, _ path: TreePath) throws -> Bool {
-        guard turn.isFree(PlacedPath(path, tree.codec)) == true else { return true }
+        guard turn.isFree(EncodedPath(path, tree.codec)) == true else { return true }
         freeCount += 1
         // The root may be empty: see `LocatedNode.rootIsThere`.
         guard try !tree.nodes.exists(at: path), let parent = path.parent,

@@ -432,5 +432,5 @@ private struct RandomCalls {
 
 /// Every server value is 0.
 private struct Zero: ServerValueSource {
-    func number(for _: ServerValue, at _: ServerValuePlace) throws -> Double { 0 }
+    func number(for _: ServerValue, at _: ServerValueLocation) throws -> Double { 0 }
 }

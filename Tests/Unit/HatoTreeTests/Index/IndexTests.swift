@@ -271,10 +271,10 @@ import Testing
 
     @Test func bytesOfIndexRowsSortLikePositions() throws {
         var data = RandomTree(random: SeededRandom(seed: 42))
-        var places: [SortPlace] = []
+        var places: [SortKey] = []
         for _ in 0..<600 {
             let json: JSONValue = data.random.chance(1, in: 10) ? ["x": 1] : data.primitive()
-            places.append(SortPlace(SortValue(try TreeNode(json: json)), data.key()))
+            places.append(SortKey(SortValue(try TreeNode(json: json)), data.key()))
         }
         let rows = places.map { (place: $0, row: IndexKeyCodec.row([9], $0)) }
         for (left, right) in zip(rows, rows.dropFirst()) {

@@ -107,11 +107,11 @@ struct IndexedTree {
                 for definition in definitions where definition.covers(TreePath(uncheckedKeys: keys)) {
                     let value = SortValue(child.node.node(at: TreePath(uncheckedKeys: definition.targetKeys)))
                     let collection = indexCodec.prefix(of: definition.id, collection: keys)
-                    expected.append(IndexKeyCodec.row(collection, SortPlace(value, child.key)))
+                    expected.append(IndexKeyCodec.row(collection, SortKey(value, child.key)))
                 }
                 if let priority = child.node.priority {
                     let collection = indexCodec.prefix(of: IndexKeyCodec.priorities, collection: keys)
-                    expected.append(IndexKeyCodec.row(collection, SortPlace(SortValue(priority), child.key)))
+                    expected.append(IndexKeyCodec.row(collection, SortKey(SortValue(priority), child.key)))
                 }
                 visit(child.node, keys + [child.key])
             }

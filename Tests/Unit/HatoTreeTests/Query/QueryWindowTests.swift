@@ -141,7 +141,7 @@ import Testing
         let path = try TreePath("/m")
         let definition = try #require(tree.catalog.indexes.first?.definition)
         let collection = tree.indexCodec.prefix(of: definition.id, collection: path.keys)
-        let row = IndexKeyCodec.row(collection, SortPlace(.leaf(.number(9)), TreeKey(unchecked: "b")))
+        let row = IndexKeyCodec.row(collection, SortKey(.leaf(.number(9)), TreeKey(unchecked: "b")))
         let nothing: [UInt8] = []
         tree.rows.put(row.span, nothing.span)
         let query = try TreeQuery(["orderBy": "date", "limitToLast": 2])

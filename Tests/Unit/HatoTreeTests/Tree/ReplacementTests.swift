@@ -38,7 +38,7 @@ import Testing
         var mutation = try removal(nodes: 30, rows: 1_000, bytes: 60)
         mutation.rowsInTurnMax = 8_192
         let counting = CountingReader(tree.rows)
-        #expect(throws: BeyondTurn.self) { try plan(mutation, counting).isEmpty }
+        #expect(throws: TooLargeForTurn.self) { try plan(mutation, counting).isEmpty }
         // Each twice: counted, and deleted.
         #expect(counting.rowsSeen <= 2 * (8_192 + 1_000))
         // Before its turn all of them are read.

@@ -26,7 +26,7 @@ import Testing
 
     @Test func rowsOfIndexesAreReadBackInOrder() {
         let failures = FuzzInputs.failures(2_000) { random in
-            let places = (0..<2).map { _ in SortPlace(random.sortValue(), random.treeKey()) }
+            let places = (0..<2).map { _ in SortKey(random.sortValue(), random.treeKey()) }
             let rows = places.map { IndexKeyCodec.row([9], $0) }
             for (place, row) in zip(places, rows) {
                 guard let read = IndexKeyCodec.decode(row.span, from: 1) else { return "not read: \(place)" }
@@ -64,7 +64,7 @@ import Testing
             random.mutate(&row, inserting: [[2], [0], [1], [0xED], [0xED, 0xA0], [2, 0x80, 0, 0, 0, 0xFF], [0xF0]])
             _ = codec.path(of: row.span)
             _ = TreeKeyCodec.decode(row.span)
-            var entry = IndexKeyCodec.row([9], SortPlace(random.sortValue(), random.treeKey()))
+            var entry = IndexKeyCodec.row([9], SortKey(random.sortValue(), random.treeKey()))
             random.mutate(&entry, inserting: [[2], [0], [1], [0xED], [0x40], [0x50], [0xEF, 0xFF], [0xE2]])
             _ = IndexKeyCodec.decode(entry.span, from: min(1, entry.count))
             return nil

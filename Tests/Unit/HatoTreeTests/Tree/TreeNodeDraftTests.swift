@@ -28,11 +28,11 @@ struct TreeNodeDraftTests {
     }
 
     private func node(_ random: inout RandomTree, depth: Int) throws -> TreeNode {
-        try TreeNode(json: random.value(depth: depth), at: .root, serverValues: TimeAlone(now: 0))
+        try TreeNode(json: random.value(depth: depth), at: .root, serverValues: TimestampSource(now: 0))
     }
 
     private func priority(_ random: inout RandomTree) throws -> TreeNode {
         let json = random.priority()
-        return json.isNull ? .empty : try TreeNode(json: json, at: .root, serverValues: TimeAlone(now: 0))
+        return json.isNull ? .empty : try TreeNode(json: json, at: .root, serverValues: TimestampSource(now: 0))
     }
 }

@@ -1,6 +1,6 @@
 /// Decides what a receiver's answer means: 2xx is delivered, 410 says that the receiver is gone, everything else is a
 /// failure that is tried again, redirects too, which are never followed. `Retry-After` of 429 and 503 is a floor.
-struct WebhookAnswer: Hashable {
+struct WebhookResponse: Hashable {
     var status: Int
     var retryAfter: String?
     /// The beginning of the answer's body.
@@ -12,23 +12,23 @@ struct WebhookAnswer: Hashable {
     /// `now` in seconds since 1970, for the form of `Retry-After` that is a date.
     func outcome(now: Int64) -> DeliveryOutcome {
         switch status {
-        case 200..<300: .delivered(DeliveryAnswer(status: status))
-        case 410: .deviceGone(DeliveryAnswer(status: status, error: "the receiver is gone"))
+        case 200..<300: .delivered(DeliveryResponse(status: status))
+        case 410: .deviceGone(DeliveryResponse(status: status, error: "the receiver is gone"))
         case 300..<400: .failed(answer("redirects are not followed"), retryAfter: nil)
         case 429, 503: .failed(answer("the receiver is busy"), retryAfter: delay(now: now))
         default: .failed(answer("the receiver failed"), retryAfter: nil)
         }
     }
 
-    private func answer(_ what: String) -> DeliveryAnswer {
-        DeliveryAnswer(status: status, error: excerpt.isEmpty ? what : "\(what): \(excerpt)")
+    private func answer(_ what: String) -> DeliveryResponse {
+        DeliveryResponse(status: status, error: excerpt.isEmpty ? what : "\(what): \(excerpt)")
     }
 
     private func delay(now: Int64) -> Duration? {
         guard let retryAfter else { return nil }
-        if let seconds = Int64(retryAfter) { return min(max(.zero, .seconds(seconds)), WebhookAnswer.retryAfterMax) }
+        if let seconds = Int64(retryAfter) { return min(max(.zero, .seconds(seconds)), WebhookResponse.retryAfterMax) }
         guard let time = HTTPDate.seconds(retryAfter) else { return nil }
-        return min(max(.zero, .seconds(time - now)), WebhookAnswer.retryAfterMax)
+        return min(max(.zero, .seconds(time - now)), WebhookResponse.retryAfterMax)
     }
 }
 

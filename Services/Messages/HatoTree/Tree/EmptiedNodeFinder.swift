@@ -2,7 +2,7 @@ import HatoModel
 
 /// Determines which nodes lose their last child by a write, from the deepest upwards: a node vanishes when everything
 /// in it is removed or vanishes.
-struct RemovalSurvey {
+struct EmptiedNodeFinder {
     /// Keys of the ancestors of removed nodes that have nothing left.
     private(set) var vanished: Set<[UInt8]> = []
 
@@ -14,7 +14,7 @@ struct RemovalSurvey {
     private let kept: SortedKeys
 
     /// A node that lost a child.
-    private struct Suspect {
+    private struct Candidate {
         var path: TreePath
         /// The key of one of the children it lost.
         var lostChild: [UInt8]
@@ -32,43 +32,43 @@ struct RemovalSurvey {
 
     /// The depth of the deepest ancestor of a removed node that still has children; 0 also when the root has none.
     func remainingDepth(above path: TreePath) -> Int {
-        let place = PlacedPath(path, codec)
+        let place = EncodedPath(path, codec)
         var depth = max(path.depth - 1, 0)
         while depth > 0, vanished.contains(Array(place.key[..<place.ends[depth]])) { depth -= 1 }
         return depth
     }
 
     private mutating func survey(_ removed: [TreePath]) throws {
-        var suspects: [Int: [[UInt8]: Suspect]] = [:]
-        for path in removed { suspect(above: path, in: &suspects) }
+        var candidates: [Int: [[UInt8]: Candidate]] = [:]
+        for path in removed { candidate(above: path, in: &candidates) }
         for depth in (0..<TreeLimits.depthMax).reversed() {
-            let emptied = try (suspects[depth] ?? [:]).filter { try !hasRemainder($0.key, $0.value) }
+            let emptied = try (candidates[depth] ?? [:]).filter { try !hasRemainder($0.key, $0.value) }
             guard !emptied.isEmpty else { continue }
-            for (node, suspect) in emptied {
+            for (node, candidate) in emptied {
                 vanished.insert(node)
-                if depth > 0 { self.suspect(above: suspect.path, in: &suspects) }
+                if depth > 0 { self.candidate(above: candidate.path, in: &candidates) }
             }
             gone.add(emptied.keys)
         }
     }
 
-    private func suspect(above path: TreePath, in suspects: inout [Int: [[UInt8]: Suspect]]) {
+    private func candidate(above path: TreePath, in candidates: inout [Int: [[UInt8]: Candidate]]) {
         let parent = path.prefix(path.depth - 1)
-        suspects[parent.depth, default: [:]][codec.key(of: parent)] = Suspect(
+        candidates[parent.depth, default: [:]][codec.key(of: parent)] = Candidate(
             path: parent, lostChild: codec.key(of: path))
     }
 
-    private func hasRemainder(_ node: [UInt8], _ suspect: Suspect) throws -> Bool {
+    private func hasRemainder(_ node: [UInt8], _ candidate: Candidate) throws -> Bool {
         if kept.first(beginningWith: node) != nil { return true }
         // After the lost child first: where old children are removed one by one, the tombstones of the others are
         // before it.
-        if let lower = TreeKeyCodec.upperBound(of: suspect.lostChild),
+        if let lower = TreeKeyCodec.upperBound(of: candidate.lostChild),
             try findsRow(lower: lower, upper: TreeKeyCodec.upperBound(of: node), reverse: false)
         {
             return true
         }
         let firstChild = node + [TreeKeyCodec.priorityMark + 1]
-        return try findsRow(lower: firstChild, upper: suspect.lostChild, reverse: true)
+        return try findsRow(lower: firstChild, upper: candidate.lostChild, reverse: true)
     }
 
     /// Whether the range has a row that does not belong to a removed or vanished node.

@@ -9,7 +9,7 @@ import Testing
 @testable import HatoMessages
 
 /// Rights to read end when what they rest on changes, and cost nothing else.
-@Suite struct ReadRightTests {
+@Suite struct ReadAuthorisationTests {
     private static let rules = """
         {"rules": {
           "chats": {"$chat": {

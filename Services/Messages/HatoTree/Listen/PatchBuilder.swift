@@ -6,7 +6,7 @@ import HatoModel
 /// below another, so only priorities could be lost: a node that loses its last child before it gets a new one vanishes
 /// in between, and its priority with it; and a priority that is set before the first child has no node. So a node that
 /// has a priority, but no child that exists all the time, is sent whole.
-struct PatchPlaces {
+struct PatchBuilder {
     typealias Place = (path: TreePath, node: TreeNode)
 
     /// The parts of one node to send.

@@ -1,11 +1,11 @@
 import HatoModel
 
 /// The first or the last of many children, which come in any order. It holds not many more than are wanted.
-struct SelectedPlaces {
+struct LimitSelection {
     private let limit: TreeQuery.Limit?
     private let bytesMax: Int
     private let countMax: Int
-    private(set) var places: [SortPlace] = []
+    private(set) var places: [SortKey] = []
     private var bytes = 0
     /// Beyond so many bytes, the children that are not wanted are dropped.
     private var bytesHeldMax: Int
@@ -27,14 +27,14 @@ struct SelectedPlaces {
     var isEmpty: Bool { places.isEmpty }
 
     /// Throws `TreeError.tooBig` when those that are wanted exceed `bytesMax`.
-    mutating func add(_ place: SortPlace) throws(TreeError) {
+    mutating func add(_ place: SortKey) throws(TreeError) {
         places.append(place)
         bytes += place.textBytes
         if places.count >= countMax || bytes > bytesHeldMax { try drop() }
     }
 
     /// Those that are wanted, in ascending order. Throws `TreeError.tooBig` when they exceed `bytesMax`.
-    mutating func inOrder() throws(TreeError) -> [SortPlace] {
+    mutating func inOrder() throws(TreeError) -> [SortKey] {
         try drop()
         return places
     }
@@ -54,7 +54,7 @@ struct SelectedPlaces {
     }
 }
 
-extension SortPlace {
+extension SortKey {
     /// UTF-8 bytes of the key and of a text it is sorted by: a result with this child has them too.
     var textBytes: Int {
         guard case .leaf(.string(let text)) = value else { return key.text.utf8.count }

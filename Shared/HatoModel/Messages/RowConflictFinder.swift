@@ -2,7 +2,7 @@
 /// silently replace the earlier ones.
 ///
 /// It keeps the first paths, as many as fit into `bytesMax`: rows at other paths are not compared.
-package struct RowPlaces: Sendable {
+package struct RowConflictFinder: Sendable {
     package static let bytesMax = 256 << 20
     /// About the memory of a path besides its text.
     package static let placeBytes = 64
@@ -14,7 +14,7 @@ package struct RowPlaces: Sendable {
     private var parents: Set<[UInt8]> = []
 
     /// - Parameter bytesMax: the memory for paths; the path that reaches it is the last that is kept.
-    package init(bytesMax: Int = RowPlaces.bytesMax) { self.bytesMax = bytesMax }
+    package init(bytesMax: Int = RowConflictFinder.bytesMax) { self.bytesMax = bytesMax }
 
     /// Adds the path of a row. Returns its conflict as the end of a sentence; nil when there is none.
     package mutating func problem(with path: TreePath) -> String? {

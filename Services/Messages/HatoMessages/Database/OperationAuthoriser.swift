@@ -3,7 +3,7 @@ import HatoRules
 import HatoTree
 
 /// Asks the rules of a database about one operation, at one version of its data: a transaction's or a snapshot's.
-struct RulesJudge {
+struct OperationAuthoriser {
     private let database: Database
     private let stored: StoredData
     private let reader: any TreeReader
@@ -44,15 +44,15 @@ struct RulesJudge {
 
     func mayRead(_ path: TreePath, _ query: TreeQuery? = nil, as caller: Caller) throws -> Bool {
         if caller.isAdministrator { return true }
-        return try database.meter.judge(watch) {
-            try rules.judgeRead(path, situation(caller, query), recording: &$0)
+        return try database.meter.evaluate(watch) {
+            try rules.authoriseRead(path, situation(caller, query), recording: &$0)
         }.isAllowed
     }
 
     /// Throws `MessagesError.denied` when the rules do not let `caller` read the node.
     func authorise(reading path: TreePath, _ query: TreeQuery? = nil, by caller: Caller) throws {
         guard try !mayRead(path, query, as: caller) else { return }
-        throw try refusal(at: path) { _ = try rules.judgeRead(path, situation(caller, query), recording: &$0) }
+        throw try refusal(at: path) { _ = try rules.authoriseRead(path, situation(caller, query), recording: &$0) }
     }
 
     /// What the right of `caller` to read the node rests on: it lasts until one of these changes.
@@ -61,18 +61,18 @@ struct RulesJudge {
     func reads(behind path: TreePath, _ query: TreeQuery?, by caller: Caller) throws -> RulesReadSet {
         if caller.isAdministrator { return RulesReadSet() }
         var recording = RulesRecording(reads: true)
-        let verdict = try database.meter.judge(recording: &recording, watch) {
-            try rules.judgeRead(path, situation(caller, query), recording: &$0)
+        let verdict = try database.meter.evaluate(recording: &recording, watch) {
+            try rules.authoriseRead(path, situation(caller, query), recording: &$0)
         }
         guard verdict.isAllowed else {
-            throw try refusal(at: path) { _ = try rules.judgeRead(path, situation(caller, query), recording: &$0) }
+            throw try refusal(at: path) { _ = try rules.authoriseRead(path, situation(caller, query), recording: &$0) }
         }
         return recording.reads ?? RulesReadSet()
     }
 
-    private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesSituation {
+    private func situation(_ caller: Caller, _ query: TreeQuery?) -> RulesContext {
         let query = query.flatMap { $0.isDefault ? nil : RulesQuery($0) } ?? RulesQuery()
-        var situation = RulesSituation(auth: RulesAuth(caller), now: now, before: stored, query: query)
+        var situation = RulesContext(auth: RulesAuth(caller), now: now, before: stored, query: query)
         situation.steps = database.meter.steps
         return situation
     }
@@ -92,18 +92,18 @@ struct RulesJudge {
         if caller.isAdministrator { return nil }
         let targets = resolved.rulesTargets
         let situation = situation(caller, writing: targets)
-        let verdict = try database.meter.judge(recording: &recording, watch) {
-            try rules.judgeWrite(targets, situation, recording: &$0)
+        let verdict = try database.meter.evaluate(recording: &recording, watch) {
+            try rules.authoriseWrite(targets, situation, recording: &$0)
         }
         guard case .denied(let denial) = verdict else { return nil }
         var retried = resolved
         retried.hidesStored = try !mayRead(targets[0].path.node, as: caller)
         if try isAllowedRetry(retried, situation) { return nil }
-        return try refusal(at: denial.path) { _ = try rules.judgeWrite(targets, situation, recording: &$0) }
+        return try refusal(at: denial.path) { _ = try rules.authoriseWrite(targets, situation, recording: &$0) }
     }
 
-    private func situation(_ caller: Caller, writing targets: [RulesTarget]) -> RulesSituation {
-        var situation = RulesSituation(
+    private func situation(_ caller: Caller, writing targets: [RulesTarget]) -> RulesContext {
+        var situation = RulesContext(
             auth: RulesAuth(caller), now: now, before: stored, after: WrittenData(targets, over: stored))
         situation.steps = database.meter.steps
         return situation
@@ -111,12 +111,12 @@ struct RulesJudge {
 
     /// A push that comes again is judged as the first time, when its key was free: a rule like `!data.exists()` must
     /// not turn a retry into a refusal. Nothing is written by it.
-    private func isAllowedRetry(_ resolved: ResolvedMutation, _ situation: RulesSituation) throws -> Bool {
+    private func isAllowedRetry(_ resolved: ResolvedMutation, _ situation: RulesContext) throws -> Bool {
         guard try database.planner.isRepeated(resolved, reading: reader, history: history) else { return false }
         let targets = resolved.rulesTargets
         var situation = situation
         situation.before = WrittenData(targets.map { RulesTarget(path: $0.path, node: .empty) }, over: stored)
-        return try rules.judgeWrite(targets, situation).isAllowed
+        return try rules.authoriseWrite(targets, situation).isAllowed
     }
 
     /// A condition tells what is stored, by holding or not: only who may read the place may have one. Nothing is
@@ -126,13 +126,13 @@ struct RulesJudge {
         try authorise(reading: mutation.path.node, by: caller)
     }
 
-    /// Whether the answer to a push with the client's key could tell `caller` of a node that he may not read.
+    /// Whether the response to a push with the client's key could tell `caller` of a node that he may not read.
     func hidesStored(_ mutation: Mutation, from caller: Caller) throws -> Bool {
         guard case .push(_, let key, isClientKey: true) = mutation.operation else { return false }
         return try !mayRead(mutation.path.child(TreeKey(key)), as: caller)
     }
 
-    /// Whether `caller` may not read all the places of a write, so that its answer must not tell whether it changed
+    /// Whether `caller` may not read all the places of a write, so that its response must not tell whether it changed
     /// anything. (Pushes hide what they find in their own way.)
     func hidesOutcome(of resolved: ResolvedMutation, from caller: Caller) throws -> Bool {
         if caller.isAdministrator || resolved.isPush { return false }
@@ -158,9 +158,9 @@ struct RulesJudge {
             let targets = try request.naming {
                 try database.planner.resolve(mutation, reading: reader, at: now).rulesTargets
             }
-            verdict = try rules.judgeWrite(targets, situation(caller, writing: targets), recording: &recording)
+            verdict = try rules.authoriseWrite(targets, situation(caller, writing: targets), recording: &recording)
         } else {
-            verdict = try rules.judgeRead(
+            verdict = try rules.authoriseRead(
                 request.path.node, situation(caller, request.query), recording: &recording)
         }
         var result = Messages.Rules.Check.Result(allowed: verdict.isAllowed, trace: steps(recording))
@@ -183,7 +183,7 @@ struct RulesJudge {
 }
 
 extension Messages.Rules.Check {
-    /// Refuses what the operation does not have, or lacks: who sends it takes the answer for one about the operation,
+    /// Refuses what the operation does not have, or lacks: who sends it takes the response for one about the operation,
     /// which would be refused itself.
     fileprivate func checkCombination() throws(RPCError) {
         let (takesValue, takesQuery) =

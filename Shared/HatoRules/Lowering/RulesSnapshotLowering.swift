@@ -1,10 +1,10 @@
 import HatoModel
 
 /// Moves a place to one below or above it.
-typealias RulesDescent = @Sendable (inout RulesPlace, inout RulesEvaluation) throws(RulesFailure) -> Void
+typealias RulesDescent = @Sendable (inout RulesSnapshot, inout RulesEvaluation) throws(RulesFailure) -> Void
 
 /// Turns snapshot expressions into closures that compute their place in the tree.
-struct RulesPlaceLowering {
+struct RulesSnapshotLowering {
     /// Lowers the parts that are not snapshots.
     let values: RulesLowering
 
@@ -76,7 +76,7 @@ struct RulesPlaceLowering {
         case .variable("root"):
             return { _ throws(RulesFailure) in
                 if let first = ascents.first { throw RulesFailure(reason: .parentOfRoot, span: first) }
-                return RulesPlace(isAfter: false, keys: [])
+                return RulesSnapshot(isAfter: false, keys: [])
             }
         case .variable("data"):
             return { evaluation throws(RulesFailure) in try evaluation.here(isAfter: false, above: ascents) }
@@ -97,7 +97,7 @@ struct RulesPlaceLowering {
                 return { evaluation throws(RulesFailure) in try evaluation.here(isAfter: true, above: ascents) }
             }
             return { evaluation throws(RulesFailure) in
-                if let written = evaluation.written { return RulesPlace(written) }
+                if let written = evaluation.written { return RulesSnapshot(written) }
                 return try evaluation.here(isAfter: true)
             }
         }

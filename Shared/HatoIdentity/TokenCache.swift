@@ -4,7 +4,7 @@ import Crypto
 /// look-up.
 ///
 /// Bounded: tokens have equal lifetimes, so the first added is evicted first.
-struct RememberedTokens {
+struct TokenCache {
     private var tokens: [SHA256Digest: VerifiedToken] = [:]
     /// Digests in the order of addition, from `oldest` on.
     private var order: [SHA256Digest] = []

@@ -8,7 +8,7 @@ import Synchronization
 /// Both are token buckets. A client that was quiet has a second's writes and a minute's bytes; a write is taken when
 /// there is a write and a byte left, so one that is larger than what is left is taken, and paid for by waiting
 /// afterwards.
-final class WriteAllowances: Sendable {
+final class WriteQuotas: Sendable {
     private struct Bucket {
         /// Of what has no limit nothing is taken.
         var writes: Double

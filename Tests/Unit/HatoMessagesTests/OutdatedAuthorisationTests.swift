@@ -6,16 +6,16 @@ import Testing
 
 /// A commit that many rights rest on: they are judged a turn at a time, and until then nobody sees too much; afterwards
 /// nobody has missed anything.
-@Suite struct DoubtTests {
+@Suite struct OutdatedAuthorisationTests {
     private static func texts(_ peer: HistoryPeer) -> [String] { peer.takeInbox().map(\.text) }
 
     /// What everybody's right rests on changes, and costs nobody his right.
-    private static func touch(_ world: DoubtWorld, _ value: Double = 2) async throws -> UInt64 {
+    private static func touch(_ world: AuthorisationWorld, _ value: Double = 2) async throws -> UInt64 {
         try await world.write(.set(.number(value), at: "/open"))
     }
 
     @Test func oneTurnJudgesSomeAndTheOthersCatchUp() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c", "d"])
         _ = try await Self.touch(world)
         #expect(world.inDoubt == 3)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func whoIsInDoubtAndMissesNothingIsToldNothing() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         for value in 2...4 { _ = try await Self.touch(world, Double(value)) }
         world.finish()
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func whoHasLostTheRightIsShownNothingMore() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await world.write(.update(["open": 2, "members/c": nil, "c/x": "secret"], at: "/"))
         _ = try await world.write(.set("secret too", at: "/c/y"))
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func whoLostTheRightForAWhileSeesOnlyWhatIsThereAfterwards() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b"])
         _ = try await world.write(.update(["open": 2, "members/b": nil, "c/x": "secret"], at: "/"))
         _ = try await world.write(.update(["members/b": true, "c/x": "open"], at: "/"))
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func readingFromBeforeTheDoubtIsVoid() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         _ = try world.listening(["a"])
         let (lost, kept) = (try world.listen("b"), try world.listen("c"))
         _ = try await world.write(.update(["open": 2, "members/b": nil], at: "/"))
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func doubtThatComesAgainIsJudgedAgain() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         _ = try await world.write(.set(1, at: "/c/x"))
@@ -95,10 +95,10 @@ import Testing
         #expect(Self.texts(peers[1]).joined().contains(#""y":"secret""#))
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     @Test func ownAnswerWaitsForTheOwnListenerWhichIsJudgedFirst() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c", "d"])
         let doubted = try await Self.touch(world)
         world.answer(peers[3], doubted)
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func ownEventComesBeforeTheOwnAnswer() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b"])
         _ = try await Self.touch(world)
         let written = try await world.write(.set(1, at: "/c/x"))
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func ownAnswerThatComesAfterTheTurnWaitsForTheEventToo() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b"])
         _ = try await Self.touch(world)
         let written = try await world.write(.set(1, at: "/c/x"))
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func ownAnswerWaitsForWhatOthersWroteBefore() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         _ = try await world.write(.set(1, at: "/c/x"))
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func answerThatNoDoubtIsAboutDoesNotWait() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         let elsewhere = try await world.write(.set(1, at: "/elsewhere"))
@@ -161,7 +161,7 @@ import Testing
     // MARK: Who comes and goes
 
     @Test func whoListensAnewIsJudgedAtOnceAndEndsTheDoubt() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         _ = try await Self.touch(world)
         let again = try world.listen("c")
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func whoGoesWhileInDoubtLeavesNothingBehind() async throws {
-        let world = try await DoubtWorld()
+        let world = try await AuthorisationWorld()
         let peers = try world.listening(["a", "b", "c"])
         let doubted = try await Self.touch(world)
         world.answer(peers[1], doubted)
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test func waitingRightsAreTakenInOrderAndUrgentOnesInTurn() {
-        var waiting = WaitingRights()
+        var waiting = AuthorisationQueue()
         for id in [1, 2, 3, 2, 1] as [UInt64] { waiting.add(id) }
         for id in [3, 3] as [UInt64] { waiting.hurry(id) }
         var taken: [UInt64] = []

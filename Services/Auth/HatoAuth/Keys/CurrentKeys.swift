@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The signing keys as of the newest commit that changed them, readable from every thread.
-final class HeldKeys: Sendable {
+final class CurrentKeys: Sendable {
     private struct State {
         var ring: SigningKeyRing
         var version: UInt64

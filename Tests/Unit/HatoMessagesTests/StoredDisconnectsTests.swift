@@ -9,7 +9,7 @@ import Testing
 @testable import HatoMessages
 
 /// What connections have left when the process ends before they do: the next one writes it.
-@Suite struct DisconnectRemainsTests {
+@Suite struct StoredDisconnectsTests {
     private static let rules = """
         {"rules": {
           "users": {"$u": {".write": "auth.uid == $u", ".read": true}},

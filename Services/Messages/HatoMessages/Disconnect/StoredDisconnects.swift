@@ -3,7 +3,7 @@ import HatoStorage
 import HatoTree
 
 /// What connections of a process that is gone have left in the store.
-struct DisconnectRemains {
+struct StoredDisconnects {
     /// By connection, in the order of their numbers.
     private(set) var connections: [DisconnectEntries] = []
     /// Rows that nobody will ask for: of databases that were dropped.

@@ -1,7 +1,7 @@
 import HatoModel
 
 /// A snapshot in a rule: a node of the tree before or after the write, none of it read yet.
-struct RulesPlace {
+struct RulesSnapshot {
     var isAfter: Bool
     var keys: [TreeKey]
     /// The node itself, where the write determines it; the keys are then ignored.

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HatoPush
 
-@Suite struct WebhookAnswerTests {
+@Suite struct WebhookResponseTests {
     private func outcome(_ status: Int, retryAfter: String? = nil) -> DeliveryOutcome {
-        WebhookAnswer(status: status, retryAfter: retryAfter, excerpt: "").outcome(now: 784_111_700)
+        WebhookResponse(status: status, retryAfter: retryAfter, excerpt: "").outcome(now: 784_111_700)
     }
 
     private func delay(_ status: Int, _ retryAfter: String?) -> Duration? {
@@ -15,7 +15,7 @@ import Testing
 
     @Test func onlyTwoHundredsAreDelivered() {
         for status in [200, 201, 202, 204, 299] {
-            #expect(outcome(status) == .delivered(DeliveryAnswer(status: status)))
+            #expect(outcome(status) == .delivered(DeliveryResponse(status: status)))
         }
         for status in [301, 302, 307, 308, 400, 401, 404, 413, 500, 502, 503, 504, 101] {
             guard case .failed(let answer, nil) = outcome(status) else {

@@ -2,26 +2,26 @@ import HatoModel
 
 /// The children at one end of an order: those that a limit shows, and a few more after them, so that a removed child is
 /// replaced without reading.
-struct WindowPlaces: Sendable {
+struct WindowChildren: Sendable {
     /// What the writes of some children change about the visible ones.
     struct Shift {
         /// Keys that are no longer visible, in their previous order.
         var left: [TreeKey] = []
         /// Children that are newly visible, or visible and written, in order.
-        var shown: [(place: SortPlace, isNew: Bool)] = []
+        var shown: [(place: SortKey, isNew: Bool)] = []
     }
 
     let limit: TreeQuery.Limit
     /// In query order: all selected children, or a number of them from the end that the limit counts from.
-    private var places: [SortPlace]
-    private var byKey: [TreeKey: SortPlace]
+    private var places: [SortKey]
+    private var byKey: [TreeKey: SortKey]
     /// Whether all selected children are kept.
     private var isWhole: Bool
     /// About what they take in memory.
     private(set) var byteCount: Int
 
     /// - Parameter places: selected children in order, at most `room(for: limit)`; if fewer, all of them.
-    init(_ places: [SortPlace], limit: TreeQuery.Limit) {
+    init(_ places: [SortKey], limit: TreeQuery.Limit) {
         self.limit = limit
         self.places = places
         // A damaged index may contain a child twice; `verify` reports that.
@@ -46,23 +46,23 @@ struct WindowPlaces: Sendable {
     private var isFirst: Bool { if case .first = limit { true } else { false } }
 
     /// The visible children in query order.
-    var visible: ArraySlice<SortPlace> { isFirst ? places.prefix(limit.count) : places.suffix(limit.count) }
+    var visible: ArraySlice<SortKey> { isFirst ? places.prefix(limit.count) : places.suffix(limit.count) }
 
     /// The last visible child, counted from the end of the limit; nil while fewer than the limit are visible.
-    private var edge: SortPlace? {
+    private var edge: SortKey? {
         guard places.count >= limit.count else { return nil }
         return isFirst ? visible.last : visible.first
     }
 
     /// All selected children up to here are known; nil when all are.
-    private var end: SortPlace? { isWhole ? nil : isFirst ? places.last : places.first }
+    private var end: SortKey? { isWhole ? nil : isFirst ? places.last : places.first }
 
     /// The query for the children to read when so many have left that unknown ones may become visible: those after the
     /// last known child. (A read from the beginning would step over the tombstones of everything ever removed at a
     /// queue's front.)
     ///
     /// - Parameter old: these places before they were moved.
-    func missing(in query: TreeQuery, after old: WindowPlaces) -> TreeQuery? {
+    func missing(in query: TreeQuery, after old: WindowChildren) -> TreeQuery? {
         guard let end = old.end else { return nil }
         let count = Self.room(for: limit).count - places.count
         var rest = query
@@ -77,11 +77,11 @@ struct WindowPlaces: Sendable {
     }
 
     /// These children and the missing ones.
-    func with(_ missing: [SortPlace]) -> WindowPlaces {
-        WindowPlaces(isFirst ? places + missing : missing + places, limit: limit)
+    func with(_ missing: [SortKey]) -> WindowChildren {
+        WindowChildren(isFirst ? places + missing : missing + places, limit: limit)
     }
 
-    private func isShown(_ place: SortPlace, edge: SortPlace?) -> Bool {
+    private func isShown(_ place: SortKey, edge: SortKey?) -> Bool {
         guard let edge else { return true }
         return isFirst ? place <= edge : place >= edge
     }
@@ -89,7 +89,7 @@ struct WindowPlaces: Sendable {
     /// Applies the new positions of written children; nil for one that is not selected any more.
     ///
     /// Returns nil when a child that is not kept may become visible: then the window must be read again.
-    mutating func move(_ moved: [TreeKey: SortPlace?]) -> Shift? {
+    mutating func move(_ moved: [TreeKey: SortKey?]) -> Shift? {
         let oldEdge = edge
         let end = end
         let wereShown = moved.keys.compactMap { byKey[$0] }.filter { isShown($0, edge: oldEdge) }
@@ -114,7 +114,7 @@ struct WindowPlaces: Sendable {
     }
 
     /// Removes the old positions, and keeps the new ones where `isKept` is true.
-    private mutating func replace(_ moved: [TreeKey: SortPlace?], where isKept: (SortPlace) -> Bool) {
+    private mutating func replace(_ moved: [TreeKey: SortKey?], where isKept: (SortKey) -> Bool) {
         let new = moved.values.compactMap { $0 }.filter(isKept)
         if moved.count > Self.oneByOneMax {
             places.removeAll { moved[$0.key] != nil }
@@ -141,7 +141,7 @@ struct WindowPlaces: Sendable {
     private static let oneByOneMax = 16
 
     /// The kept children that only one of two edges shows.
-    private func between(_ one: SortPlace?, _ other: SortPlace?) -> ArraySlice<SortPlace> {
+    private func between(_ one: SortKey?, _ other: SortKey?) -> ArraySlice<SortKey> {
         if one == other { return [] }
         if isFirst {
             // Up to and including an edge.
@@ -153,7 +153,7 @@ struct WindowPlaces: Sendable {
     }
 
     /// The index of a position, or the index at which it would be inserted.
-    private func index(of place: SortPlace) -> Int {
+    private func index(of place: SortKey) -> Int {
         var (low, high) = (0, places.count)
         while low < high {
             let middle = (low + high) / 2
@@ -162,7 +162,7 @@ struct WindowPlaces: Sendable {
         return low
     }
 
-    private func after(_ place: SortPlace) -> Int {
+    private func after(_ place: SortKey) -> Int {
         let index = index(of: place)
         return index < places.count && places[index] == place ? index + 1 : index
     }
@@ -178,7 +178,7 @@ struct WindowPlaces: Sendable {
     }
 }
 
-extension SortPlace {
+extension SortKey {
     /// About what it takes in the tables of a window.
     fileprivate var byteCount: Int {
         guard case .leaf(.string(let text)) = value else { return 256 + key.text.utf8.count }

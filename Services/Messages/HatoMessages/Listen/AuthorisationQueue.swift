@@ -1,6 +1,6 @@
 /// Rights that wait for a verdict, each once, in the order in which they came. Those that a response waits for are
 /// taken in turn with the others: none waits for ever.
-struct WaitingRights {
+struct AuthorisationQueue {
     private struct Line {
         private var ids: [UInt64] = []
         /// The first that was not taken yet.
@@ -38,7 +38,7 @@ struct WaitingRights {
 
     mutating func add(_ id: UInt64) { all.add(id) }
 
-    /// An answer waits for it.
+    /// A response waits for it.
     mutating func hurry(_ id: UInt64) { urgent.add(id) }
 
     /// May be one that has a verdict already, or has ended.
@@ -49,16 +49,16 @@ struct WaitingRights {
     }
 }
 
-/// How long the publisher's thread authorises before other work has its turn: one right at least.
-struct JudgingTurn {
+/// How long the publisher's thread authorises before other work has its turn: one authorisation at least.
+struct AuthorisationTurn {
     private let end: ContinuousClock.Instant
-    private var hasJudged = false
+    private var hasAuthorised = false
 
     init(_ limits: MessagesLimits) { end = ContinuousClock.now.advanced(by: .milliseconds(limits.rightsTurnMs)) }
 
     /// Whether one more verdict may be found in this turn; to be asked for each.
     mutating func takesOne() -> Bool {
-        defer { hasJudged = true }
-        return !hasJudged || ContinuousClock.now < end
+        defer { hasAuthorised = true }
+        return !hasAuthorised || ContinuousClock.now < end
     }
 }

@@ -1,13 +1,13 @@
 import HatoModel
 import Testing
 
-@Suite struct RowPlacesTests {
-    private func problem(_ text: String, in places: inout RowPlaces) throws -> String? {
+@Suite struct RowConflictFinderTests {
+    private func problem(_ text: String, in places: inout RowConflictFinder) throws -> String? {
         places.problem(with: try TreePath(text))
     }
 
     @Test func contradictoryRowsAreFound() throws {
-        var places = RowPlaces()
+        var places = RowConflictFinder()
         for path in ["/a/b/c", "/a/b/d", "/a/\u{E9}", "/e", "/e/.priority"] {
             let found = try problem(path, in: &places)
             #expect(found == nil, "\(path)")
@@ -28,7 +28,7 @@ import Testing
 
     @Test func rowsAtPathsBeyondTheLimitAreNotCompared() throws {
         // Capacity for the root and one path below it.
-        var places = RowPlaces(bytesMax: RowPlaces.placeBytes + 1)
+        var places = RowConflictFinder(bytesMax: RowConflictFinder.placeBytes + 1)
         for path in ["/a", "/b", "/b", "/b/c"] {
             let found = try problem(path, in: &places)
             #expect(found == nil, "\(path)")
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func withoutCapacityNothingIsCompared() throws {
-        var places = RowPlaces(bytesMax: 0)
+        var places = RowConflictFinder(bytesMax: 0)
         for path in ["/a", "/a", "/a/b", "/"] {
             let found = try problem(path, in: &places)
             #expect(found == nil, "\(path)")

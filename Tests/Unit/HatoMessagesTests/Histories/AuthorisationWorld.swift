@@ -10,7 +10,7 @@ import Synchronization
 
 /// A registry whose turns judge one right each, driven step by step: `a`, `b`, … are members who may read `/c` as
 /// long as `/open` is not false.
-final class DoubtWorld {
+final class AuthorisationWorld {
     private let store: SteppedStore
     private let parts: ServiceParts
     private let queue: CommitQueue
@@ -50,7 +50,7 @@ final class DoubtWorld {
         let logger = Logger(label: "doubts") { _ in SwiftLogNoOpLogHandler() }
         let parts = ServiceParts(
             store: store, catalogue: try Catalogue(store, meter), recent: RecentCommits(store), limits: limits,
-            metrics: metrics, rulesMeter: meter, allowances: WriteAllowances(limits),
+            metrics: metrics, rulesMeter: meter, quotas: WriteQuotas(limits),
             slow: SlowOperations(SlowOperations.Settings(linesPerMinuteMax: 0), logger: logger, clock: { .zero }),
             now: { 0 })
         self.parts = parts
@@ -72,7 +72,7 @@ final class DoubtWorld {
     }
 
     /// Listeners that wait for their rights to be judged.
-    var inDoubt: Int { registry.listeners.values.count { $0.machine.isInDoubt } }
+    var inDoubt: Int { registry.listeners.values.count { $0.machine.isOutdated } }
 
     /// Commits, and lets the registry tell of it. Returns the version.
     @discardableResult
@@ -135,9 +135,9 @@ final class DoubtWorld {
         return peers
     }
 
-    /// The answer to a write of `peer` comes by.
+    /// The response to a write of `peer` comes by.
     func answer(_ peer: HistoryPeer, _ version: UInt64) {
-        registry.answer(peer.id, version) { peer.receive(.answered(version, hasWritten: true)) }
+        registry.respond(peer.id, version) { peer.receive(.answered(version, hasWritten: true)) }
     }
 
     /// One turn of the publisher's thread.

@@ -20,21 +20,21 @@ import HatoStorage
 /// checksum does not match is ignored; when neither matches, the file is damaged.
 ///
 /// `@unchecked Sendable`: `turn` belongs to the thread that makes a group durable, one at a time.
-final class AnsweredFile: @unchecked Sendable {
-    private static let placeBytes = 512
+final class AcknowledgedFile: @unchecked Sendable {
+    private static let slotBytes = 512
     private static let mark: UInt64 = 0x6861_746F_2D61_6E73  // "hato-ans"
 
     private let file: OpenFile
     private var turn = 0
 
     static func create(_ path: String, version: UInt64) throws(StoreError) {
-        let place = encode(version) + [UInt8](repeating: 0, count: placeBytes - 24)
-        try Files.write(place + place, to: path)
+        let slot = encode(version) + [UInt8](repeating: 0, count: slotBytes - 24)
+        try Files.write(slot + slot, to: path)
     }
 
     static func read(_ path: String) throws(StoreError) -> UInt64 {
         let bytes = try Files.read(path)
-        let versions = [0, placeBytes].compactMap { start -> UInt64? in
+        let versions = [0, slotBytes].compactMap { start -> UInt64? in
             bytes.count >= start + 24 ? decode(Array(bytes[start..<start + 24])) : nil
         }
         guard let newest = versions.max() else {
@@ -48,7 +48,7 @@ final class AnsweredFile: @unchecked Sendable {
     }
 
     func note(_ version: UInt64) throws(StoreError) {
-        try file.write(Self.encode(version).span, at: turn * Self.placeBytes)
+        try file.write(Self.encode(version).span, at: turn * Self.slotBytes)
         turn = 1 - turn
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// An update of many paths is allowed exactly if each path is, by rules that see the whole tree after all of them:
 /// random rules, trees and updates against a reference implementation on whole nodes.
-@Suite struct UpdateJudgementTests {
+@Suite struct UpdateAuthorisationTests {
     @Test func updateIsAllowedIfEachOfItsPlacesIs() throws {
         let seed = SeededRandom.seed()
         var random = RandomRules(random: SeededRandom(seed: seed))
@@ -21,10 +21,10 @@ import Testing
             let targets = try random.targets()
             let after = before.setting(targets)
             let stored = StoredData(tree.rows, codec: tree.codec)
-            let situation = RulesSituation(
+            let situation = RulesContext(
                 auth: .nobody, now: 0, before: stored, after: WrittenData(targets, over: stored))
-            let verdict = try rules.judgeWrite(targets, situation)
-            let model = NaiveJudge(rules: place, before: before, after: after)
+            let verdict = try rules.authoriseWrite(targets, situation)
+            let model = NaiveAuthoriser(rules: place, before: before, after: after)
             let expected = targets.allSatisfy { model.grants($0) } && targets.allSatisfy { model.isValid($0) }
             #expect(
                 verdict.isAllowed == expected,
@@ -33,8 +33,8 @@ import Testing
                 \(targets.map { "\($0.path): \($0.node.export)" })
                 """)
             // Each alone, but evaluated with all others: the same rules, whole trees.
-            let whole = RulesSituation(auth: .nobody, now: 0, before: before, after: after)
-            let each = try targets.allSatisfy { try rules.judgeWrite([$0], whole).isAllowed }
+            let whole = RulesContext(auth: .nobody, now: 0, before: before, after: after)
+            let each = try targets.allSatisfy { try rules.authoriseWrite([$0], whole).isAllowed }
             #expect(verdict.isAllowed == each, "seed \(seed), round \(round)")
             if verdict.isAllowed { allowed += 1 } else { denied += 1 }
             if targets.count > 1, verdict.isAllowed { several += 1 }
@@ -45,11 +45,11 @@ import Testing
 }
 
 /// One node of the reference implementation of rules.
-private final class RulesPlaceModel {
+private final class RulesSnapshotModel {
     var write: Condition?
     var validate: Condition?
-    var children: [String: RulesPlaceModel] = [:]
-    var wildcard: RulesPlaceModel?
+    var children: [String: RulesSnapshotModel] = [:]
+    var wildcard: RulesSnapshotModel?
 
     var text: String { text(at: 0) }
 
@@ -63,7 +63,7 @@ private final class RulesPlaceModel {
         return "{\(members.joined(separator: ", "))}"
     }
 
-    func child(_ key: String) -> RulesPlaceModel? { children[key] ?? wildcard }
+    func child(_ key: String) -> RulesSnapshotModel? { children[key] ?? wildcard }
 }
 
 private indirect enum Condition {
@@ -130,8 +130,8 @@ private indirect enum Condition {
 }
 
 /// Spec §9.2 in the simplest way, on the trees before and after.
-private struct NaiveJudge {
-    let rules: RulesPlaceModel
+private struct NaiveAuthoriser {
+    let rules: RulesSnapshotModel
     let before: TreeNode
     let after: TreeNode
 
@@ -140,7 +140,7 @@ private struct NaiveJudge {
     }
 
     func grants(_ target: RulesTarget) -> Bool {
-        var place: RulesPlaceModel? = rules
+        var place: RulesSnapshotModel? = rules
         for depth in 0...target.path.depth {
             guard let here = place else { return false }
             if let write = here.write, holds(write, target.path.prefix(depth)) { return true }
@@ -151,7 +151,7 @@ private struct NaiveJudge {
 
     /// Every node on the way to the target and every node in it that exists after the write.
     func isValid(_ target: RulesTarget) -> Bool {
-        var place: RulesPlaceModel? = rules
+        var place: RulesSnapshotModel? = rules
         for depth in 0..<target.path.depth {
             guard let here = place else { return true }
             if !isMet(here, target.path.prefix(depth)) { return false }
@@ -161,7 +161,7 @@ private struct NaiveJudge {
         return target.path.isPriority ? isMet(place, target.path.node) : isValid(place, target.path)
     }
 
-    private func isValid(_ place: RulesPlaceModel, _ path: TreePath) -> Bool {
+    private func isValid(_ place: RulesSnapshotModel, _ path: TreePath) -> Bool {
         guard isMet(place, path) else { return false }
         return (after.node(at: path).children ?? TreeChildren(sorted: [])).allSatisfy { child in
             guard let next = place.child(child.key.text), let path = try? path.child(child.key) else { return true }
@@ -169,7 +169,7 @@ private struct NaiveJudge {
         }
     }
 
-    private func isMet(_ place: RulesPlaceModel, _ path: TreePath) -> Bool {
+    private func isMet(_ place: RulesSnapshotModel, _ path: TreePath) -> Bool {
         guard let validate = place.validate, !after.node(at: path).isEmpty else { return true }
         return holds(validate, path)
     }
@@ -185,8 +185,8 @@ private struct RandomRules {
         Int.random(in: 0..<whole, using: &random) < part
     }
 
-    mutating func place(depth: Int) -> RulesPlaceModel {
-        let place = RulesPlaceModel()
+    mutating func place(depth: Int) -> RulesSnapshotModel {
+        let place = RulesSnapshotModel()
         if chance(2, in: 5) { place.write = condition(depth: 2) }
         if chance(1, in: 4) { place.validate = chance(1, in: 2) ? .not(condition(depth: 0)) : condition(depth: 2) }
         guard depth > 0 else { return place }

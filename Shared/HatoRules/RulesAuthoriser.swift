@@ -1,7 +1,7 @@
 import HatoModel
 
 /// Evaluates the rules of one operation, from the root down (spec §9.2).
-struct RulesJudgement {
+struct RulesAuthoriser {
     private let root: RulesNode
     private let text: String
     private var evaluation: RulesEvaluation
@@ -9,7 +9,7 @@ struct RulesJudgement {
     private var source: RulesSource?
     private(set) var recording: RulesRecording
 
-    init(_ rules: Rules, _ situation: RulesSituation, _ recording: RulesRecording) {
+    init(_ rules: Rules, _ situation: RulesContext, _ recording: RulesRecording) {
         root = rules.root
         text = rules.text
         self.recording = recording
@@ -47,7 +47,7 @@ struct RulesJudgement {
             // Nodes above both this target and the previous one were validated for the previous one, with the same
             // result.
             let shared = recording.trace == nil ? last.map { target.path.sharedDepth(with: $0) } : nil
-            if let validation = try invalidPlace(target, asked: shared) {
+            if let validation = try failedValidation(target, asked: shared) {
                 return .denied(RulesDenial(path: target.path, validation: validation))
             }
             last = target.path
@@ -111,7 +111,7 @@ struct RulesJudgement {
     /// that do not exist after the write are not validated.
     ///
     /// - Parameter asked: nodes up to this depth above the target have been validated already; nil: none.
-    private mutating func invalidPlace(_ target: RulesTarget, asked: Int?) throws -> RulesDenial.Validation? {
+    private mutating func failedValidation(_ target: RulesTarget, asked: Int?) throws -> RulesDenial.Validation? {
         var node = root
         let depth = target.path.depth
         for level in 0..<depth {
@@ -122,7 +122,7 @@ struct RulesJudgement {
             guard let next = node.child(evaluation.keys[level]), next.hasValidation else { return nil }
             node = next
         }
-        guard target.path.isPriority else { return try invalidPlace(target.node, node) }
+        guard target.path.isPriority else { return try failedValidation(target.node, node) }
         guard let rule = node.rules.validate else { return nil }
         evaluation.written = nil
         return try isMet(rule, at: depth) ? nil : denial(rule, depth)
@@ -136,7 +136,7 @@ struct RulesJudgement {
     }
 
     /// Walks the written nodes and their rules in parallel; `evaluation.keys` leads to the node.
-    private mutating func invalidPlace(_ written: TreeNode, _ node: RulesNode) throws -> RulesDenial.Validation? {
+    private mutating func failedValidation(_ written: TreeNode, _ node: RulesNode) throws -> RulesDenial.Validation? {
         if written.isEmpty { return nil }
         if let rule = node.rules.validate {
             evaluation.written = written
@@ -147,7 +147,7 @@ struct RulesJudgement {
         for child in children {
             guard let next = node.child(child.key), next.hasValidation else { continue }
             evaluation.keys.append(child.key)
-            if let invalid = try invalidPlace(child.node, next) { return invalid }
+            if let invalid = try failedValidation(child.node, next) { return invalid }
             evaluation.keys.removeLast()
         }
         return nil

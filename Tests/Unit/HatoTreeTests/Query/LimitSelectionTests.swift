@@ -4,9 +4,9 @@ import Testing
 
 @testable import HatoTree
 
-@Suite struct SelectedPlacesTests {
-    private func place(_ text: String, _ number: Int) -> SortPlace {
-        SortPlace(.leaf(.string(text)), TreeKey(unchecked: "k\(number)"))
+@Suite struct LimitSelectionTests {
+    private func place(_ text: String, _ number: Int) -> SortKey {
+        SortKey(.leaf(.string(text)), TreeKey(unchecked: "k\(number)"))
     }
 
     @Test func theWantedOnesAreThoseOfAWholeSort() throws {
@@ -20,7 +20,7 @@ import Testing
             }
             let count = Int.random(in: 0..<40, using: &random)
             for limit in [TreeQuery.Limit.first(count), .last(count), nil] {
-                var places = SelectedPlaces(limit, bytesMax: .max)
+                var places = LimitSelection(limit, bytesMax: .max)
                 for place in all { try places.add(place) }
                 let sorted = all.sorted()
                 let expected =
@@ -36,7 +36,7 @@ import Testing
 
     @Test func longTextsAreDroppedBeforeTheirNumberIsReached() throws {
         let text = String(repeating: "x", count: 100_000)
-        var places = SelectedPlaces(.first(1), bytesMax: 1 << 20)
+        var places = LimitSelection(.first(1), bytesMax: 1 << 20)
         for number in 0..<500 {
             try places.add(place(text + "\(number)", number))
             #expect(places.places.count <= 12)
@@ -46,14 +46,14 @@ import Testing
 
     @Test func wantedOnesBeyondTheBytesAreRefused() throws {
         let text = String(repeating: "x", count: 100_000)
-        var places = SelectedPlaces(.first(20), bytesMax: 1 << 20)
+        var places = LimitSelection(.first(20), bytesMax: 1 << 20)
         #expect(throws: TreeError.self) {
             for number in 0..<500 {
                 try places.add(place(text, number))
                 #expect(places.places.count <= 12)
             }
         }
-        var few = SelectedPlaces(nil, bytesMax: 10)
+        var few = LimitSelection(nil, bytesMax: 10)
         #expect(throws: TreeError.self) { try few.add(place(text, 1)) }
     }
 }
