@@ -162,12 +162,12 @@ let package = Package(
             of: "HatoMessages",
             ["HatoTesting", "HatoModel", "HatoRPC", "HatoStorage", "HatoTree", "HatoRules", "HatoIdentity", logging]),
         unitTests(
-            of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", crypto, logging]),
+            of: "HatoAuth", ["HatoModel", "HatoTesting", "HatoRPC", "HatoStorage", "HatoIdentity", logging]),
         unitTests(
             of: "HatoPush",
             [
                 "HatoModel", "HatoRuntime", "HatoTesting", "TestCertificates",
-                asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
+                asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL,
             ]),
         unitTests(
             of: "HatoNotifier",

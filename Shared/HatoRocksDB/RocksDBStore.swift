@@ -66,9 +66,8 @@ public final class RocksDBStore: Store {
         if forgotten > version {
             throw .corrupted("\(folder.path): records are forgotten up to \(forgotten), but the newest is \(version)")
         }
-        let isLessThanAcknowledged = try Self.checkAcknowledged(
-            folder, version, isLossAccepted: options.acceptsLostCommits)
-        let hasLost = isLessThanAcknowledged || !missing.isEmpty
+        let isOlder = try Self.checkAcknowledged(folder, version, isLossAccepted: options.acceptsLostCommits)
+        let hasLost = isOlder || !missing.isEmpty
         epoch = try Self.epoch(of: database, isAnotherHistory: folder.isCopy || hasLost)
         // No follower can read across what is missing.
         if !missing.isEmpty { try database.setAboutStore("compacted", forgotten.bigEndianBytes) }
