@@ -6,9 +6,9 @@ import Testing
 
 /// Which attempts may begin beside those that are under way.
 @Suite struct AttemptSlotsTests {
-    private static let failed = DeliveryOutcome.failed(DeliveryAnswer(error: "timeout"), retryAfter: nil)
-    private static let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
-    private static let postponed = DeliveryOutcome.postponed(DeliveryAnswer(error: "no look-up"))
+    private static let failed = DeliveryOutcome.failed(DeliveryResponse(error: "timeout"), retryAfter: nil)
+    private static let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
+    private static let postponed = DeliveryOutcome.postponed(DeliveryResponse(error: "no look-up"))
 
     private func group(_ uid: String, at host: String = "h") -> ParkedGroup { ParkedGroup(host: host, uid: uid) }
 
@@ -22,7 +22,7 @@ import Testing
         #expect(isSlow(after: Self.failed, 0) && isSlow(after: Self.failed, 15_000))
         #expect(isSlow(after: Self.delivered, 14_000) && !isSlow(after: Self.delivered, 100))
         #expect(!isSlow(after: Self.postponed, 5_000))
-        #expect(!isSlow(after: .deviceGone(DeliveryAnswer(status: 410)), 100))
+        #expect(!isSlow(after: .deviceGone(DeliveryResponse(status: 410)), 100))
     }
 
     @Test func aUserIsSlowForTenTimesAsLongAndNotForEver() {

@@ -12,8 +12,8 @@ import Testing
 /// Receivers of many accounts that hang delay no others.
 @Suite(.timeLimit(.minutes(10))) struct SlowReceiverTests {
     private let clock = TestClock()
-    private let delivered = DeliveryOutcome.delivered(DeliveryAnswer(status: 200))
-    private let failed = DeliveryOutcome.failed(DeliveryAnswer(error: "timeout"), retryAfter: nil)
+    private let delivered = DeliveryOutcome.delivered(DeliveryResponse(status: 200))
+    private let failed = DeliveryOutcome.failed(DeliveryResponse(error: "timeout"), retryAfter: nil)
 
     /// A receiver of webhooks that responds with an error when its gate is open.
     private final class HangingReceiver: Sendable {
