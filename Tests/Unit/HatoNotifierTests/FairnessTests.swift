@@ -36,7 +36,7 @@ import Testing
         try result.get()
     }
 
-    private func uids(_ leases: [Lease]) -> [String] { leases.map(\.slot.group.uid) }
+    private func uids(_ leases: [Lease]) -> [String] { leases.map(\.group.uid) }
 
     @Test func devicesOfOneUserThatHangDelayNobodyElse() async throws {
         let outbox = try await outbox(MemoryStore())
@@ -105,18 +105,16 @@ import Testing
         for uid in ["a", "b", "c"] { try await outbox.send("1", to: [uid]) }
         var slots = AttemptSlots(outbox.policy)
         // As if each user had an attempt under way: all that is due is parked.
-        for uid in ["a", "b", "c"] {
-            slots.began(try #require(slots.slot(for: ParkedGroup(host: "elsewhere", uid: uid), at: clock.now)))
-        }
+        for uid in ["a", "b", "c"] { slots.began(ParkedGroup(host: "elsewhere", uid: uid)) }
         #expect(try await outbox.lease(limit: 9, beside: slots).leases.isEmpty)
         #expect(try await outbox.store.read { try $0.count(.due) } == 0)
         slots = AttemptSlots(outbox.policy)
         var order: [String] = []
         for _ in 0..<12 {
             let round = try await outbox.lease(limit: 1, beside: slots)
-            slots.turns = round.slots.turns
+            slots.turn = round.slots.turn
             let lease = try #require(round.leases.first)
-            order.append(lease.slot.group.uid)
+            order.append(lease.group.uid)
             try await outbox.record(delivered, of: lease)
         }
         #expect(order == (0..<4).flatMap { _ in ["a", "b", "c"] })
@@ -132,9 +130,7 @@ import Testing
         }
         try await outbox.send("1", to: ["waits"])
         var slots = AttemptSlots(outbox.policy)
-        for _ in 0..<3 {
-            slots.began(try #require(slots.slot(for: ParkedGroup(host: "elsewhere", uid: "waits"), at: clock.now)))
-        }
+        for _ in 0..<3 { slots.began(ParkedGroup(host: "elsewhere", uid: "waits")) }
         #expect(try await outbox.lease(limit: 8, beside: slots).leases.isEmpty)
         try await outbox.send("2", to: ["comes"])
         try await outbox.send("3", to: ["more"])

@@ -94,7 +94,7 @@ import Testing
         }
         try await damage(RecordKey(bytes: second.value), in: store)
         try await damage(DeliveryRecord.key(leased, 0), in: store)
-        let first = try #require(leases.first { $0.slot.group.uid == "u1" })
+        let first = try #require(leases.first { $0.group.uid == "u1" })
         try await outbox.record(delivered, of: first)
         // The process ends, and begins again.
         outbox = try await Outbox.test(store, clock)

@@ -53,8 +53,8 @@ actor Dispatcher {
         do {
             let round = try await outbox.lease(limit: slots.free, beside: slots)
             // Attempts may have ended meanwhile: only what began is taken over.
-            slots.turns = round.slots.turns
-            for lease in round.leases { slots.began(lease.slot) }
+            slots.turn = round.slots.turn
+            for lease in round.leases { slots.began(lease.group) }
             outbox.metrics.attempting(slots.count)
             for lease in round.leases {
                 group.addTask { await self.attempt(lease) }
@@ -88,8 +88,8 @@ actor Dispatcher {
                 .failed(DeliveryResponse(error: "no channel for \(lease.platform.rawValue)"), retryAfter: nil)
             }
         let isFailure = if case .delivered = outcome { false } else { true }
-        let duration = ContinuousClock.now - began
-        outbox.metrics.attemptEnded(NotifierMetrics.AttemptResult(outcome), of: lease, in: duration)
+        outbox.metrics.attemptEnded(
+            NotifierMetrics.AttemptResult(outcome), of: lease, in: ContinuousClock.now - began)
         // Cut off by the end of the process, not by the receiver: the lease stays, and is taken back at the next start.
         if isFailure, Task.isCancelled { return }
         do { try await outbox.record(outcome, of: lease) } catch {
@@ -98,11 +98,11 @@ actor Dispatcher {
                 .unrecordedAttempt, "the result of an attempt cannot be recorded",
                 ["delivery": "\(lease.delivery.id)", "error": "\(error)"], level: .error)
         }
-        await ended(lease.slot, outcome, after: duration.milliseconds)
+        await attemptEnded(at: lease.group)
     }
 
-    private func ended(_ slot: AttemptSlots.Slot, _ outcome: DeliveryOutcome, after duration: Int64) {
-        slots.ended(slot, outcome, after: duration, at: outbox.time.now())
+    private func attemptEnded(at group: ParkedGroup) {
+        slots.ended(group)
         outbox.metrics.attempting(slots.count)
         wake()
     }

@@ -9,7 +9,7 @@ struct Lease: Sendable {
     var attempt: Int
     var platform: Notifier.Platform
     /// Whose attempt it is, and where it goes.
-    var slot: AttemptSlots.Slot
+    var group: ParkedGroup
     var delivery: Delivery
 }
 
@@ -25,22 +25,21 @@ struct LeaseRound: Sendable {
 }
 
 extension Outbox {
+    /// Rows that are looked at in one transaction.
+    private static let rowsMax = 512
+
     /// Leases up to `limit` deliveries that are due, the heads of as many lanes; what has expired or lost its device
     /// ends. Lanes whose user or host has as many attempts as it may are parked; groups of parked lanes take turns.
     func lease(limit: Int, beside slots: AttemptSlots? = nil) async throws -> LeaseRound {
-        let (policy, now) = (policy, time.now())
+        let (policy, now, rowsMax) = (policy, time.now(), Self.rowsMax)
         let began = LeaseRound(slots: slots ?? AttemptSlots(policy))
         return try await change { draft in
-            let waits = try (
-                hosts: draft.transaction.hasRow(in: .ofHosts), slow: draft.transaction.hasRow(in: .ofSlowUsers)
-            )
-            var leasing = Leasing(began, until: now + policy.lease.milliseconds, policy, slowUsersWait: waits.slow)
-            if waits.slow { try leasing.takeTurns(&draft, .ofSlowUsers, upTo: min(limit, began.slots.owedToSlowUsers)) }
+            var leasing = Leasing(began, until: now + policy.lease.milliseconds, policy)
+            let hasParked = try !draft.transaction.rows(RecordKey(.parked), limit: 1).isEmpty
             // What comes now leaves half of what is free to those that wait.
-            if waits.hosts { try leasing.takeTurns(&draft, .ofHosts, upTo: (limit + 1) / 2) }
-            try leasing.takeDue(&draft, upTo: limit)
-            if waits.hosts { try leasing.takeTurns(&draft, .ofHosts, upTo: limit) }
-            if waits.slow { try leasing.takeTurns(&draft, .ofSlowUsers, upTo: limit) }
+            if hasParked { try leasing.takeTurns(&draft, upTo: (limit + 1) / 2, rowsMax: rowsMax) }
+            try leasing.takeDue(&draft, upTo: limit, rowsMax: rowsMax)
+            if hasParked { try leasing.takeTurns(&draft, upTo: limit, rowsMax: rowsMax) }
             var round = leasing.round
             round.isFull = round.isFull || round.leases.count == limit
             round.nextDueAt = try draft.transaction.rows(
@@ -51,58 +50,31 @@ extension Outbox {
     }
 }
 
-/// A part of the table of parked lanes, whose groups take turns.
-private enum ParkedLanes {
-    /// By host, then by user.
-    case ofHosts
-    /// By user: those of slow users that wait for no host.
-    case ofSlowUsers
-
-    var range: KeyRange {
-        let ofSlowUsers = KeyRange(prefix: ParkedGroup.hostKey(ParkedGroup.noHost).bytes)
-        guard self == .ofHosts else { return ofSlowUsers }
-        var range = KeyRange(prefix: RecordKey(.parked).bytes)
-        // They come first.
-        range.lower = ofSlowUsers.upper ?? range.lower
-        return range
-    }
-
-    var turn: WritableKeyPath<AttemptSlots.Turns, ParkedGroup?> & Sendable {
-        self == .ofHosts ? \.ofHosts : \.ofSlowUsers
-    }
-}
-
 /// One transaction that leases.
 private struct Leasing {
-    /// Rows that are looked at in one transaction, of each kind.
-    private static let rowsMax = 512
-
     var round: LeaseRound
     private let end: Int64
     private let policy: DeliveryPolicy
-    /// Whether slow users waited for their turns before.
-    private let slowUsersWait: Bool
     /// Where each group of parked lanes goes on: a transaction does not see its own writes.
     private var visited: [ParkedGroup: RecordKey] = [:]
 
-    init(_ round: LeaseRound, until end: Int64, _ policy: DeliveryPolicy, slowUsersWait: Bool) {
+    init(_ round: LeaseRound, until end: Int64, _ policy: DeliveryPolicy) {
         self.round = round
         self.end = end
         self.policy = policy
-        self.slowUsersWait = slowUsersWait
     }
 
     /// Visits lanes that are due, the longest waiting first, until `limit` deliveries are leased.
-    mutating func takeDue(_ draft: inout OutboxDraft, upTo limit: Int) throws {
+    mutating func takeDue(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
         let end = RecordKey(.due).with(time: draft.now + 1)
         var (last, visits): (RecordKey?, Int) = (nil, 0)
         while round.leases.count < limit {
-            guard visits < Self.rowsMax else {
+            guard visits < rowsMax else {
                 round.isFull = true
                 return
             }
             // Most rows are leased: few are read that are not needed.
-            let count = min(Self.rowsMax, max(16, limit - round.leases.count))
+            let count = min(rowsMax, max(16, limit - round.leases.count))
             let rows = try draft.transaction.rows(RecordKey(.due), after: last, before: end, limit: count)
             for row in rows where round.leases.count < limit {
                 try visit(row, &draft)
@@ -114,22 +86,20 @@ private struct Leasing {
 
     /// Visits one parked lane of each group, then another, until `limit` deliveries are leased or no group has one that
     /// may be attempted.
-    mutating func takeTurns(_ draft: inout OutboxDraft, _ lanes: ParkedLanes, upTo limit: Int) throws {
-        let range = lanes.range
-        var position = round.slots.turns[keyPath: lanes.turn].flatMap { $0.key.end } ?? range.lower
+    mutating func takeTurns(_ draft: inout OutboxDraft, upTo limit: Int, rowsMax: Int) throws {
+        var position = round.slots.turn.flatMap { $0.key.end } ?? RecordKey(.parked).bytes
         // The first pass begins in the middle: a whole one must find nothing.
         var (visits, visitsOfPass, emptyPasses) = (0, 0, 0)
         while round.leases.count < limit, emptyPasses < 2 {
-            if lanes == .ofSlowUsers, round.slots.freeForSlowUsers == 0 { return }
-            guard visits < Self.rowsMax else {
+            guard visits < rowsMax else {
                 round.isFull = true
                 return
             }
-            guard let row = try draft.transaction.firstRow(range, from: position),
+            guard let row = try draft.transaction.firstRow(.parked, from: position),
                 let group = LaneRow(row.key)?.group
             else {
                 emptyPasses = visitsOfPass == 0 ? emptyPasses + 1 : 0
-                (position, visitsOfPass) = (range.lower, 0)
+                (position, visitsOfPass) = (RecordKey(.parked).bytes, 0)
                 continue
             }
             guard round.slots.admitsHost(group.host) else {
@@ -137,9 +107,7 @@ private struct Leasing {
                 continue
             }
             position = group.key.end ?? position
-            // One of a slow user goes on to where those wait.
-            let mayMove = lanes == .ofHosts && round.slots.isSlow(group.uid, at: draft.now)
-            guard mayMove || round.slots.admitsUser(group.uid, at: draft.now) else { continue }
+            guard round.slots.admitsUser(group.uid) else { continue }
             let next = try visited[group].map { last in
                 try draft.transaction.rows(group.key, after: last, limit: 1).first
             }
@@ -147,7 +115,7 @@ private struct Leasing {
             visited[group] = lane.key
             visits += 1
             visitsOfPass += 1
-            round.slots.turns[keyPath: lanes.turn] = group
+            round.slots.turn = group
             try visit(lane, &draft)
         }
     }
@@ -174,9 +142,7 @@ private struct Leasing {
         let address: DeviceAddress
         do { address = try device.address(at: draft.now) } catch { throw UnreadableRecord(key: device.key.bytes) }
         let group = ParkedGroup(host: address.host, uid: delivery.uid)
-        guard let slot = slot(for: group, of: delivery, at: draft.now) else {
-            return park(delivery, group, from: row.key, &draft)
-        }
+        guard round.slots.admits(group) else { return draft.park(delivery, group, from: row.key) }
         let key = NotificationRecord.key(delivery.notification)
         guard let notification = try transaction.record(NotificationRecord.self, key) else {
             throw UnreadableRecord(key: key.bytes)
@@ -186,45 +152,32 @@ private struct Leasing {
         case .ignore, .waitUntil: break
         case .send:
             draft.moveHead(delivery, dueKey: row.key)
-            round.slots.began(slot)
+            round.slots.began(group)
             round.leases.append(
                 Lease(
-                    key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform, slot: slot,
+                    key: delivery.key, attempt: delivery.machine.attempts, platform: device.platform, group: group,
                     delivery: Delivery(
                         id: delivery.id, address: address, content: notification.content(for: delivery),
                         createdAt: notification.createdAt)))
         }
     }
+}
 
-    /// Slow users that come now stand behind those that wait.
-    private func slot(for group: ParkedGroup, of delivery: DeliveryRecord, at now: Int64) -> AttemptSlots.Slot? {
-        let isItsTurn = delivery.parkedAt == ParkedGroup.noHost
-        guard isItsTurn || !slowUsersWait || !round.slots.isSlow(group.uid, at: now) else { return nil }
-        return round.slots.slot(for: group, at: now)
-    }
-
+extension OutboxDraft {
     /// The lane waits until attempts of its group have ended. `dueKey` is where it stood.
-    private mutating func park(
-        _ delivery: DeliveryRecord, _ group: ParkedGroup, from dueKey: RecordKey, _ draft: inout OutboxDraft
-    ) {
-        let isForUser = round.slots.admitsHost(group.host) && round.slots.isSlow(group.uid, at: draft.now)
+    fileprivate mutating func park(_ delivery: DeliveryRecord, _ group: ParkedGroup, from dueKey: RecordKey) {
         var parked = delivery
-        parked.parkedAt = isForUser ? ParkedGroup.noHost : group.host
+        parked.parkedAt = group.host
         guard parked.dueKey != dueKey else { return }
-        draft.move(parked, to: parked.parkedAt, from: dueKey)
-        // Its turn may have come.
-        if isForUser, round.slots.freeForSlowUsers > 0 { round.isFull = true }
+        move(parked, to: group.host, from: dueKey)
     }
 }
 
 extension StoreReading {
-    fileprivate func hasRow(in lanes: ParkedLanes) throws -> Bool {
-        try firstRow(lanes.range, from: lanes.range.lower) != nil
-    }
-
-    /// The first row of a range at or after a key.
-    fileprivate func firstRow(_ range: KeyRange, from lower: [UInt8]) throws -> (key: RecordKey, value: [UInt8])? {
-        var range = range
+    /// The first row of a table at or after a key.
+    fileprivate func firstRow(_ table: RecordKey.Table, from lower: [UInt8]) throws -> (key: RecordKey, value: [UInt8])?
+    {
+        var range = KeyRange(prefix: RecordKey(table).bytes)
         range.lower = lower
         guard !range.isEmpty else { return nil }
         var row: (key: RecordKey, value: [UInt8])?

@@ -12,7 +12,7 @@ struct DeliveryRecord: FieldObject {
     var sequenceIndex: UInt32
     var createdAt: Int64
     var machine: DeliveryStateMachine
-    /// The host of its device, or `ParkedGroup.noHost`, while its lane is parked there; nil: the lane stands in `due`.
+    /// The host of its device, while its lane is parked there; nil: the lane stands in `due`.
     var parkedAt: String?
 
     static let fields = Fields<Self>(
@@ -88,9 +88,6 @@ struct Lane: Hashable, Sendable {
 
 /// Lanes of one user at one host that are due and wait until attempts there have ended.
 struct ParkedGroup: Hashable, Sendable {
-    /// In place of the host of lanes that wait because their user is slow. It sorts before every host.
-    static let noHost = ""
-
     var host: String
     var uid: String
 

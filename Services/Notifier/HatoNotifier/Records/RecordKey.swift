@@ -31,7 +31,7 @@ struct RecordKey: Hashable, Sendable {
         /// the head's lease ends
         case due = 0x71  // q
         /// host, uid, time, lane → key of the delivery; lanes that are due while their user or host has as many
-        /// attempts as it may, or slow users have; see `ParkedGroup`
+        /// attempts as it may
         case parked = 0x70  // p
         /// key of the delivery → nothing; those that are being attempted
         case leased = 0x73  // s
