@@ -296,9 +296,10 @@ extension ConnectionHandler {
         settle()
     }
 
-    /// Too many connections without a credential have unfinished lines. This one may have ended meanwhile.
+    /// Too many connections without a credential have unfinished lines. This one may have ended meanwhile, or its
+    /// connection may have shown one.
     func refuseUnfinishedLine() {
-        guard lines.isWatched, state.machine.phase == .open else { return }
+        guard lines.isWatched, !state.hasShownCredential, state.machine.phase == .open else { return }
         requests.refuseUnfinishedLine(RPCError.lineStalled)
         settle()
     }

@@ -35,14 +35,40 @@ struct PeerStall {
         }
     }
 
+    /// The results of large reads that the peer held when others began to wait for such memory.
+    struct AwaitedResults {
+        /// Where they end, and what the peer had taken then; nil: no others wait.
+        private var began: (end: Int, taken: Int)?
+        private var seconds = 0
+        /// So long TCP may take to begin, or to send a lost packet again.
+        private static let graceSeconds = 2
+
+        /// Called every `peerLookSeconds`.
+        ///
+        /// - Parameter held: nil: nothing.
+        /// - Returns: whether the peer takes them too slowly, or has not taken them in time.
+        mutating func areKept(at held: Held?, taken: Int, _ limits: RPCLimits) -> Bool {
+            guard let held, held.isAwaited else {
+                began = nil
+                return false
+            }
+            guard let start = began, held.sent < start.end else {
+                (began, seconds) = ((held.end, taken), 0)
+                return false
+            }
+            seconds += limits.peerLookSeconds
+            let due = PeerStall.wanted(in: max(0, seconds - Self.graceSeconds), limits)
+            return seconds >= limits.awaitedReadSecondsMax || max(0, taken - start.taken) < due
+        }
+    }
+
     /// Bytes the peer had taken when it was last looked at; nil: its socket has taken everything since.
     private var takenBefore: Int?
     /// By how much it has taken less than it must, in bytes.
     private var missing = 0
     /// Of the events that connections share.
     var events = Keeping()
-    /// Of the results of large reads.
-    var results = Keeping()
+    var results = AwaitedResults()
 
     /// The socket has not taken everything.
     mutating func filled(taken: Int) { if takenBefore == nil { takenBefore = taken } }
@@ -60,10 +86,7 @@ struct PeerStall {
         missing = min(after, Self.wanted(in: limits.stalledPeerSecondsMax, limits))
     }
 
-    /// Whether the peer has taken less than it must, and has not caught up.
-    var isBehind: Bool { missing > 0 }
-
-    /// The same, by as much as it must take in so many seconds.
+    /// Whether the peer has taken too little, by as much as it must take in so many seconds.
     func isBehind(by seconds: Int, _ limits: RPCLimits) -> Bool { missing >= Self.wanted(in: seconds, limits) }
 
     private static func wanted(in seconds: Int, _ limits: RPCLimits) -> Int {

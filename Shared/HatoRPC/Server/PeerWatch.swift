@@ -51,13 +51,14 @@ final class PeerWatch {
     func hasStalled(_ channel: (any Channel)?) -> Bool {
         watch = nil
         let limits = state.server.limits
-        stall.looked(taken: takenBytes(channel), limits)
+        let taken = takenBytes(channel)
+        stall.looked(taken: taken, limits)
         let isStalled = stall.isBehind(by: limits.stalledPeerSecondsMax, limits)
         secondsWithParkedReads =
             isStalled && largeReads.hasParked ? secondsWithParkedReads + limits.peerLookSeconds : 0
         // Not left out when the peer has stalled: what they count goes on.
         let keepsEvents = stall.events.looked(at: sharedEvents, limits) >= limits.awaitedEventSecondsMax
-        let keepsResults = keepsResults(limits)
+        let keepsResults = stall.results.areKept(at: heldResults, taken: taken, limits)
         // A read that waits keeps the store from forgetting what was overwritten since.
         let isTooLongParked = secondsWithParkedReads > limits.parkedReadSecondsMax
         if keepsEvents || keepsResults || isStalled && (isTooLongParked || isAwaited) { return true }
@@ -65,17 +66,12 @@ final class PeerWatch {
         return false
     }
 
-    /// Whether the peer does not take the result of a large read, or has not taken it in time, while others wait for
-    /// the memory of such reads.
-    private func keepsResults(_ limits: RPCLimits) -> Bool {
-        let held = largeReads.heldEnd.map { end in
+    private var heldResults: PeerStall.Held? {
+        largeReads.heldEnd.map { end in
             PeerStall.Held(
                 sent: output.sentBytes, end: end,
                 isAwaited: state.server.budget.isAwaitedByReads(state.connection.id, of: memory.account))
         }
-        let seconds = stall.results.looked(at: held, limits)
-        guard let held, held.isAwaited else { return false }
-        return seconds >= limits.awaitedReadSecondsMax || stall.isBehind
     }
 
     private var sharedEvents: PeerStall.Held? {

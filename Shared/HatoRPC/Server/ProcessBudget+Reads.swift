@@ -55,9 +55,10 @@ struct LargeReadState {
     var lastID: UInt64 = 0
 
     init(_ sizes: [ReadSize], _ limits: RPCLimits) {
+        // One of each size at least, so that none waits for reads of another.
+        let runningMax = max(1, limits.largeReadsRunningMax / sizes.count)
         queues = sizes.map {
-            ReadReservationQueue(
-                $0, clientMax: limits.clientBytesInFlightMax, runningMax: limits.largeReadsRunningMax)
+            ReadReservationQueue($0, clientMax: limits.clientBytesInFlightMax, runningMax: runningMax)
         }
     }
 
@@ -157,9 +158,9 @@ extension ProcessBudget {
 
     /// Whether another connection waits to read for what this one holds.
     func isAwaitedByReads(_ connection: UInt64, of client: ClientAccount) -> Bool {
-        let used = usedBytes
+        let (used, held) = (usedBytes, client.usedBytes)
         return largeReads.withLock { state in
-            state.queues.contains { $0.isAwaited(connection, of: client.name, used: used) }
+            state.queues.contains { $0.isAwaited(connection, of: client.name, used: used, held: held) }
         }
     }
 

@@ -221,9 +221,7 @@ struct ReadReservationQueue {
         now = max(now, memory.now)
         guard runningCount < runningMax else { return nil }
         if let name = nextClient(memory) { return grant(name) }
-        guard beyond.count < size.beyondMax, let (name, rank) = first.first,
-            rank.amount == 0 || open.isEmpty || beyond.count + 1 < size.beyondMax
-        else { return nil }
+        guard isNextBeyond, let name = first.first?.key else { return nil }
         let request = grant(name)
         if let request { beyond.insert(request.id) }
         return request
@@ -267,11 +265,23 @@ struct ReadReservationQueue {
     /// Whether something of this client waits.
     func isWaiting(_ name: String) -> Bool { clients[name]?.waiting.isEmpty == false }
 
-    /// Whether a read of another connection waits for what this one holds: one of the same client, or one that all
-    /// together leave no memory for.
-    func isAwaited(_ connection: UInt64, of client: String, used: Int) -> Bool {
+    /// Whether a read of another connection waits for what this one holds: one of the same client that would exceed its
+    /// share, or one that all together leave no memory for. Not where reads wait only until others have run.
+    ///
+    /// - Parameters:
+    ///   - used: bytes that all connections hold.
+    ///   - held: bytes that this client holds.
+    func isAwaited(_ connection: UInt64, of client: String, used: Int, held: Int) -> Bool {
         let own = idsByConnection[connection]?.filter { open[$0] == nil } ?? []
-        if used + size.bytes > size.memoryMax { return waitingForMemory > own.count }
+        let after = used + size.bytes
+        guard after <= size.memoryMax else { return !isNextBeyond && waitingForMemory > own.count }
+        guard held + size.bytes > min(clientMax, size.memoryMax - after) else { return false }
         return (clients[client]?.waitingForMemory ?? 0) > own.count { requests[$0]?.client == client }
+    }
+
+    /// Whether the first of those without an open reservation gets one where nothing fits.
+    private var isNextBeyond: Bool {
+        guard let (_, rank) = first.first, beyond.count < size.beyondMax else { return false }
+        return rank.amount == 0 || open.isEmpty || beyond.count + 1 < size.beyondMax
     }
 }

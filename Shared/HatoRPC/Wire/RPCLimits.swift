@@ -72,10 +72,10 @@ public struct RPCLimits: Limits, Hashable {
     /// Bytes a second that a peer must take while others wait for the memory of what is sent to it.
     public var stalledPeerBytesPerSecond = 32 << 10
     /// While others wait for the memory of large reads, a peer must take the results of its own, to the last byte,
-    /// within this time, and `stalledPeerBytesPerSecond` on average over a tenth of it; else it is cut off likewise.
-    public var awaitedReadSecondsMax = 10
+    /// within this time, and `stalledPeerBytesPerSecond` on average from the third second on; else it is cut off.
+    public var awaitedReadSecondsMax = 20
     /// Seconds between two looks at what a peer has taken whose socket is full.
-    var peerLookSeconds: Int { min(stalledPeerSecondsMax, max(1, awaitedReadSecondsMax / 10)) }
+    var peerLookSeconds: Int { min(stalledPeerSecondsMax, max(1, awaitedReadSecondsMax / 20)) }
     /// A peer that takes less than `stalledPeerBytesPerSecond`, while large reads of its own wait for it to take the
     /// response before, is cut off after this time: a read that waits keeps its snapshot of the store.
     public var parkedReadSecondsMax = 60

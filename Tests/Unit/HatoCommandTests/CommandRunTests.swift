@@ -234,10 +234,8 @@ private struct NameAuthenticator: Authenticator {
     }
 
     @Test func unreachableServiceIsUnavailable() async throws {
-        var address = ""
-        try await withServer { address = $0 }
         let done = try await run(
-            CallCommand<ShopTarget>.self, ["service.health", "--server", address, "--timeout", "20"])
+            CallCommand<ShopTarget>.self, ["service.health", "--server", "127.0.0.1:1", "--timeout", "20"])
         #expect(done.code == 69)
         #expect(!done.err.isEmpty)
     }
@@ -337,9 +335,7 @@ private struct NameAuthenticator: Authenticator {
     }
 
     @Test func healthOfAnUnreachableServiceIsUnavailable() async throws {
-        var address = ""
-        try await withServer { address = $0 }
-        let done = try await run(HealthCommand<ShopTarget>.self, ["--server", address, "--wait", "0.3"])
+        let done = try await run(HealthCommand<ShopTarget>.self, ["--server", "127.0.0.1:1", "--wait", "0.3"])
         #expect(done.code == 69)
     }
 

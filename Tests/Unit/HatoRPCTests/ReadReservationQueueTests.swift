@@ -95,10 +95,25 @@ struct ReadReservationQueueTests {
         world.queue.readEnded(beyond.id)
         let isNextWaiting = world.allWait()
         #expect(isNextWaiting)
-        #expect(world.queue.isAwaited(99, of: "elsewhere", used: world.used))
+        #expect(world.queue.isAwaited(99, of: "elsewhere", used: world.used, held: 0))
         world.taken(beyond)
         let after = world.next()
         #expect(after != nil)
+    }
+
+    @Test func peersAreAwaitedForMemoryAndNotForATurnToRun() throws {
+        var world = World(limit: 128, runningMax: 1)
+        world.outgrew("anna")
+        let next = world.next()
+        let running = try #require(next)
+        world.outgrew("bert")
+        world.outgrew("anna")
+        let isNextWaiting = world.allWait()
+        #expect(isNextWaiting, "one runs")
+        #expect(!world.queue.isAwaited(99, of: "elsewhere", used: world.used, held: 0))
+        #expect(!world.queue.isAwaited(99, of: "anna", used: world.used, held: World.bytes))
+        #expect(!world.queue.isAwaited(99, of: "elsewhere", used: 128, held: 0), "one goes on beyond the limit")
+        world.queue.readEnded(running.id)
     }
 
     @Test func clientsThatKeptTheirReservationsLeaveMemoryForOneThatDoesNot() throws {
@@ -179,10 +194,10 @@ struct ReadReservationQueueTests {
         world.queue.readEnded(try #require(first).id)
         let isSecondWaiting = world.allWait()
         #expect(isSecondWaiting)
-        #expect(!world.queue.isAwaited(1, of: "anna", used: world.used), "its own")
-        #expect(world.queue.isAwaited(2, of: "anna", used: world.used))
-        #expect(!world.queue.isAwaited(3, of: "bea", used: world.used))
-        #expect(world.queue.isAwaited(3, of: "bea", used: 512))
+        #expect(!world.queue.isAwaited(1, of: "anna", used: world.used, held: 16), "its own")
+        #expect(world.queue.isAwaited(2, of: "anna", used: world.used, held: 16))
+        #expect(!world.queue.isAwaited(3, of: "bea", used: world.used, held: 0))
+        #expect(world.queue.isAwaited(3, of: "bea", used: 512, held: 0))
     }
 
     @Test func whatIsTakenLooksAtNoReadButTheNext() {

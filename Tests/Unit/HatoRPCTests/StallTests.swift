@@ -56,7 +56,7 @@ struct StallTests {
     private static func limits() -> RPCLimits {
         var limits = RPCLimits()
         limits.stalledPeerSecondsMax = 5
-        limits.awaitedReadSecondsMax = 50
+        limits.awaitedReadSecondsMax = 100
         limits.stalledPeerBytesPerSecond = 100
         limits.awaitedEventSecondsMax = 15
         return limits
@@ -91,11 +91,35 @@ struct StallTests {
             behind.append((1...6).last { stall.isBehind(by: $0, limits) } ?? 0)
         }
         #expect(behind == [0, 0, 1, 2, 3, 4, 5, 5, 0, 0])
-        // 50 bytes too few, for one look.
-        stall.looked(taken: 950, limits)
-        #expect(stall.isBehind)
-        stall.looked(taken: 1_100, limits)
-        #expect(!stall.isBehind)
+    }
+
+    /// The looks, one a second, at which a peer that has results up to an end keeps them; it must take 100 bytes a
+    /// second, and all in 10 seconds.
+    private func keepingResults(_ looks: [(taken: Int, end: Int, isAwaited: Bool)]) -> [Int] {
+        var results = PeerStall.AwaitedResults()
+        var limits = Self.limits()
+        limits.awaitedReadSecondsMax = 10
+        return looks.indices.filter { index in
+            let look = looks[index]
+            let held = PeerStall.Held(sent: look.taken, end: look.end, isAwaited: look.isAwaited)
+            return results.areKept(at: held, taken: look.taken, limits)
+        }
+    }
+
+    @Test func peerHasToTakeResultsFromTheThirdSecondOn() {
+        #expect(keepingResults(Array(repeating: (0, 900, true), count: 5)) == [3, 4])
+        // It begins slowly, stops for a second, and keeps its rate all the same.
+        let slow = [0, 10, 60, 210, 210, 310, 410, 520].map { (taken: $0, end: 2_000, isAwaited: true) }
+        #expect(keepingResults(slow) == [])
+        let long = (0...12).map { (taken: $0 * 100, end: 2_000, isAwaited: true) }
+        #expect(keepingResults(long) == [10, 11, 12])
+    }
+
+    @Test func onlyTheTimeInWhichOthersWaitForResultsCounts() {
+        let alone = Array(repeating: (taken: 0, end: 900, isAwaited: false), count: 20)
+        let awaited = Array(repeating: (taken: 0, end: 900, isAwaited: true), count: 3)
+        #expect(keepingResults(alone + awaited + alone + awaited) == [])
+        #expect(keepingResults(alone + awaited + awaited) == [23, 24, 25])
     }
 
     /// The looks, one in five seconds, at which a peer that holds events up to an end has kept one for 15 seconds.

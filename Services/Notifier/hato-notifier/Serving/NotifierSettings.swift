@@ -28,8 +28,11 @@ enum NotifierSettings {
         for member in members { member.set(&configuration, settings.integer(member.setting.name)) }
         configuration.limits = settings.limits(NotifierLimits.self)
         configuration.lookUps = settings.limits(ResolverLimits.self)
-        guard configuration.delivery.lease > configuration.webhooks.timeout else {
-            throw SettingsError("settings lease-seconds and webhook-timeout-seconds: a lease must outlast an attempt")
+        let lookUp = Duration.milliseconds(configuration.lookUps.lookUpMillisecondsMax)
+        guard configuration.delivery.lease > configuration.webhooks.timeout + lookUp else {
+            throw SettingsError(
+                "settings lease-seconds, webhook-timeout-seconds and look-up-milliseconds-max: a lease must outlast an "
+                    + "attempt and its look-up")
         }
     }
 
